@@ -1,0 +1,38 @@
+"""The only module that reads the time. Everything else takes `now` as an argument or calls these.
+
+Tests move the clock with `shift`, which holds for this process only.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+_offset = timedelta()
+
+
+def now() -> datetime:
+    """The current moment, timezone-aware, UTC."""
+    return datetime.now(UTC) + _offset
+
+
+def monotonic() -> float:
+    """Seconds for measuring durations; never moved by `shift`."""
+    return time.perf_counter()
+
+
+def shift(delta: timedelta) -> None:
+    """Move this process's clock by `delta` (tests only)."""
+    global _offset
+    _offset += delta
+
+
+def reset() -> None:
+    """Take every `shift` back."""
+    global _offset
+    _offset = timedelta()
+
+
+def rfc3339(moment: datetime) -> str:
+    """`2026-11-21T08:00:00Z`; microseconds only where there are any."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,147 @@
+"""Every refusal is a `Problem` with a status and a code; `asgi.py` renders them in one place.
+
+Raise where the rule is broken, with a message that names field, row and reason. Bodies are `{error, code}`; the few that the
+specification shapes otherwise override `body()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class Problem(Exception):
+    """An expected refusal: rendered as its status and `{error, code}`, never logged as a crash."""
+
+    status: ClassVar[int]
+    code: ClassVar[str]
+
+    def __init__(self, message: str = "", *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message or type(self).__doc__ or self.code)
+        self.headers = dict(headers or {})
+
+    def body(self) -> dict[str, Any]:
+        return {"error": str(self), "code": self.code}
+
+
+class BadRequest(Problem):
+    """The body is not valid JSON."""
+
+    status, code = 400, "bad_request"
+
+
+class Unauthorized(Problem):
+    """Missing or invalid API key."""
+
+    status, code = 401, "unauthorized"
+
+    @classmethod
+    def challenge(cls, *, credentials_sent: bool) -> Unauthorized:
+        """`WWW-Authenticate` names an error only when credentials came along (RFC 6750, section 3)."""
+        error = ', error="invalid_token"' if credentials_sent else ""
+        return cls(headers={"WWW-Authenticate": f'Bearer realm="cardsync"{error}'})
+
+
+class AccountSuspended(Problem):
+    """This account is suspended."""
+
+    status, code = 403, "account_suspended"
+
+
+class ObjectStorePipelineDisabled(Problem):
+    """Presigned uploads are switched off for this account; send the CSV itself to POST /api/v1/sync."""
+
+    status, code = 403, "object_store_pipeline_disabled"
+
+
+class InvalidSignature(Problem):
+    """The upload URL's signature does not fit."""
+
+    status, code = 403, "invalid_signature"
+
+
+class UrlExpired(Problem):
+    """The upload URL has expired; ask for a new one with POST /api/v1/sync/upload-request."""
+
+    status, code = 403, "url_expired"
+
+
+class NotFound(Problem):
+    """There is no such thing here."""
+
+    status, code = 404, "not_found"
+
+
+class AlreadyUsed(Problem):
+    """This upload URL was used already; each is good for one upload."""
+
+    status, code = 409, "already_used"
+
+
+class NotAwaitingReview(Problem):
+    """This upload is not awaiting review."""
+
+    status, code = 409, "not_awaiting_review"
+
+
+class PayloadTooLarge(Problem):
+    """The body is larger than allowed."""
+
+    status, code = 413, "payload_too_large"
+
+
+class DecompressedTooLarge(Problem):
+    """The body is larger than allowed once decompressed."""
+
+    status, code = 413, "decompressed_too_large"
+
+
+class UnsupportedMediaType(Problem):
+    """This endpoint takes JSON."""
+
+    status, code = 415, "unsupported_media_type"
+
+
+class InvalidPayload(Problem):
+    """The body has the wrong shape."""
+
+    status, code = 422, "invalid_payload"
+
+
+class InvalidCsv(Problem):
+    """The CSV cannot be read."""
+
+    status, code = 422, "invalid_csv"
+
+
+class InvalidGzip(Problem):
+    """The body says gzip but is not a whole gzip file."""
+
+    status, code = 422, "invalid_gzip"
+
+
+class InvalidProductLine(Problem):
+    """The product line is not configured for this account."""
+
+    status, code = 422, "invalid_product_line"
+
+
+class InvalidObjectKey(Problem):
+    """The key is missing, not of the required shape, or names no uploaded object of this account."""
+
+    status, code = 422, "invalid_object_key"
+
+
+class CsvProcessingFailed(Problem):
+    """The CSV could not be processed."""
+
+    status, code = 422, "csv_processing_failed"
+
+
+class ServiceUnavailable(Problem):
+    """The service is briefly unavailable; try again."""
+
+    status, code = 503, "service_unavailable"
+
+    def __init__(self, message: str = "", *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, headers={"Retry-After": "5", **(headers or {})})
