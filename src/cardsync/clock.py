@@ -36,3 +36,12 @@ def reset() -> None:
 def rfc3339(moment: datetime) -> str:
     """`2026-11-21T08:00:00Z`; microseconds only where there are any."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_moment(value: str | None) -> datetime | None:
+    """An ISO 8601 text as a moment, UTC where it names no zone; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(value.strip()) if value else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment

@@ -1,0 +1,139 @@
+"""The command line: `cardsync-agent run`. In: arguments and environment. Out: an exit code (0 done or told to wait, 1 could not, 2 wrong usage)."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cardsync_agent import __version__
+from cardsync_agent.client import Client
+from cardsync_agent.events import Reporter
+from cardsync_agent.loop import Agent
+from cardsync_agent.marketplace.folder import FolderMarketplace
+from cardsync_agent.pace import Pace, Stop
+from cardsync_agent.state import StateProblem, Store, only_agent
+
+KEY_VARIABLE = "CARDSYNC_AGENT_KEY"
+KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
+
+
+class UsageProblem(Exception):
+    """One sentence for the person at the command line."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a file name that the console cannot show must not silence us
+        sys.stdout.reconfigure(errors="backslashreplace")
+    say = Reporter(sys.stdout, json_events=arguments.json_events, quiet=arguments.quiet)
+    try:
+        return _run(arguments, say)
+    except UsageProblem as problem:
+        sys.stderr.write(f"cardsync-agent: {problem}\n")
+        return 2
+    except StateProblem as problem:
+        sys.stderr.write(f"cardsync-agent: {problem}\n")
+        return 1
+
+
+def _run(arguments: argparse.Namespace, say: Reporter) -> int:
+    if arguments.request and not arguments.once:
+        raise UsageProblem("--request needs --once")
+    server, key, pace = _server(arguments.server), _key(arguments), _pace(arguments)
+    folder = Path(arguments.folder).expanduser().resolve()
+    stop = Stop()
+    stop.listen()
+    with only_agent(folder):
+        store = _open(folder, server, say)
+        client = Client(server, key)
+        market = FolderMarketplace(folder, pace.settle, stop.sleep)
+        agent = Agent(client, store, market, folder, say, pace, stop, once=arguments.once)
+        agent_id = store.memory.agent_id
+        text = f"cardsync-agent {__version__}: {folder} with {server}"
+        say("started", text, version=__version__, server=server, folder=str(folder), agent_id=agent_id)
+        try:
+            return agent.once(arguments.request) if arguments.once else agent.run()
+        finally:
+            client.close()
+
+
+def _open(folder: Path, server: str, say: Reporter) -> Store:
+    """The folder as the agent and the seller use it, and the agent's memory of it."""
+    try:
+        for name in ("inbox", "exports"):
+            (folder / name).mkdir(exist_ok=True)
+    except OSError as trouble:
+        raise StateProblem(f"The agent cannot use the folder {folder}: {trouble}.") from trouble
+    store = Store(folder)
+    if store.set_aside:
+        say("problem", f"the journal was unreadable; it was kept as {store.set_aside} and begun anew", problem=True)
+    store.memory.belong_to(server)
+    store.save()
+    return store
+
+
+def _server(text: str) -> str:
+    if not text.startswith(("http://", "https://")) or len(text.split("//", 1)[1]) == 0:
+        raise UsageProblem(f"--server must be an address like https://cards.example, not {text!r}")
+    return text.rstrip("/")
+
+
+def _key(arguments: argparse.Namespace) -> str:
+    """From --key, else --key-file, else the environment: the last two keep it out of the process list."""
+    key: str = arguments.key or ""
+    if not key and arguments.key_file:
+        try:
+            key = Path(arguments.key_file).expanduser().read_text()
+        except (OSError, UnicodeDecodeError) as trouble:
+            raise UsageProblem(f"the key file cannot be read: {trouble}") from trouble
+    key = (key or os.environ.get(KEY_VARIABLE, "")).strip()
+    if not key:
+        raise UsageProblem(f"no API key: give --key, --key-file or {KEY_VARIABLE}")
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageProblem("the API key holds characters that no key has; is it one line, copied whole?")
+    return key
+
+
+def _pace(arguments: argparse.Namespace) -> Pace:
+    environ = dict(os.environ)
+    if arguments.interval is not None:
+        environ["CARDSYNC_AGENT_PACE_INTERVAL"] = str(arguments.interval)
+    try:
+        return Pace.from_env(environ)
+    except ValueError as trouble:
+        raise UsageProblem(f"a CARDSYNC_AGENT_PACE_* variable is no number: {trouble}") from trouble
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cardsync-agent", description="Carries inventory exports up and price updates down."
+    )
+    parser.add_argument("--version", action="version", version=f"cardsync-agent {__version__}")
+    run = parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
+        "run", help="work for one folder, until stopped", description="Work for one folder, until stopped."
+    )
+    run.add_argument("--server", required=True, metavar="URL", help="the cardsync server")
+    run.add_argument("--folder", required=True, metavar="DIR", help="holds inbox/, exports/ and outbox/")
+    run.add_argument("--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}")
+    run.add_argument("--key-file", metavar="FILE", help="a file that holds the API key")
+    run.add_argument("--once", action="store_true", help="ask once: run the cycle if told to sync, else say why not")
+    run.add_argument(
+        "--request",
+        nargs="?",
+        const="full",
+        choices=KINDS,
+        metavar="KIND",
+        help=f"with --once: request a sync first ({', '.join(KINDS)}; default full)",
+    )
+    run.add_argument("--quiet", action="store_true", help="say only what went wrong")
+    run.add_argument("--json-events", action="store_true", help="one JSON object per event instead of lines for people")
+    run.add_argument("--interval", type=float, help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""The server's HTTP interface as the agent uses it: one method per call, one try each (pace.persist repeats).
+
+In: the server's address and the API key. Out: small typed answers, or one of three exceptions: TryAgain (network, 5xx, 429),
+KeyRefused (401, 403 of the account), Refused (any other answer that is no success).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+# 403 of these codes speak about one call; any other 403 speaks about the key or the account.
+_CALL_CODES = frozenset({"object_store_pipeline_disabled", "invalid_signature", "url_expired"})
+
+
+class TryAgain(Exception):
+    """Nothing is decided: the same call may succeed later."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Refused(Exception):
+    """The server understood and said no; the same call will get the same answer."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.status, self.code, self.message = status, code, message
+        self.wait_seconds: int | None = None
+
+
+class KeyRefused(Refused):
+    """The key, or the account behind it, is not accepted."""
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    sync_mode: str
+    force_update: bool = False
+    update_available: bool = False
+    latest_version: str | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    action: str
+    reason: str
+    sync_requested: bool = False
+    kind: str = "full"
+    first_sync: bool = False
+    plan_steps: tuple[str, ...] | None = None
+    plan_skipped: dict[str, str] = field(default_factory=dict)
+    plan_error: str | None = None
+
+
+@dataclass(frozen=True)
+class Ticket:
+    key: str
+    upload_url: str
+
+
+@dataclass(frozen=True)
+class PriceUpdates:
+    content: bytes
+    rows: int
+    empty_reasons: tuple[str, ...]
+    etag: str | None
+
+
+class Client:
+    """One connection pool. The key goes with each API call, never with the presigned PUT."""
+
+    def __init__(self, server: str, key: str, transport: httpx.BaseTransport | None = None) -> None:
+        self._base = httpx.URL(server.rstrip("/") + "/")
+        self._auth = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+        self._http = httpx.Client(timeout=TIMEOUT, transport=transport)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def heartbeat(self, version: str, platform: str) -> Heartbeat:
+        body = self._json("POST", "heartbeat", json={"version": version, "platform": platform})
+        mode = "full" if body.get("sync_mode") == "full" else "read_only"  # whatever is not full must not push prices
+        latest = body.get("latest_version")
+        return Heartbeat(
+            mode,
+            force_update=body.get("force_update") is True,
+            update_available=body.get("update_available") is True,
+            latest_version=str(latest) if latest else None,
+        )
+
+    def pending(self, agent_id: str) -> Decision:
+        body = self._json("GET", "sync/pending", params={"agent_id": agent_id})
+        plan = body.get("plan")
+        plan = plan if isinstance(plan, dict) else {}
+        steps = plan.get("steps")
+        return Decision(
+            action=str(body.get("action")),
+            reason=str(body.get("reason")),
+            sync_requested=body.get("sync_requested") is True,
+            kind=str(plan.get("kind") or body.get("kind") or "full"),
+            first_sync=body.get("first_sync") is True,
+            plan_steps=tuple(map(str, steps)) if isinstance(steps, list) else None,
+            plan_skipped={str(s["name"]): str(s.get("reason")) for s in plan.get("skipped") or () if "name" in s},
+            plan_error=str(plan["error"]) if plan.get("error") else None,
+        )
+
+    def request_sync(self, kind: str) -> None:
+        self._json("POST", "sync/request", json={"kind": kind})
+
+    def status(self) -> dict[str, Any]:
+        return self._json("GET", "status")
+
+    def upload_request(self) -> Ticket:
+        body = self._json("POST", "sync/upload-request", json={})
+        if not isinstance(body.get("key"), str) or not isinstance(body.get("upload_url"), str):
+            raise TryAgain("the server gave no upload address")
+        return Ticket(body["key"], body["upload_url"])
+
+    def is_elsewhere(self, upload_url: str) -> bool:
+        """Whether the upload goes to another machine than the server, which may be out of reach when the server is not."""
+        url = self._base.join(upload_url)
+        return (url.host, url.port) != (self._base.host, self._base.port)
+
+    def put_object(self, upload_url: str, content: bytes) -> None:
+        url = self._base.join(upload_url)
+        if url.scheme not in ("http", "https"):  # httpx would call it a transport error, and we would try for ever
+            raise Refused(0, "bad_upload_url", f"{upload_url} is no web address")
+        answer = self._send(self._http.build_request("PUT", url, content=content))
+        if answer.status_code >= 300:
+            raise _refusal(answer, about_the_key=False)
+
+    def accept(self, key: str, sync_cycle_id: str, exported_at: str) -> int:
+        body = {"key": key, "sync_cycle_id": sync_cycle_id, "exported_at": exported_at}
+        return _upload_id(self._json("POST", "sync", json=body))
+
+    def accept_raw(self, content: bytes, sync_cycle_id: str, exported_at: str) -> int:
+        headers = {
+            # Plain bytes under application/gzip would be invalid_gzip.
+            "Content-Type": "application/gzip" if content[:2] == b"\x1f\x8b" else "application/octet-stream",
+            "X-Sync-Cycle-Id": sync_cycle_id,
+            "X-Exported-At": exported_at,
+        }
+        return _upload_id(self._json("POST", "sync", content=content, headers=headers))
+
+    def upload(self, upload_id: int) -> dict[str, Any]:
+        return self._json("GET", f"uploads/{upload_id}")
+
+    def price_updates(self, etag: str | None) -> PriceUpdates | None:
+        """The export, or None for 304."""
+        headers = {"Accept": "text/csv, application/json;q=0.5"} | ({"If-None-Match": etag} if etag else {})
+        answer = self._api("GET", "export/price-updates", headers=headers)
+        if answer.status_code == 304:
+            return None
+        rows = _count_rows(answer.content)
+        if rows is None:
+            raise TryAgain("what answered the download is not the server's price file")
+        reasons = answer.headers.get("X-Price-Export-Empty-Reason", "")
+        return PriceUpdates(
+            answer.content, rows, tuple(r.strip() for r in reasons.split(",") if r.strip()), answer.headers.get("ETag")
+        )
+
+    def log(self, body: dict[str, Any]) -> None:
+        self._api("POST", "sync/log", json=body)
+
+    def _json(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        answer = self._api(method, path, **options)
+        try:
+            body = answer.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):  # a captive portal or a proxy's page
+            raise TryAgain(f"what answers at {self._base} is not a cardsync server")
+        return body
+
+    def _api(self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any) -> httpx.Response:
+        url = self._base.join(f"api/v1/{path}")
+        answer = self._send(self._http.build_request(method, url, headers=self._auth | (headers or {}), **options))
+        if answer.status_code >= 300 and answer.status_code != 304:
+            raise _refusal(answer, about_the_key=True)
+        return answer
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        try:
+            answer = self._http.send(request)
+        except (httpx.TransportError, httpx.DecodingError) as trouble:
+            reason = str(trouble) or type(trouble).__name__
+            raise TryAgain(f"{request.url.host} cannot be reached ({reason})") from trouble
+        if answer.status_code >= 500 or (answer.status_code == 429 and _body(answer).get("status") != "cooldown"):
+            raise TryAgain(f"the server answers {answer.status_code}", _retry_after(answer))
+        return answer
+
+
+def _refusal(answer: httpx.Response, *, about_the_key: bool) -> Refused:
+    body = _body(answer)
+    code = str(body.get("code") or body.get("status") or f"http_{answer.status_code}")
+    message = str(body.get("error") or "")
+    account = answer.status_code == 401 or (answer.status_code == 403 and code not in _CALL_CODES)
+    refusal = (KeyRefused if about_the_key and account else Refused)(answer.status_code, code, message)
+    wait = body.get("cooldown_remaining_seconds")
+    refusal.wait_seconds = wait if isinstance(wait, int) else None
+    return refusal
+
+
+def _body(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        body = json.loads(answer.content)
+    except ValueError:  # an object store answers in XML
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _retry_after(answer: httpx.Response) -> float | None:
+    text = answer.headers.get("Retry-After", "")
+    return min(float(text), 3600.0) if text.isdigit() else None
+
+
+def _upload_id(body: dict[str, Any]) -> int:
+    if not isinstance(body.get("upload_id"), int):
+        raise TryAgain("the server accepted the upload without naming it")
+    return int(body["upload_id"])
+
+
+def _count_rows(content: bytes) -> int | None:
+    """How many data rows a price file has; None if it is none."""
+    reader = csv.reader(io.StringIO(content.decode("utf-8-sig", "replace"), newline=""))
+    header = next(reader, None)
+    if not header or header[0].strip().casefold() != "tcgplayer id":
+        return None
+    return sum(1 for row in reader if row)

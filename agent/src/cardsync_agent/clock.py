@@ -1,0 +1,46 @@
+"""The only module of the agent that reads the time or sleeps. Out: moments in UTC, and their texts."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+
+def now() -> datetime:
+    """The current moment, timezone-aware, UTC."""
+    return datetime.now(UTC)
+
+
+def monotonic() -> float:
+    """Seconds for measuring durations."""
+    return time.monotonic()
+
+
+def sleep(seconds: float) -> None:
+    """Sleep; callers that must stay interruptible go through `pace.Stop.sleep`."""
+    time.sleep(seconds)
+
+
+def moment(epoch: float) -> datetime:
+    """A file's mtime as a moment, UTC."""
+    return datetime.fromtimestamp(epoch, UTC)
+
+
+def rfc3339(when: datetime) -> str:
+    """`2026-11-21T08:00:00Z`; microseconds only where there are any."""
+    return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_rfc3339(text: str) -> datetime:
+    """The moment that `rfc3339` wrote."""
+    return datetime.fromisoformat(text)
+
+
+def for_file_name(when: datetime) -> str:
+    """`20261121T080000Z`."""
+    return when.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def for_people(when: datetime) -> str:
+    """Local wall-clock time, as a person at this computer reads it."""
+    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")

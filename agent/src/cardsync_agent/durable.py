@@ -1,0 +1,62 @@
+"""Files that a kill -9 or a power cut leaves either absent or whole. In: bytes and a place. Out: the file, after fsync and rename."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+
+def write(target: Path, content: bytes) -> None:
+    """Put `content` at `target`, replacing what is there."""
+    part = _part_of(target)
+    _write_through(part, content)
+    os.replace(part, target)  # noqa: PTH105 - the one commit primitive of this module, kept visible
+    _sync_directory(target.parent)
+
+
+def place(target: Path, content: Callable[[], bytes], *, staged: bool, note_staged: Callable[[], None]) -> None:
+    """Put a file in front of another program exactly once, also over crashes.
+
+    `note_staged` journals that the hidden part file is whole; after that a missing part means that the rename has happened,
+    even if the reader has taken the file away since.
+    """
+    part = _part_of(target)
+    if not staged:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_through(part, content())
+        note_staged()
+    if part.exists():
+        os.replace(part, target)  # noqa: PTH105
+        _sync_directory(target.parent)
+
+
+def is_placed(target: Path, *, staged: bool) -> bool:
+    return staged and not _part_of(target).exists()
+
+
+def discard_parts(directory: Path, name_pattern: str) -> None:
+    """Remove part files that a crash left before they were journaled."""
+    for part in directory.glob(f".{name_pattern}.part"):
+        part.unlink(missing_ok=True)
+
+
+def _part_of(target: Path) -> Path:
+    return target.with_name(f".{target.name}.part")
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name == "nt":  # Windows cannot open a directory, and journals its renames itself
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

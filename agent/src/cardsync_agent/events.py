@@ -1,0 +1,34 @@
+"""What the agent tells: a line for people, or one JSON object per event for programs (--json-events). Events are listed in loop.py."""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+from cardsync_agent import clock
+
+
+class Reporter:
+    """Callable: `say("export_saved", "12 prices in ...", path=..., rows=12)`."""
+
+    def __init__(self, out: TextIO, *, json_events: bool = False, quiet: bool = False) -> None:
+        self._out, self._json, self._quiet = out, json_events, quiet
+
+    def __call__(self, event: str, text: str, *, problem: bool = False, detail: bool = False, **fields: object) -> None:
+        """A `problem` is said even when quiet; a `detail` is for programs only."""
+        if self._json:
+            body = {"event": event, "at": clock.rfc3339(clock.now()), "text": text, **fields}
+            self._write(json.dumps(body))
+        elif not detail and (problem or not self._quiet):
+            self._write(f"{clock.for_people(clock.now())}  {text}")
+
+    def retrying(self, what: str, trouble: Exception, delay: float) -> None:
+        text = f"{what}: {trouble}; next try in {delay:.0f} s"
+        self("retrying", text, problem=True, what=what, reason=str(trouble), seconds=round(delay, 1))
+
+    def _write(self, line: str) -> None:
+        try:
+            self._out.write(line + "\n")
+            self._out.flush()
+        except (OSError, ValueError):  # whoever read us has gone: the work goes on without an audience
+            self._quiet = True

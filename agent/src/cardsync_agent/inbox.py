@@ -1,0 +1,141 @@
+"""Finding the pricing export to upload. In: DIR/inbox. Out: a private copy of the newest usable file and its facts, or NoExport with the reason.
+
+Usable: `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), with the marketplace's header. The copy is what gets uploaded, so that
+a file replaced or deleted meanwhile cannot change what a resumed cycle sends.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from cardsync_agent import clock, durable
+
+NEEDED_COLUMNS = ("TCGplayer Id", "Product Name", "Condition", "Total Quantity", "TCG Marketplace Price")
+HEAD_BYTES = 65_536
+GZIP_FROM_BYTES = 4_096  # below that the saving is not worth a moment
+MOST_LOOKS = 5
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class NoExport(Exception):
+    """There is nothing to upload; the message says why, for the cycle's log."""
+
+
+@dataclass(frozen=True)
+class InventoryExport:
+    path: Path
+    sha256: str
+    size: int
+    exported_at: datetime
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One file at one moment. Equal looks 2 s apart mean that nobody is writing."""
+
+    path: Path
+    size: int
+    mtime_ns: int
+
+    def age(self, now: datetime) -> float:
+        return now.timestamp() - self.mtime_ns / 1e9
+
+
+def take_newest(
+    inbox: Path, spool: Path, known: frozenset[str], settle: float, sleep: Callable[[float], None]
+) -> InventoryExport:
+    """Copy the newest usable export to `spool`. `known` are hashes that are not to be taken again."""
+    for _ in range(MOST_LOOKS):
+        look = _newest_usable(inbox, settle, sleep)
+        content = look.path.read_bytes()
+        if _look(look.path) == look:
+            break
+    else:
+        raise NoExport(f"{look.path.name} keeps changing")
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 in known:
+        raise NoExport(f"no new export in inbox ({look.path.name} was imported before)")
+    durable.write(spool, as_sent(content))
+    return InventoryExport(look.path, sha256, len(content), min(clock.moment(look.mtime_ns / 1e9), clock.now()))
+
+
+def as_sent(content: bytes) -> bytes:
+    """The bytes on the wire: gzip unless they are already, or small. The same file always gives the same bytes."""
+    if content[:2] == GZIP_MAGIC or len(content) < GZIP_FROM_BYTES:
+        return content
+    return gzip.compress(content, compresslevel=6, mtime=0)
+
+
+def header_problem(path: Path) -> str | None:
+    """Why this file is no pricing export; None if its header will do."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        if head[:2] == GZIP_MAGIC:
+            head = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
+    except OSError as trouble:
+        return f"cannot be read ({trouble.strerror or trouble})"
+    except zlib.error:
+        return "is damaged gzip"
+    lines = head.decode("utf-8-sig", "replace").splitlines()
+    try:
+        names = {name.strip().casefold() for name in next(csv.reader(lines[:1]), [])}
+    except csv.Error:
+        names = set()
+    missing = [name for name in NEEDED_COLUMNS if name.casefold() not in names]
+    if len(missing) == len(NEEDED_COLUMNS):
+        return "is no pricing export"
+    return f"lacks the column {missing[0]}" if missing else None
+
+
+def _newest_usable(inbox: Path, settle: float, sleep: Callable[[float], None]) -> _Look:
+    looks, unsettled = _settled(inbox, settle, sleep)
+    problems = [f"{path.name} is still being written" for path in unsettled]
+    for look in looks:
+        problem = header_problem(look.path)
+        if problem is None:
+            return look
+        problems.append(f"{look.path.name} {problem}")
+    raise NoExport(f"no usable export in inbox: {'; '.join(problems[:3])}" if problems else "no export in inbox")
+
+
+def _settled(inbox: Path, settle: float, sleep: Callable[[float], None]) -> tuple[list[_Look], list[Path]]:
+    """Files that are whole, newest first, and those that are not. Waits a little for the newest, which is the one that is wanted."""
+    before = _looks(inbox)
+    now = clock.now()
+    whole = {look for look in before if look.age(now) >= settle}
+    for _ in range(MOST_LOOKS):
+        if not before or before[0] in whole:
+            break
+        sleep(settle)
+        after = _looks(inbox)
+        whole = set(before) & set(after)
+        before = after
+    return [look for look in before if look in whole], [look.path for look in before if look not in whole]
+
+
+def _looks(inbox: Path) -> list[_Look]:
+    paths = inbox.iterdir() if inbox.is_dir() else ()
+    named = (path for path in paths if path.name.lower().endswith((".csv", ".csv.gz")) and path.name[0] not in ".~")
+    looks = [look for path in named if (look := _look(path)) is not None]
+    return sorted(looks, key=lambda look: (look.mtime_ns, look.path.name), reverse=True)
+
+
+def _look(path: Path) -> _Look | None:
+    try:
+        facts = path.stat()
+    except OSError:  # gone since it was listed
+        return None
+    return _Look(path, facts.st_size, facts.st_mtime_ns) if _is_regular(facts) else None
+
+
+def _is_regular(facts: os.stat_result) -> bool:
+    return (facts.st_mode & 0o170000) == 0o100000

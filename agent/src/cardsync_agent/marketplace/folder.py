@@ -1,0 +1,29 @@
+"""The marketplace as a folder, for sellers who carry the files themselves.
+
+"Export inventory" takes the newest file of DIR/inbox; "import prices" places a copy of the price file in DIR/outbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from cardsync_agent import durable
+from cardsync_agent.inbox import InventoryExport, take_newest
+
+
+class FolderMarketplace:
+    def __init__(self, folder: Path, settle: float, sleep: Callable[[float], None]) -> None:
+        self.inbox, self.outbox = folder / "inbox", folder / "outbox"
+        self._settle, self._sleep = settle, sleep
+
+    def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
+        return take_newest(self.inbox, spool, known, self._settle, self._sleep)
+
+    def import_prices(self, prices: Path, *, staged: bool, note_staged: Callable[[], None]) -> Path:
+        target = self.outbox / prices.name
+        durable.place(target, prices.read_bytes, staged=staged, note_staged=note_staged)
+        return target
+
+    def has_imported(self, prices: Path, *, staged: bool) -> bool:
+        return durable.is_placed(self.outbox / prices.name, staged=staged)

@@ -1,0 +1,102 @@
+"""How long the agent waits, for what, and how a signal ends the wait.
+
+In: defaults, overridden by environment variables CARDSYNC_AGENT_PACE_<NAME> (tests). Out: Pace, Stop, and persist, which repeats a call until it is answered.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from types import FrameType
+from typing import TypeVar
+
+from cardsync_agent import clock
+from cardsync_agent.client import TryAgain
+
+T = TypeVar("T")
+_random = random.SystemRandom()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """All in seconds."""
+
+    interval: float = 30.0  # between heartbeats and polls
+    settle: float = 2.0  # a file in the inbox is whole when unchanged for this long
+    retry_first: float = 1.0
+    retry_most: float = 300.0
+    refused: float = 300.0  # between tries while the key is not accepted
+    poll_first: float = 0.2  # asking how an upload fares
+    poll_most: float = 5.0
+    contact: float = 60.0  # --once: how long the first answer may take
+    patience: float = 600.0  # --once: how long the network may be away within a cycle
+    elsewhere: float = (
+        120.0  # how long an object store on another machine may be away before the server gets the bytes itself
+    )
+    cycle_expires: float = 86_400.0
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Pace:
+        given = {f.name: environ.get(f"CARDSYNC_AGENT_PACE_{f.name.upper()}") for f in fields(cls)}
+        return cls(**{name: float(text) for name, text in given.items() if text})
+
+
+class Stopped(Exception):
+    """A signal asked the agent to end; whatever was under way is journaled."""
+
+
+class GaveUp(Exception):
+    """--once ran out of patience with the network."""
+
+
+class Stop:
+    """Remembers SIGTERM and SIGINT until the next safe point."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def listen(self) -> None:
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.requested = True
+        signal.signal(number, signal.SIG_DFL)  # a second one ends a call that hangs; the journal makes that safe
+
+    def check(self) -> None:
+        if self.requested:
+            raise Stopped
+
+    def sleep(self, seconds: float) -> None:
+        # Slices and not a threading.Event: its lock could be held when the handler wants it.
+        ends = clock.monotonic() + seconds
+        self.check()
+        while (left := ends - clock.monotonic()) > 0:
+            clock.sleep(min(left, 0.25))
+            self.check()
+
+
+def backoff(attempt: int, pace: Pace, retry_after: float | None = None) -> float:
+    """Exponential with full jitter, so that a thousand agents do not return together; never before the server's Retry-After."""
+    most = min(pace.retry_most, pace.retry_first * 2.0 ** min(attempt, 30))
+    return (retry_after or 0.0) + _random.uniform(0.0, most)
+
+
+def persist(
+    call: Callable[[], T], pace: Pace, stop: Stop, on_retry: Callable[[TryAgain, float], None], patience: float | None
+) -> T:
+    """Make `call` until it is answered; `patience` None means for ever."""
+    began, attempt = clock.monotonic(), 0
+    while True:
+        stop.check()
+        try:
+            return call()
+        except TryAgain as trouble:
+            delay = backoff(attempt, pace, trouble.retry_after)
+            if patience is not None and clock.monotonic() + delay - began > patience:
+                raise GaveUp(str(trouble)) from trouble
+            on_retry(trouble, delay)
+            stop.sleep(delay)
+            attempt += 1

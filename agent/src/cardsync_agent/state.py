@@ -1,0 +1,198 @@
+"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the hashes imported.
+
+In: the folder. Out: a Memory that `Store.save` writes whole (temp, fsync, rename), and the lock that keeps a second agent out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from cardsync_agent import clock, durable
+
+HOME = ".cardsync-agent"
+FORMAT = 1
+MOST_IMPORTED = 200
+
+
+class StateProblem(Exception):
+    """The agent cannot keep its journal, or is not alone; the message is one sentence for people."""
+
+
+@dataclass
+class StepRecord:
+    name: str
+    status: str
+    duration_ms: int
+    error: str | None = None
+
+
+@dataclass
+class Imported:
+    sha256: str
+    at: str
+
+
+@dataclass
+class Cycle:
+    """The journal of one cycle. What is None has not happened yet."""
+
+    sync_cycle_id: str
+    kind: str
+    reason: str
+    started_at: str
+    planned: list[str]
+    steps: list[StepRecord] = field(default_factory=list)
+    # export_inventory
+    file: str | None = None
+    sha256: str | None = None
+    exported_at: str | None = None
+    # upload_inventory
+    key: str | None = None
+    upload_url: str | None = None
+    put_done: bool = False
+    raw_sent: bool = False
+    upload_id: int | None = None
+    # await_repricing
+    imported: bool = False
+    needs_review: bool = False
+    # download_price_updates, import_prices
+    export_name: str | None = None
+    export_rows: int = 0
+    export_staged: bool = False
+    etag: str | None = None
+    outbox_staged: bool = False
+    # the end; with a status only the report to the server is left
+    status: str | None = None
+    duration_ms: int = 0
+
+    @property
+    def nothing_sent(self) -> bool:
+        return self.key is None and self.upload_id is None and not self.raw_sent
+
+    @property
+    def steps_done(self) -> set[str]:
+        return {step.name for step in self.steps}
+
+    @property
+    def failure(self) -> str | None:
+        """Why the cycle cannot go on."""
+        return next((step.error or step.name for step in self.steps if step.status == "failed"), None)
+
+
+@dataclass
+class Memory:
+    agent_id: str
+    server: str | None = None
+    cycle: Cycle | None = None
+    etag: str | None = None
+    imported: list[Imported] = field(default_factory=list)
+
+    def belong_to(self, server: str) -> None:
+        """What one server has imported says nothing about another."""
+        if self.server not in (None, server):
+            self.imported, self.etag = [], None
+        self.server = server
+
+    def hashes(self) -> frozenset[str]:
+        return frozenset(entry.sha256 for entry in self.imported)
+
+    def remember_import(self, sha256: str, now: datetime) -> None:
+        kept = [entry for entry in self.imported if entry.sha256 != sha256]
+        self.imported = [*kept, Imported(sha256, clock.rfc3339(now))][-MOST_IMPORTED:]
+
+
+class Store:
+    """`memory` is changed in place and counts from the next `save` on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = make_home(folder)
+        self.spool = self.home / "upload.spool"
+        self._file = self.home / "state.json"
+        self.set_aside: Path | None = None
+        self.memory = self._load()
+
+    def save(self) -> None:
+        body = {"format": FORMAT, **asdict(self.memory)}
+        try:
+            durable.write(self._file, json.dumps(body, indent=1).encode())
+        except OSError as trouble:
+            raise StateProblem(f"The agent cannot write its journal {self._file}: {trouble}.") from trouble
+
+    def _load(self) -> Memory:
+        try:
+            return _memory(json.loads(self._file.read_bytes()))
+        except FileNotFoundError:
+            return _new_memory()
+        except (ValueError, TypeError, KeyError, AttributeError):
+            # A crash cannot do this, a disk or an editor can. Kept for inspection; the server knows what was uploaded.
+            self.set_aside = self._file.with_name(f"state-broken-{clock.for_file_name(clock.now())}.json")
+            os.replace(self._file, self.set_aside)  # noqa: PTH105
+            return _new_memory()
+        except OSError as trouble:
+            raise StateProblem(f"The agent cannot read its journal {self._file}: {trouble}.") from trouble
+
+
+def make_home(folder: Path) -> Path:
+    """The private directory; it holds presigned addresses, so it is nobody else's."""
+    home = folder / HOME
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as trouble:
+        raise StateProblem(f"The agent cannot use the folder {folder}: {trouble}.") from trouble
+    return home
+
+
+@contextmanager
+def only_agent(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system drops it with the process, however that ends."""
+    with (make_home(folder) / "lock").open("a+b") as file:
+        if not _try_lock(file):
+            raise StateProblem(f"Another cardsync-agent already works in {folder}.")
+        yield
+
+
+def _try_lock(file: IO[bytes]) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _new_memory() -> Memory:
+    return Memory(agent_id=uuid.uuid4().hex)
+
+
+def _memory(raw: dict[str, Any]) -> Memory:
+    memory = Memory(**_known(Memory, raw))
+    memory.imported = [Imported(**_known(Imported, entry)) for entry in raw.get("imported") or ()]
+    memory.cycle = _cycle(raw["cycle"]) if raw.get("cycle") else None
+    return memory
+
+
+def _cycle(raw: dict[str, Any]) -> Cycle:
+    cycle = Cycle(**_known(Cycle, raw))
+    cycle.steps = [StepRecord(**_known(StepRecord, step)) for step in raw.get("steps") or ()]
+    clock.read_rfc3339(cycle.started_at)
+    return cycle
+
+
+def _known(shape: type, raw: dict[str, Any]) -> dict[str, Any]:
+    """The keys this version knows: a newer agent's journal must not stop an older one."""
+    return {f.name: raw[f.name] for f in fields(shape) if f.name in raw}

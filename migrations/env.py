@@ -1,0 +1,8 @@
+"""Alembic's environment: runs on the connection that `cardsync.migrate` hands over, in its transaction."""
+
+from alembic import context
+
+from cardsync.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.run_migrations()

@@ -1,0 +1,5 @@
+"""`python -m cardsync`: the same as the `cardsync` command."""
+
+from cardsync.cli import main
+
+main()

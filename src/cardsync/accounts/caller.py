@@ -1,0 +1,136 @@
+"""Who is calling: the Authorization header in, a `Caller` out.
+
+One round trip reads the key, the account and the sync state together. Which seller a key belongs to never changes, so that much is
+remembered per process; whether the key and the account are still good is read on every request, on every process.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from sqlalchemy import select
+
+from cardsync import errors
+from cardsync.accounts import keys
+from cardsync.accounts.entitlements import Entitlements, entitlements
+from cardsync.accounts.models import ApiKey
+from cardsync.db import Database
+
+# hot_row fills the braces with integers; the order of the columns is the order of `Caller`'s fields.
+CALLER_SQL = """
+SELECT k.revoked_at IS NULL, a.seller_id, a.plan, a.trial_ends_at, a.sync_mode, a.product_lines, a.suspended, a.past_due,
+       a.write_consent, a.upload_approved, a.auto_sync_paused, a.automatic_pricing_paused, a.sync_interval_minutes,
+       a.full_history_requested, a.object_store_pipeline_enabled,
+       s.requested_kind, s.requested_at, s.lock_kind, s.lock_trigger, s.lock_first_sync, s.lock_agent_id, s.lock_refreshed_at,
+       s.lock_uploaded, s.lease_holder, s.lease_expires_at, s.cancel_requested_at, s.work_phase, s.work_done, s.work_total,
+       s.uploads_open, s.review_upload_id, s.last_sync_at, s.last_pricing_at, s.history_fetched_at, s.scheduled_failures,
+       s.last_failure_at, s.export_fingerprint
+  FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN api_key k ON k.seller_id = a.seller_id
+ WHERE a.seller_id = {seller_id} AND s.seller_id = {seller_id} AND k.id = {key_id}
+"""
+
+
+class Caller(NamedTuple):
+    """A seller as one request sees it: account and sync state as they stood when the key was checked."""
+
+    key_is_good: bool
+    seller_id: int
+    plan: str
+    trial_ends_at: datetime | None
+    stored_sync_mode: str
+    product_lines: list[str]
+    suspended: bool
+    past_due: bool
+    write_consent: bool
+    stored_upload_approved: bool
+    auto_sync_paused: bool
+    automatic_pricing_paused: bool
+    sync_interval_minutes: int | None
+    full_history_requested: bool
+    object_store_pipeline_enabled: bool
+    requested_kind: str | None
+    requested_at: datetime | None
+    lock_kind: str | None
+    lock_trigger: str | None
+    lock_first_sync: bool
+    lock_agent_id: str | None
+    lock_refreshed_at: datetime | None
+    lock_uploaded: bool
+    lease_holder: str | None
+    lease_expires_at: datetime | None
+    cancel_requested_at: datetime | None
+    work_phase: str | None
+    work_done: int
+    work_total: int
+    uploads_open: int
+    review_upload_id: int | None
+    last_sync_at: datetime | None
+    last_pricing_at: datetime | None
+    history_fetched_at: datetime | None
+    scheduled_failures: int
+    last_failure_at: datetime | None
+    export_fingerprint: str | None
+
+    def entitlements(self, now: datetime) -> Entitlements:
+        return entitlements(
+            self.plan, self.trial_ends_at, self.stored_sync_mode, upload_approved=self.stored_upload_approved, now=now
+        )
+
+
+class KeyRing:
+    """Which key hash belongs to which (seller, key id): bounded, filled on first sight."""
+
+    def __init__(self, database: Database, size: int = 50_000) -> None:
+        self._database = database
+        self._size = size
+        self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
+
+    async def owner(self, key: str) -> tuple[int, int] | None:
+        digest = keys.key_hash(key)
+        if digest in self._known:
+            self._known.move_to_end(digest)
+            return self._known[digest]
+        async with self._database.shared() as session:
+            row = (await session.execute(select(ApiKey.seller_id, ApiKey.id).where(ApiKey.key_hash == digest))).first()
+        if row is None:
+            return None
+        self._known[digest] = (row[0], row[1])
+        if len(self._known) > self._size:
+            self._known.popitem(last=False)
+        return row[0], row[1]
+
+
+def bearer(header: str | None) -> str:
+    """The key from an Authorization header; raises Unauthorized for none, another scheme or a wrong checksum."""
+    if not header:
+        raise errors.Unauthorized.challenge(credentials_sent=False)
+    scheme, _, token = header.partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not keys.is_well_formed(token):
+        raise errors.Unauthorized.challenge(credentials_sent=True)
+    return token
+
+
+async def caller_of(database: Database, ring: KeyRing, header: str | None) -> Caller:
+    """Raises Unauthorized or AccountSuspended; both stand before anything else about the request is looked at."""
+    owner = await ring.owner(bearer(header))
+    row = None
+    if owner is not None:
+        row = await database.hot_row(owner[0], CALLER_SQL, key_id=owner[1])
+    if row is None or not row[0]:
+        raise errors.Unauthorized.challenge(credentials_sent=True)
+    caller = Caller._make(row)
+    if caller.suspended:
+        raise errors.AccountSuspended
+    return caller
+
+
+async def requires_seller(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """The guard of every route behind an API key; runs before the body is read."""
+    state = connection.app.state
+    caller = await caller_of(state.database, state.key_ring, connection.headers.get("authorization"))
+    connection.scope["caller"] = caller  # type: ignore[typeddict-unknown-key]

@@ -1,0 +1,211 @@
+"""Sellers: create, change, show and delete. What `cardsync admin seller …` calls; dashboards will call the same."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from argon2 import PasswordHasher
+from sqlalchemy import delete, select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.accounts import keys
+from cardsync.accounts.entitlements import PLANS, SYNC_MODES, is_paid
+from cardsync.accounts.models import Account, Member, Seller
+from cardsync.catalog.product_lines import NAMES
+from cardsync.db import Database, enter_tenant
+from cardsync.pricing.store import make_preset_rule
+from cardsync.sync.models import SyncState
+
+
+class SellerError(Exception):
+    """What an admin command says in one sentence."""
+
+
+@dataclass(frozen=True)
+class CreatedSeller:
+    seller_id: int
+    email: str
+    password: str
+    api_key: str
+
+
+def _flag(value: str) -> bool:
+    if value.lower() in ("true", "1", "yes", "on"):
+        return True
+    if value.lower() in ("false", "0", "no", "off"):
+        return False
+    raise ValueError("true or false")
+
+
+def _choice(*allowed: str) -> Any:
+    def read(value: str) -> str:
+        if value not in allowed:
+            raise ValueError("one of " + ", ".join(allowed))
+        return value
+
+    return read
+
+
+def _moment(value: str) -> datetime | None:
+    if not value:
+        return None
+    moment = datetime.fromisoformat(value)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _minutes(value: str) -> int:
+    minutes = int(value)
+    if minutes < 30:
+        raise ValueError("at least 30")
+    return minutes
+
+
+def _quiet_hours(value: str) -> str | None:
+    if value and not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", value):
+        raise ValueError("a span like 22:00-06:00, or nothing")
+    return value or None
+
+
+def _time_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError) as e:
+        raise ValueError("a time zone like America/New_York") from e
+    return value
+
+
+def _money(value: str) -> Decimal:
+    try:
+        amount = Decimal(value)
+    except InvalidOperation as e:
+        raise ValueError("an amount like 50.00") from e
+    if not amount.is_finite() or amount < 0:
+        raise ValueError("an amount like 50.00")
+    return amount
+
+
+# The keys of `cardsync admin seller set` and how each reads its value.
+SETTABLE: Mapping[str, Any] = {
+    "plan": _choice(*PLANS),
+    "trial_ends_at": _moment,
+    "sync_mode": _choice(*SYNC_MODES),
+    "suspended": _flag,
+    "past_due": _flag,
+    "write_consent": _flag,
+    "upload_approved": _flag,
+    "auto_sync_paused": _flag,
+    "automatic_pricing_paused": _flag,
+    "sync_interval_minutes": _minutes,
+    "quiet_hours": _quiet_hours,
+    "time_zone": _time_zone,
+    "full_history_requested": _flag,
+    "planner_opt_in": _flag,
+    "credits_metering_enabled": _flag,
+    "object_store_pipeline_enabled": _flag,
+    "attribution_logging": _flag,
+    "tracking_threshold": _money,
+    "direct_program": _flag,
+    "network_consent": _flag,
+    "network_published": _flag,
+    "store_name": lambda value: value or None,
+}
+
+
+def read_settings(pairs: list[str]) -> dict[str, Any]:
+    """`key=value` texts as columns; raises SellerError naming the key and what it takes."""
+    values = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or key not in SETTABLE:
+            raise SellerError(f"{pair!r} is not a setting; write key=value with one of: {', '.join(SETTABLE)}")
+        try:
+            values[key] = SETTABLE[key](value)
+        except ValueError as e:
+            raise SellerError(f"{key} takes {e}, not {value!r}") from e
+    return values
+
+
+async def create_seller(
+    session: AsyncSession, *, name: str, email: str, plan: str, lines: list[str], sync_mode: str
+) -> CreatedSeller:
+    """A seller with an owner, an API key and the Competitive preset; without `lines`, every known line, magic first."""
+    if await session.scalar(select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)):
+        raise SellerError(f"{email} is taken by another member; choose another address")
+    seller = Seller(name=name, email=email)
+    session.add(seller)
+    await session.flush()
+    password = secrets.token_urlsafe(12)
+    session.add(
+        Member(seller_id=seller.id, email=email, name=name, role="owner", password_hash=PasswordHasher().hash(password))
+    )
+    await enter_tenant(session, seller.id)
+    session.add(Account(seller_id=seller.id, plan=plan, sync_mode=sync_mode, product_lines=_known_lines(lines)))
+    session.add(SyncState(seller_id=seller.id))
+    await make_preset_rule(session, seller.id, "competitive")
+    minted = await keys.mint(session, seller.id, "first key")
+    return CreatedSeller(seller.id, email, password, minted.api_key)
+
+
+def _known_lines(lines: list[str]) -> list[str]:
+    unknown = [line for line in lines if line not in NAMES]
+    if unknown:
+        raise SellerError(f"{unknown[0]!r} is not a product line; known are: {', '.join(NAMES)}")
+    return list(dict.fromkeys(lines)) or list(NAMES)
+
+
+async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, Any]:
+    """Minting needs a paid plan; keys that exist keep working after a downgrade."""
+    async with database.tenant(seller_id) as session:
+        account = await session.get(Account, seller_id)
+        if account is None:
+            raise SellerError(f"there is no seller {seller_id}")
+        if not is_paid(account.plan, account.trial_ends_at, clock.now()):
+            raise SellerError(f"seller {seller_id} has plan {account.plan}: minting a key needs a paid plan")
+        minted = await keys.mint(session, seller_id, name)
+    return {"key_id": minted.key_id, "api_key": minted.api_key}
+
+
+async def change_seller(session: AsyncSession, seller_id: int, values: dict[str, Any]) -> None:
+    """`session` is in the seller's scope."""
+    changed = await session.scalar(
+        update(Account).where(Account.seller_id == seller_id).values(**values).returning(Account.seller_id)
+    )
+    if changed is None:
+        raise SellerError(f"there is no seller {seller_id}")
+
+
+async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
+    """Everything settable and what the seller's state is; `session` is in the seller's scope."""
+    seller = await session.get(Seller, seller_id)
+    account = await session.get(Account, seller_id)
+    state = await session.get(SyncState, seller_id)
+    if seller is None or account is None or state is None:
+        raise SellerError(f"there is no seller {seller_id}")
+    settable = {key: getattr(account, key) for key in SETTABLE}
+    return {
+        "seller_id": seller.id,
+        "name": seller.name,
+        "email": seller.email,
+        "product_lines": account.product_lines,
+        **settable,
+        "credit_balance": 0,
+        "last_sync_at": state.last_sync_at,
+    }
+
+
+async def delete_seller(database: Database, seller_id: int, tenant_tables: list[str]) -> None:
+    """Erase everything of a seller, newest tables first so that foreign keys hold."""
+    async with database.tenant(seller_id) as session:
+        for table in tenant_tables:
+            await session.execute(text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id})
+        found = await session.scalar(delete(Seller).where(Seller.id == seller_id).returning(Seller.id))
+        if found is None:
+            raise SellerError(f"there is no seller {seller_id}")

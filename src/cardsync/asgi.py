@@ -1,0 +1,97 @@
+"""The HTTP table of contents: every router by name, the failure handlers, what a web process opens and closes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme, Tag
+
+from cardsync import __version__, failures, health, limits, web
+from cardsync.accounts.caller import KeyRing, requires_seller
+from cardsync.db import Database
+from cardsync.inventory import routes as inventory
+from cardsync.observe import observing
+from cardsync.pricing import routes as pricing
+from cardsync.settings import Settings
+from cardsync.storage import open_store
+from cardsync.sync import routes as sync
+from cardsync.sync.last_seen import LastSeen
+
+TAGS = [
+    Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
+    Tag("inventory", "Inventory uploads and their reports"),
+    Tag("pricing", "The price-updates export"),
+    Tag("objects", "The embedded object store"),
+    Tag("health", "For operators"),
+]
+
+
+def create_app(settings: Settings, **testing: Any) -> Litestar:
+    """The ASGI application; it opens its own database pools and store when it starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            if settings.database_url is None:
+                raise RuntimeError(
+                    "a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it"
+                )
+            opened = Database.open(
+                settings.database_url, pool=settings.database_pool, hot_pool=settings.database_hot_pool
+            )
+            database = await stack.enter_async_context(opened)
+            app.state.settings = settings
+            app.state.database = database
+            app.state.key_ring = KeyRing(database)
+            app.state.store = open_store(settings)
+            app.state.last_seen = LastSeen(database)
+            await stack.enter_async_context(app.state.last_seen.flushing(settings.last_seen_flush_seconds))
+            yield
+
+    agent_surface = Router(
+        path="/api/v1",
+        route_handlers=[sync.router, inventory.router, pricing.router],
+        guards=[requires_seller],
+        security=[{"api_key": []}],
+        dependencies={
+            "caller": Provide(web.provide_caller, sync_to_thread=False),
+            "session": Provide(web.provide_session),
+        },
+    )
+    return Litestar(
+        route_handlers=[agent_surface, inventory.put_object, health.healthz, health.readyz],
+        request_class=web.ApiRequest,
+        request_max_body_size=limits.BODY_WIRE_BYTES,
+        dependencies={
+            "settings": Provide(web.provide_settings, sync_to_thread=False),
+            "database": Provide(web.provide_database, sync_to_thread=False),
+            "store": Provide(web.provide_store, sync_to_thread=False),
+        },
+        exception_handlers=failures.HANDLERS,
+        middleware=[observing],
+        lifespan=[lifespan],
+        openapi_config=openapi_config(),
+        logging_config=None,
+        **testing,
+    )
+
+
+def openapi_config() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="cardsync",
+        version=__version__,
+        description="Seller inventory sync: inventory CSV up, price changes down.",
+        tags=TAGS,
+        components=Components(
+            security_schemes={
+                "api_key": SecurityScheme(type="http", scheme="bearer", description="A seller API key, csk_…")
+            }
+        ),
+        path="/openapi",
+        use_handler_docstrings=True,
+    )

@@ -1,0 +1,86 @@
+"""Wire rules shared by uploads: is a body gzip, and what does it hold, never inflating past a cap.
+
+Bytes or a file in; the inflated bytes, or only their beginning and number, out. Blocking: async callers use a thread.
+Everything streams through isal's file reader: it verifies each member's CRC and length and stays linear however many
+members there are, where a hand loop over `unused_data` is quadratic.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from isal import igzip, igzip_lib, isal_zlib
+
+from cardsync.errors import DecompressedTooLarge
+
+Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK_BYTES = 128 * 1024
+
+
+class BadGzip(Exception):
+    """Not whole gzip: damaged, truncated, or followed by something else. The caller knows which refusal that is."""
+
+
+def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:
+    return bytes(first_bytes[:2]) == _GZIP_MAGIC
+
+
+def inflate(source: Source, cap: int) -> bytes:
+    """Raises BadGzip, and DecompressedTooLarge once there would be more than `cap` bytes."""
+    out = io.BytesIO()
+    _each_chunk(source, cap, out.write)
+    return out.getvalue()
+
+
+def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
+    """Inflate to the end without keeping the output: its first `head` bytes and how many there are. Raises as `inflate`."""
+    first = bytearray()
+
+    def keep_head(chunk: memoryview) -> None:
+        if len(first) < head:
+            first.extend(chunk[: head - len(first)])
+
+    total = _each_chunk(source, cap, keep_head)
+    return bytes(first), total
+
+
+def _each_chunk(source: Source, cap: int, take: Callable[[memoryview], object]) -> int:
+    buffer = memoryview(bytearray(_CHUNK_BYTES))
+    total = 0
+    with _opened(source) as file:
+        # The reader takes an empty file for an empty gzip file.
+        if not is_gzip(file.read(2)):
+            raise BadGzip("it does not begin with 1f 8b")
+        file.seek(-2, io.SEEK_CUR)
+        reader = igzip.IGzipFile(fileobj=file, mode="rb")
+        # One byte more than is allowed is asked for, so that a bomb costs no more than the cap.
+        while got := _read(reader, buffer[: cap - total + 1]):
+            total += got
+            if total > cap:
+                raise DecompressedTooLarge(f"the body is larger than {cap:,} bytes once decompressed")
+            take(buffer[:got])
+    return total
+
+
+def _read(reader: igzip.IGzipFile, buffer: memoryview) -> int:
+    try:
+        return reader.readinto(buffer)
+    except EOFError:
+        raise BadGzip("it ends too early, or something else follows it") from None
+    except (gzip.BadGzipFile, isal_zlib.error, igzip_lib.error) as e:
+        raise BadGzip(str(e)) from e
+
+
+def _opened(source: Source) -> BinaryIO | nullcontext[BinaryIO]:
+    if isinstance(source, Path):
+        return source.open("rb")
+    if isinstance(source, bytes | bytearray | memoryview):
+        return io.BytesIO(source)
+    return nullcontext(source)

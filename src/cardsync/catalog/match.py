@@ -1,0 +1,240 @@
+"""Which catalog product an inventory row is: keyed rows and keyed products in, one verdict per row out. Pure.
+
+`catalog_keys` runs once when a catalog is loaded and its columns are stored with the product; `row_keys` runs per upload;
+`match` joins the two. A product is named only where every part of the identity agrees and exactly one product is left.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from cardsync.catalog.collector_number import number_columns
+from cardsync.catalog.condition import LANGUAGES, SEALED
+from cardsync.catalog.names import name_columns
+from cardsync.catalog.set_names import set_code_key, set_columns
+
+CATALOG_KEYS = {
+    "set_key": pl.String,
+    "set_code_key": pl.String,
+    "name_key": pl.String,
+    "back_key": pl.String,
+    "variant_key": pl.String,
+    "number_key": pl.String,
+    "number_total": pl.String,
+    "finish_key": pl.String,
+    "language_key": pl.String,
+    "sealed": pl.Boolean,
+}
+ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_code_key"} | {
+    "set_series": pl.String,
+    "alias_key": pl.String,
+}
+
+# There the collector number alone tells treatments (Borderless, Showcase, ...) apart, and catalogs do not name them.
+_NUMBER_TELLS_VARIANTS = ("magic",)
+# Rows are judged one by one, so slabs give the same verdicts, with the pairs of one slab in memory at a time.
+_ROWS_AT_ONCE = 100_000
+_IDENTITY = ["game", "set_key", "name_key", "number_key"]
+_FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
+
+
+def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
+    """Adds CATALOG_KEYS to game, set_name, set_code, product_name, number, rarity, finish, language."""
+    finish = pl.col("finish").cast(pl.String)
+    return _keyed(products, ["set_key"], ["name_key", "back_key", "variant_key"]).with_columns(
+        set_code_key(pl.col("set_code")).alias("set_code_key"),
+        _finish_key(pl.when(finish != "Sealed").then(finish)),
+        _language_key(),
+        # Every card has a number or a rarity; a box has neither.
+        (finish.eq("Sealed").fill_null(False) | (pl.col("number_key").eq("") & _blank("rarity"))).alias("sealed"),
+    )
+
+
+def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
+    """Adds ROW_KEYS to game, set_name, product_name, number, condition (the code), printing, language."""
+    japanese = pl.col("game").eq("pokemon_japan") & pl.col("language").eq("English")
+    parts = ["name_key", "back_key", "variant_key", "alias_key"]
+    return _keyed(rows, ["set_key", "set_series"], parts).with_columns(
+        _finish_key(pl.col("printing").cast(pl.String)),
+        # That product line holds Japanese cards only; English is merely what a label without a language implies.
+        pl.when(japanese).then(pl.lit("ja")).otherwise(_language_key()).alias("language_key"),
+        pl.col("condition").cast(pl.String).eq(SEALED).fill_null(False).alias("sealed"),
+    )
+
+
+def _keyed(frame: pl.DataFrame, of_set: list[str], of_name: list[str]) -> pl.DataFrame:
+    numbers = number_columns(frame.get_column("number"))
+    names = name_columns(numbers.with_columns(frame.get_column("product_name")))
+    sets = set_columns(frame)
+    return frame.with_columns(
+        *sets.select(of_set).get_columns(), *names.select(of_name).get_columns(), *numbers.get_columns()
+    )
+
+
+def _blank(column: str) -> pl.Expr:
+    return pl.col(column).cast(pl.String).fill_null("").str.strip_chars() == ""
+
+
+def _finish_key(finish: pl.Expr) -> pl.Expr:
+    """Null means: not told apart (a catalog), or not read (a row)."""
+    lower = finish.str.strip_chars().str.to_lowercase()
+    return pl.when(lower != "").then(lower).alias("finish_key")
+
+
+def _language_key() -> pl.Expr:
+    lower = pl.col("language").cast(pl.String).str.strip_chars().str.to_lowercase()
+    codes = {name.lower(): code for name, code in LANGUAGES.items()}
+    return pl.when(lower != "").then(lower.replace(codes)).alias("language_key")
+
+
+def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+    """`row`, `product_id` (null unless exactly one), `outcome`, `reason` (null where matched), in the order of `rows`.
+
+    rows: `row`, game and ROW_KEYS. products: `id`, `marketplace_product_id`, game and CATALOG_KEYS, of every set whose
+    (game, set_key) or (game, set_code_key) occurs in the rows' (game, set_key) or (game, set_series).
+    """
+    if rows.height > _ROWS_AT_ONCE:
+        return pl.concat(match(rows_, products) for rows_ in rows.iter_slices(_ROWS_AT_ONCE))
+    rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
+    verdicts = _verdicts(rows, products)
+    left = rows.join(verdicts, on="row", how="anti")
+    by_alias = left.filter(pl.col("alias_key").is_not_null() & pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
+    verdicts = pl.concat([verdicts, _verdicts(by_alias.with_columns(name_key="alias_key"), products)])
+    left = left.join(verdicts, on="row", how="anti")
+    verdicts = pl.concat([verdicts, _reasons(left, products)])
+    return rows.select("row").join(verdicts, on="row", how="left", maintain_order="left")
+
+
+def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+    """A set whose name the catalog lacks is found by the code in front of it, if that code is one set's alone."""
+    stray = (
+        rows.select("game", "set_key", "set_series")
+        .filter(pl.col("set_series").is_not_null())
+        .unique()
+        .join(products.select("game", "set_key").unique(), on=["game", "set_key"], how="anti")
+    )
+    if stray.is_empty():
+        return rows
+    coded = (
+        products.filter(pl.col("set_code_key").is_not_null())
+        .group_by("game", pl.col("set_code_key").alias("set_series"))
+        .agg(pl.col("set_key").unique().alias("coded"))
+        .filter(pl.col("coded").list.len() == 1)
+        .with_columns(pl.col("coded").list.first())
+    )
+    found = stray.join(coded, on=["game", "set_series"])
+    on = ["game", "set_key", "set_series"]
+    return (
+        rows.join(found, on=on, how="left", maintain_order="left")
+        .with_columns(pl.coalesce("coded", "set_key").alias("set_key"))
+        .drop("coded")
+    )
+
+
+def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+    """One line for each row that has a product of its very identity; the other rows are absent."""
+    candidates = _candidates(rows, products)
+    single = candidates.filter(pl.col("row").is_unique())
+    several = _best(candidates.filter(pl.col("row").is_duplicated()))
+    matched = pl.concat([single.filter(_variant_allowed()).select("row", "id"), several.select("row", "id")])
+    return matched.select(
+        "row",
+        pl.col("id").alias("product_id"),
+        pl.when(pl.col("id").is_null()).then(pl.lit("ambiguous")).otherwise(pl.lit("matched")).alias("outcome"),
+        pl.when(pl.col("id").is_null()).then(pl.lit("several_products")).alias("reason"),
+    )
+
+
+def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of a row and a product that contradict each other in nothing, save perhaps in the variant of a Magic card."""
+    wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
+    offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
+    pairs = wanted.select("row", *_IDENTITY, *_FIELDS).join(offered, on=_IDENTITY, suffix="_offered")
+    return pairs.filter(
+        _agree("finish_key", optional=False)
+        & (_same("variant_key") | pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
+        & _agree("number_total", optional=True)
+        & _agree("back_key", optional=True)
+        & _agree("language_key", optional=False)
+        & _same("sealed")
+    )
+
+
+def _same(field: str) -> pl.Expr:
+    return pl.col(field).eq_missing(pl.col(f"{field}_offered"))
+
+
+def _agree(field: str, *, optional: bool) -> pl.Expr:
+    """Equal, or not given: by the product (a catalog that does not tell finishes apart), if optional by the row too."""
+    equal = (pl.col(field) == pl.col(f"{field}_offered")).fill_null(False)
+    not_given = pl.col(f"{field}_offered").is_null()
+    return equal | not_given | pl.col(field).is_null() if optional else equal | not_given
+
+
+def _variant_allowed() -> pl.Expr:
+    """A sole candidate may lack the variant the row names, or the other way round; two different ones are two cards."""
+    return _same("variant_key") | (pl.col("variant_key") == "") | (pl.col("variant_key_offered") == "")
+
+
+def _best(candidates: pl.DataFrame) -> pl.DataFrame:
+    """`row` and `id` of the candidates nearest to the row; the id is null where they are different cards."""
+    exactness = (
+        8 * _same("variant_key").cast(pl.Int8)
+        + 4 * _same("number_total").cast(pl.Int8)
+        + 2 * _same("back_key").cast(pl.Int8)
+        + _same("finish_key").cast(pl.Int8)
+    )
+    # Where nothing has the row's variant and the variants differ, the number did not identify one card: compare all.
+    settled = (pl.col("exactness").max().over("row") >= 8) | (pl.col("variant_key_offered").n_unique().over("row") == 1)
+    nearest = candidates.with_columns(exactness.alias("exactness")).filter(
+        ~settled | (pl.col("exactness") == pl.col("exactness").max().over("row"))
+    )
+    card = pl.struct(f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key"))
+    listing = pl.col("marketplace_product_id")
+    same_listing = listing.is_not_null().all() & (listing.n_unique() == 1)
+    same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)
+    return (
+        nearest.group_by("row")
+        .agg(
+            (same_listing | same_card).alias("one"),
+            _variant_allowed().all().alias("allowed"),
+            pl.col("id").min(),
+        )
+        .filter(pl.col("allowed") | ~pl.col("one"))
+        .select("row", pl.when("one").then("id").alias("id"))
+    )
+
+
+def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+    """Why a row has no product: the first part of its identity that no product shares."""
+    left = rows.select("row", *_IDENTITY, *_FIELDS)
+    found: list[pl.DataFrame] = []
+    for reason, known in (
+        ("set_unknown", ["game", "set_key"]),
+        ("name_unknown", ["game", "set_key", "name_key"]),
+        ("number_differs", _IDENTITY),
+    ):
+        found.append(left.join(products, on=known, how="anti").select("row", pl.lit(reason).alias("reason")))
+        left = left.join(products, on=known, how="semi")
+    pairs = left.join(products.select(*_IDENTITY, *_FIELDS), on=_IDENTITY, suffix="_offered")
+    numbered = _agree("number_total", optional=True) & _agree("back_key", optional=True) & _same("sealed")
+    varied = numbered & _same("variant_key")
+    spoken = varied & _agree("language_key", optional=False)
+    found.append(
+        pairs.group_by("row").agg(
+            pl.when(~numbered.any())
+            .then(pl.lit("number_differs"))
+            .when(~varied.any())
+            .then(pl.lit("variant_unknown"))
+            .when(~spoken.any())
+            .then(pl.lit("language_unknown"))
+            .otherwise(pl.lit("printing_unknown"))
+            .alias("reason")
+        )
+    )
+    return pl.concat(found).select(
+        "row",
+        pl.lit(None, products.schema["id"]).alias("product_id"),
+        pl.lit("unmatched").alias("outcome"),
+        "reason",
+    )

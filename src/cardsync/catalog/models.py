@@ -1,0 +1,58 @@
+"""Tables of the catalog: `product` (shared by all sellers; provisional ones come from inventory rows) and `catalog_import`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.accounts.models import FALSE, NOW, Moment
+from cardsync.db import Base
+
+
+class Product(Base):
+    """One printing. The key columns are the comparable forms that `match.catalog_keys` computes."""
+
+    __tablename__ = "product"
+    __table_args__ = (
+        Index("ix_product_set", "game", "set_key"),
+        Index("ix_product_set_code", "game", "set_code_key"),
+        Index("uq_product_identity", "identity", unique=True),
+        Index("ix_product_provisional", "game", postgresql_where=text("provisional")),
+    )
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    # Hash of every identifying text; loading the same catalog twice finds its rows by it.
+    identity: Mapped[str] = mapped_column(Text)
+    game: Mapped[str] = mapped_column(Text)
+    set_name: Mapped[str] = mapped_column(Text)
+    set_code: Mapped[str | None] = mapped_column(Text)
+    product_name: Mapped[str] = mapped_column(Text)
+    number: Mapped[str | None] = mapped_column(Text)
+    rarity: Mapped[str | None] = mapped_column(Text)
+    finish: Mapped[str | None] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+    marketplace_product_id: Mapped[int | None] = mapped_column(BigInteger)
+    provisional: Mapped[bool] = mapped_column(server_default=FALSE)
+    adopted_by: Mapped[int | None] = mapped_column(BigInteger)
+    set_key: Mapped[str | None] = mapped_column(Text)
+    set_code_key: Mapped[str | None] = mapped_column(Text)
+    name_key: Mapped[str | None] = mapped_column(Text)
+    back_key: Mapped[str | None] = mapped_column(Text)
+    variant_key: Mapped[str | None] = mapped_column(Text)
+    number_key: Mapped[str | None] = mapped_column(Text)
+    number_total: Mapped[str | None] = mapped_column(Text)
+    finish_key: Mapped[str | None] = mapped_column(Text)
+    language_key: Mapped[str | None] = mapped_column(Text)
+    sealed: Mapped[bool] = mapped_column(server_default=FALSE)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class CatalogImport(Base):
+    __tablename__ = "catalog_import"
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    source: Mapped[str] = mapped_column(Text)
+    rows: Mapped[int]
+    added: Mapped[int]
+    adopted: Mapped[int]
+    finished_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

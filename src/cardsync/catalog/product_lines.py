@@ -1,0 +1,31 @@
+"""Product lines: the marketplace's labels, our internal names and its category ids. Reference data; the database holds a copy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    name: str
+    label: str
+    category_id: int
+
+
+LINES = (
+    Line("magic", "Magic", 1),
+    Line("yugioh", "YuGiOh", 2),
+    Line("pokemon", "Pokemon", 3),
+    Line("flesh_and_blood", "Flesh & Blood TCG", 62),
+    Line("digimon", "Digimon Card Game", 63),
+    Line("one_piece", "One Piece Card Game", 68),
+    Line("lorcana", "Lorcana TCG", 71),
+    Line("star_wars_unlimited", "Star Wars: Unlimited", 79),
+    Line("dragon_ball_fusion_world", "Dragon Ball Super: Fusion World", 80),
+    Line("union_arena", "Union Arena", 81),
+    Line("pokemon_japan", "Pokemon Japan", 85),
+    Line("gundam", "Gundam Card Game", 86),
+    Line("riftbound", "Riftbound: League of Legends Trading Card Game", 89),
+)
+NAMES = tuple(line.name for line in LINES)
+CATEGORY_IDS = {line.name: line.category_id for line in LINES}
+NAME_BY_LABEL = {line.label.casefold(): line.name for line in LINES}

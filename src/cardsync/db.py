@@ -1,0 +1,163 @@
+"""The database: engine and pools in, tenant-scoped sessions, set-wise reads and COPY out.
+
+Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the role can't bypass it.
+`hot_row` is the one-round-trip read of what agents poll; everything else takes a session.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, LiteralString, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import polars as pl
+import psycopg
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy import MetaData, text
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.orm import DeclarativeBase
+
+APP_ROLE = "cardsync_app"
+NULL = "\\N"
+_COPY_CHUNK = 1 << 18
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
+    """A plain `postgresql://` URL whose connections act as `role` whatever user signs in, so that row-level security binds."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    if role and parts.username != role:
+        query["options"] = f"{query.get('options', '')} -c role={role}".strip()
+    return urlunsplit(parts._replace(scheme="postgresql", query=urlencode(query)))
+
+
+def engine_url(plain: str) -> str:
+    """The same URL for SQLAlchemy."""
+    return plain.replace("postgresql://", "postgresql+psycopg://", 1)
+
+
+@dataclass(frozen=True)
+class Database:
+    """One per process; `open()` makes it."""
+
+    url: str
+    engine: AsyncEngine
+    sessions: async_sessionmaker[AsyncSession]
+    hot: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, *, pool: int, hot_pool: int) -> AsyncIterator[Database]:
+        plain = libpq_url(url)
+        engine = create_async_engine(engine_url(plain), pool_size=pool, max_overflow=0, pool_pre_ping=True)
+        hot = AsyncConnectionPool(
+            plain, min_size=0, max_size=max(1, hot_pool), kwargs={"autocommit": True}, open=False, name="hot"
+        )
+        await hot.open()
+        try:
+            yield cls(plain, engine, async_sessionmaker(engine, expire_on_commit=False), hot)
+        finally:
+            await hot.close()
+            await engine.dispose()
+
+    @asynccontextmanager
+    async def tenant(self, seller_id: int, *, snapshot: bool = False) -> AsyncIterator[AsyncSession]:
+        """One transaction in one seller's scope: committed on leaving, rolled back on an exception.
+
+        With `snapshot`, every statement sees the database as of the first one (repeatable read).
+        """
+        async with self.sessions() as session, session.begin():
+            if snapshot:
+                await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            await enter_tenant(session, seller_id)
+            yield session
+
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[AsyncSession]:
+        """One transaction on tables that belong to no seller; tenant tables look empty from here."""
+        async with self.sessions() as session, session.begin():
+            yield session
+
+    async def hot_row(self, seller_id: int, query: str, **ids: int) -> TupleRow | None:
+        """First row of `query` in the seller's scope, in one round trip and one implicit transaction.
+
+        `query` is a constant of ours with `{names}` that only integers fill: the simple protocol carries two statements
+        at once but no parameters.
+        """
+        filled = query.format(seller_id=int(seller_id), **{name: int(value) for name, value in ids.items()})
+        statement = cast(LiteralString, f"SET LOCAL app.seller_id = '{int(seller_id)}'; {filled}")
+        async with self.hot.connection() as connection:
+            cursor = await connection.execute(statement)
+            cursor.nextset()
+            return await cursor.fetchone()
+
+
+async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
+    """Set the seller of this transaction. A literal we format ourselves: the form that also reaches distributed nodes."""
+    await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'"))
+
+
+async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:
+    """The psycopg connection under this session's transaction."""
+    connection = await session.connection()
+    raw = await connection.get_raw_connection()
+    assert raw.driver_connection is not None
+    return cast("psycopg.AsyncConnection[Any]", raw.driver_connection)
+
+
+def encode(frame: pl.DataFrame) -> memoryview:
+    """`frame` as the CSV that COPY reads, nulls as \\N. CPU work: call it in a thread."""
+    buffer = io.BytesIO()
+    frame.write_csv(buffer, include_header=False, quote_style="necessary", null_value=NULL)
+    return buffer.getbuffer()
+
+
+async def copy_in(session: AsyncSession, table: str, columns: Sequence[str], data: memoryview) -> None:
+    """COPY what `encode` made into a temp table (row-level security refuses COPY into tenant tables)."""
+    sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN WITH (FORMAT csv, NULL '{NULL}')"
+    async with (await driver(session)).cursor().copy(cast(LiteralString, sql)) as copy:
+        for start in range(0, len(data), _COPY_CHUNK):
+            await copy.write(data[start : start + _COPY_CHUNK])
+
+
+async def copy_chunks(session: AsyncSession, query: str) -> bytes:
+    """The bytes of `COPY (query) TO STDOUT` as CSV, nulls as \\N; `query` holds no outside text."""
+    return await copy_bytes(session, f"COPY ({query}) TO STDOUT WITH (FORMAT csv, NULL '{NULL}')")
+
+
+async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
+    async with (await driver(session)).cursor().copy(cast(LiteralString, statement)) as copy:
+        return b"".join([bytes(part) async for part in copy])
+
+
+def frame_of(data: bytes, schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+    """Bytes of `copy_chunks` as a frame. CPU work: call it in a thread for large data."""
+    if not data:
+        return pl.DataFrame(schema=schema)
+    return pl.read_csv(data, has_header=False, schema=schema, null_values=NULL, missing_utf8_is_empty_string=True)
+
+
+def units(column: str) -> str:
+    """SQL for a numeric(12,4) column as integer ten-thousandths, without numeric arithmetic (its text always has 4 decimals)."""
+    return f"replace({column}::text, '.', '')::bigint"
+
+
+def in_list(values: Iterable[int]) -> str:
+    """Integers as the inside of `IN (…)`, never empty."""
+    return ", ".join(str(int(value)) for value in values) or "NULL"

@@ -1,0 +1,105 @@
+"""What an upload changes: the parsed, identified frame and the stored cards in, the rows to write out. Pure.
+
+Amounts are integer ten-thousandths. A run that starts again after a crash diffs against what it already wrote and so goes on
+where it stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from cardsync import limits
+
+AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
+IDENTITY = (
+    "product_line", "product_line_label", "set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url",
+)  # fmt: skip
+
+# One stored card as `read_stored` brings it.
+STORED: dict[str, pl.DataType | type[pl.DataType]] = {
+    "id": pl.Int64,
+    "marketplace_id": pl.Int64,
+    "product_id": pl.Int64,
+    "match": pl.String,
+    "identity_hash": pl.Int64,
+    "product_line": pl.String,
+    "gone": pl.String,
+    "quantity": pl.Int32,
+    **dict.fromkeys(AMOUNTS, pl.Int64),
+    "target_price": pl.Int64,
+}
+
+_SEPARATOR = "\x1f"
+
+
+def identity_hash() -> pl.Expr:
+    """64 bits over every text of a row. A hint that saves reading the texts back: a changed hash only costs one rewrite."""
+    return pl.concat_str(IDENTITY, separator=_SEPARATOR).hash(seed=7).reinterpret(signed=True).alias("identity_hash")
+
+
+def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    """Each row beside its stored card: `id` is null for a new one, stored columns end in `_old`."""
+    old = stored.drop("product_line").rename(lambda name: name if name in ("id", "marketplace_id") else f"{name}_old")
+    return frame.join(old, on="marketplace_id", how="left", maintain_order="left")
+
+
+def absent_cards(frame: pl.DataFrame, stored: pl.DataFrame, product_line: str | None) -> pl.DataFrame:
+    """Active stored cards that the file lacks, of the lines it may speak for: the one it names, else those that occur in it."""
+    lines = [product_line] if product_line else frame["product_line"].unique().to_list()
+    active = stored.filter((pl.col("gone") == "f") & pl.col("product_line").is_in(lines))
+    return active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti").select("id", "product_line")
+
+
+def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
+    """Product lines of which more than half of at least 20 active cards are absent: such a file is not believed unasked."""
+    if absent.is_empty():
+        return []
+    active = stored.filter(pl.col("gone") == "f").group_by("product_line").len("active")
+    counts = absent.group_by("product_line").len("absent").join(active, on="product_line")
+    short = counts.filter(
+        (pl.col("active") >= limits.SHORT_INVENTORY_MIN_ROWS) & (pl.col("absent") * 2 > pl.col("active"))
+    )
+    return sorted(short["product_line"].to_list())
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The rows to write. `inserts` and `updates` carry the whole row, the target and what the price change was."""
+
+    inserts: pl.DataFrame
+    updates: pl.DataFrame
+    retargets: pl.DataFrame
+
+    @property
+    def total(self) -> int:
+        return self.inserts.height + self.updates.height + self.retargets.height
+
+
+def changes(rows: pl.DataFrame) -> Changes:
+    """Split `with_stored` rows, which also carry target_price and rule_id, by what has to be written.
+
+    `observed` marks rows whose prices or quantity moved (the old ones go to history), `renamed` rows whose texts or product
+    changed, `asked` rows whose new target is a price change that was not asked for before.
+    """
+    known = pl.col("id").is_not_null()
+    moved = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in (*AMOUNTS, "quantity"))
+    renamed = pl.any_horizontal(
+        pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in ("identity_hash", "product_id", "match")
+    )
+    returned = (pl.col("gone_old") == "t") != pl.col("gone")
+    retargeted = pl.col("target_price").ne_missing(pl.col("target_price_old"))
+    asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
+    rows = rows.with_columns(
+        observed=(known & moved).fill_null(False),
+        renamed=(known & renamed).fill_null(False),
+        asked=(retargeted & asks).fill_null(False),
+        written=(moved | renamed | returned).fill_null(False),
+        retargeted=retargeted.fill_null(False),
+    )
+    # Ordered by key: neighbouring index pages are touched together, and two writers can't deadlock.
+    inserts = rows.filter(~known).sort("marketplace_id")
+    updates = rows.filter(known & pl.col("written")).sort("id")
+    retargets = rows.filter(known & ~pl.col("written") & pl.col("retargeted")).sort("id")
+    return Changes(inserts, updates, retargets)

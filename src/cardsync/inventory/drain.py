@@ -1,0 +1,130 @@
+"""Working off a seller's accepted inventory uploads, one per job, in order of acceptance.
+
+A job may come twice, late or never: it takes the price-mutation lease or leaves, does the oldest open upload or nothing, and queues
+the next nudge itself, so that one seller's many uploads don't keep others waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import procrastinate
+import structlog
+from sqlalchemy import delete, select
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.inventory import importer
+from cardsync.inventory.models import Upload, WorkDue
+from cardsync.jobs import Work, enqueue, jobs, work_of
+from cardsync.sync import state as sync_state
+from cardsync.sync.state import CancelRequested, Lease, LeaseLost
+
+log = structlog.get_logger(__name__)
+
+# A file that makes the worker fail is given up after so many failures, one that kills it after so many starts without progress.
+MAX_FAILURES = 3
+MAX_STARTS = 20
+OPEN = ("queued", "processing")
+
+
+@jobs.task(name="inventory.drain", queue="imports", pass_context=True)
+async def drain_inventory(context: procrastinate.JobContext, seller_id: int) -> None:
+    work = work_of(context)
+    if await work_off_one(work, seller_id):
+        async with work.database.tenant(seller_id) as session:
+            await enqueue(session, drain_inventory, seller_id=seller_id)
+
+
+STREAMS = {"inventory": drain_inventory}
+
+
+async def oldest_open(session: AsyncSession, seller_id: int) -> Upload | None:
+    statement = (
+        select(Upload)
+        .where(Upload.seller_id == seller_id, Upload.stream == "inventory", Upload.state.in_(OPEN))
+        .order_by(Upload.id)
+        .limit(1)
+    )
+    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one_or_none()
+
+
+async def work_off_one(work: Work, seller_id: int) -> bool:
+    """Import the oldest open upload. True if there may be more to do, False if there is nothing or somebody else is at it."""
+    async with work.database.tenant(seller_id) as session:
+        due = (WorkDue.seller_id == seller_id) & (WorkDue.stream == "inventory")
+        due_at = await session.scalar(select(WorkDue.due_at).where(due))
+        upload = await oldest_open(session, seller_id)
+        if upload is None:
+            # Only the mark that we read: an upload accepted since has set a newer one.
+            await session.execute(delete(WorkDue).where(due, WorkDue.due_at == due_at))
+            return False
+        seconds = work.settings.lease_seconds
+        lease = await sync_state.take_lease(session, seller_id, "sync", clock.now(), seconds)
+        if lease is None:
+            return False
+        upload = await oldest_open(session, seller_id)
+        if upload is None:
+            await sync_state.release_lease(session, lease)
+            return True
+        upload.state, upload.begun_at = "processing", upload.begun_at or clock.now()
+        upload.attempts += 1
+    async with _renewing(work, lease):
+        await _import(work, lease, upload)
+    return True
+
+
+async def _import(work: Work, lease: Lease, upload: Upload) -> None:
+    """Import one upload and settle how it ended."""
+    bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id)
+    try:
+        if upload.attempts > MAX_STARTS:
+            raise errors.CsvProcessingFailed(f"given up after {MAX_STARTS} attempts")
+        await importer.import_upload(work, lease, upload)
+    except errors.Problem as problem:
+        bound.info("upload_failed", code=problem.code)
+        await importer.fail(work, lease, upload, problem.code, str(problem))
+    except CancelRequested:
+        bound.info("upload_cancelled")
+        await importer.cancel(work, lease, upload)
+    except LeaseLost:
+        bound.warning("lease_lost")
+    except (OperationalError, InterfaceError):
+        # The database went away: the upload stays open, the sweep comes back to it.
+        bound.warning("database_lost")
+        raise
+    except Exception:
+        bound.exception("upload_crashed", attempt=upload.attempts)
+        await _give_up_or_leave(work, lease, upload)
+
+
+async def _give_up_or_leave(work: Work, lease: Lease, upload: Upload) -> None:
+    if upload.attempts >= MAX_FAILURES:
+        await importer.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
+        return
+    async with work.database.tenant(upload.seller_id) as session:
+        await sync_state.release_lease(session, lease)
+
+
+@asynccontextmanager
+async def _renewing(work: Work, lease: Lease) -> AsyncIterator[None]:
+    """Keep the lease alive while long steps run between slabs."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(lease.seconds / 3)
+            with contextlib.suppress(LeaseLost, CancelRequested, OperationalError):
+                async with work.database.tenant(lease.seller_id) as session:
+                    await sync_state.hold_lease(session, lease, clock.now())
+
+    task = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,103 @@
+"""Which card and which product each row of a file is: parsed rows and stored cards in, the rows with ids, product and match out.
+
+By known SKU first, while its texts stay the same; else by the catalog; else a provisional product is made from the row itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.catalog import products
+from cardsync.catalog.condition import condition_columns
+from cardsync.db import Database
+from cardsync.inventory import diff
+
+
+async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    """The frame with marketplace_id, id (null: a new card), `*_old`, condition, printing, language, gone, product_id and match."""
+    frame = await number_listings(database, seller_id, frame)
+    rows = await asyncio.to_thread(_described, frame, stored)
+    rows = await _with_adopted(database, rows)
+    known = pl.col("product_id_old").is_not_null() & (pl.col("identity_hash") == pl.col("identity_hash_old"))
+    rows = rows.with_columns(
+        product_id=pl.when(known).then("product_id_old"), match=pl.when(known).then("match_old")
+    ).with_row_index("row")
+    unknown = rows.filter(pl.col("product_id").is_null())
+    if unknown.height:
+        found = await products.resolve(database, unknown.select("row", *products.ROW_COLUMNS, "title"))
+        rows = rows.update(found, on="row", how="left")
+    return rows.drop("row")
+
+
+def _described(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    described = condition_columns(frame["condition_label"])
+    frame = frame.with_columns(
+        described["condition"],
+        described["printing"],
+        described["language"],
+        diff.identity_hash(),
+        gone=pl.col("quantity") == 0,
+    )
+    return diff.with_stored(frame, stored)
+
+
+async def number_listings(database: Database, seller_id: int, frame: pl.DataFrame) -> pl.DataFrame:
+    """marketplace_id: the listing's own id, for custom listings a negative number that is minted when one is first seen."""
+    frame = frame.with_columns(marketplace_id=pl.col("listing_id"))
+    custom = frame.filter("custom").select("listing_id", "title")
+    if custom.is_empty():
+        return frame
+    async with database.tenant(seller_id) as session:
+        numbers = await _numbers_of(session, seller_id, custom.unique(maintain_order=True))
+    minted = frame.select("listing_id", "title", "custom").join(
+        numbers.with_columns(custom=pl.lit(True)),
+        on=["listing_id", "title", "custom"],
+        how="left",
+        maintain_order="left",
+    )
+    return frame.with_columns(marketplace_id=pl.coalesce(minted["number"], pl.col("listing_id")))
+
+
+async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFrame) -> pl.DataFrame:
+    """(listing_id, title) → number; new ones are kept at once, so that a run that starts again finds them."""
+    rows = await session.execute(
+        text("""
+            INSERT INTO custom_listing (seller_id, listing_id, title, marketplace_id)
+            SELECT :seller, listing_id, title, -(counted.base + row_number() OVER (ORDER BY listing_id, title))
+              FROM unnest(CAST(:ids AS bigint[]), CAST(:titles AS text[])) AS new (listing_id, title),
+                   (SELECT count(*) AS base FROM custom_listing WHERE seller_id = :seller) AS counted
+             WHERE NOT EXISTS (
+                   SELECT FROM custom_listing c
+                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id AND c.title = new.title)
+            ON CONFLICT DO NOTHING
+        """),
+        {"seller": seller_id, "ids": custom["listing_id"].to_list(), "titles": custom["title"].to_list()},
+    )
+    rows = await session.execute(
+        text("""
+            SELECT listing_id, title, marketplace_id FROM custom_listing
+             WHERE seller_id = :seller AND listing_id = ANY(CAST(:ids AS bigint[]))
+        """),
+        {"seller": seller_id, "ids": custom["listing_id"].to_list()},
+    )
+    schema = {"listing_id": pl.Int64, "title": pl.String, "number": pl.Int64}
+    return pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
+
+
+async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
+    """Cards whose provisional product a later catalog adopted are matched from now on."""
+    waiting = rows.filter(pl.col("match_old") == "provisional").select(product_id_old="product_id_old").unique()
+    if waiting.is_empty():
+        return rows
+    adopted = await products.adopted(database, waiting["product_id_old"].to_list())
+    if adopted.is_empty():
+        return rows
+    # Only what will be written changes; the stored values keep their names and so show as a difference.
+    joined = rows.join(adopted, on="product_id_old", how="left", maintain_order="left")
+    return joined.with_columns(
+        identity_hash_old=pl.when(pl.col("adopted_id").is_null()).then("identity_hash_old")
+    ).drop("adopted_id")

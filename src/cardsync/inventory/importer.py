@@ -1,0 +1,336 @@
+"""Importing one upload: its bytes in, cards, history, targets and price changes out, in slabs under the seller's lease.
+
+read → parse → identify (SKU, else catalog) → judge (short inventory) → price → diff → write → finish. Nothing is remembered between
+runs but what stands in the database, so a run that was killed is simply run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+import structlog
+from sqlalchemy import select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import bodies, clock, errors, limits
+from cardsync.accounts.entitlements import entitlements
+from cardsync.accounts.models import Account
+from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.db import copy_chunks, frame_of, units
+from cardsync.inventory import diff, history, slabs
+from cardsync.inventory.identify import identify
+from cardsync.inventory.models import Activity, Upload
+from cardsync.inventory.parse import Parsed, ProductLines, parse
+from cardsync.jobs import Work
+from cardsync.pricing import engine, store
+from cardsync.pricing.export import fingerprint
+from cardsync.pricing.models import PriceRun
+from cardsync.storage import ObjectMissing
+from cardsync.sync import state as sync_state
+from cardsync.sync.models import SyncState
+from cardsync.sync.state import Lease, LeaseLost, hold_lease
+
+log = structlog.get_logger(__name__)
+
+CARD_ID_BLOCK = 100
+
+STORED_SQL = f"""
+    SELECT id, marketplace_id, product_id, match, identity_hash, product_line, gone, quantity,
+           {", ".join(units(name) for name in diff.AMOUNTS)}, {units("target_price")}
+      FROM card WHERE seller_id = {{seller_id}}
+"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided about an upload before its first row was written."""
+
+    run_id: int
+    short: list[str]
+    breaker: bool
+    confirmed: bool
+
+    @property
+    def review(self) -> list[str]:
+        """Why nothing is repriced until the seller says so; empty when all is believable."""
+        if self.confirmed:
+            return []
+        return [*(f"short_inventory:{line}" for line in self.short), *(["large_moves"] if self.breaker else [])]
+
+    @property
+    def believable(self) -> bool:
+        return self.confirmed or not self.short
+
+
+async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
+    """Raises Problem for a file that can't be read, LeaseLost and CancelRequested at slab boundaries."""
+    async with work.database.tenant(upload.seller_id) as session:
+        account = (await session.execute(select(Account).where(Account.seller_id == upload.seller_id))).scalar_one()
+        rules = await store.rules_of(session, upload.seller_id)
+    # PostgreSQL reads the stored cards on one core while the file is inflated and parsed on the other.
+    reading = asyncio.create_task(read_stored(work, upload.seller_id))
+    try:
+        parsed = await read_file(work, upload, account)
+    finally:
+        stored = await reading
+    rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
+    absent = diff.absent_cards(rows, stored, upload.product_line)
+    priced = await asyncio.to_thread(price_rows, rows, account, rules, upload.exported_at, upload.received_at)
+    verdict = await judge(work, lease, upload, account, absent, stored, priced)
+    blocked = {code: n for code, n in engine.summary(priced).blocked.items() if n}
+    rows = await asyncio.to_thread(with_targets, rows, priced, hold=bool(verdict.review))
+    del priced
+    changes = await asyncio.to_thread(diff.changes, rows)
+    changes = replace(changes, inserts=await number_cards(work, upload.seller_id, changes.inserts))
+    if not verdict.believable:
+        absent = absent.clear()
+    plan = slabs.plan(changes, absent, work.settings.slab_rows)
+    total = changes.total + absent.height
+    report = report_of(parsed, rows, absent.height, blocked, verdict)
+    lines = rows["product_line"].unique().to_list()
+    del parsed, stored, rows, changes
+    kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
+    writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
+    await slabs.write(writer, plan)
+    await finish(work, lease, upload, verdict, report, lines, wrote=total > 0)
+
+
+async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
+    async with work.database.tenant(seller_id) as session:
+        data = await copy_chunks(session, STORED_SQL.format(seller_id=int(seller_id)))
+    return await asyncio.to_thread(frame_of, data, diff.STORED)
+
+
+async def read_file(work: Work, upload: Upload, account: Account) -> Parsed:
+    """Inflate and parse. Raises Problem when the file is missing or can't be read."""
+    try:
+        data = await work.store.read(upload.storage_key)
+    except ObjectMissing:
+        raise errors.CsvProcessingFailed("the uploaded file is no longer in the object store") from None
+    lines = ProductLines(NAME_BY_LABEL, tuple(account.product_lines), work.settings.allow_unknown_lines)
+    return await asyncio.to_thread(_parse, data, lines, upload.product_line)
+
+
+def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed:
+    if bodies.is_gzip(data):
+        try:
+            data = bodies.inflate(data, limits.BODY_INFLATED_BYTES)
+        except bodies.BadGzip as e:
+            raise errors.InvalidCsv(f"the file is damaged gzip: {e}") from e
+    return parse(data, lines, product_line)
+
+
+def price_rows(
+    rows: pl.DataFrame, account: Account, rules: list[Any], observed_at: datetime, now: datetime
+) -> pl.DataFrame:
+    """The engine over the identified rows. `now` is when the upload came, so that a run that starts again prices the same."""
+    current = pl.coalesce("price", "my_store_price") if "my_store_price" in rows.columns else pl.col("price")
+    cards = rows.select(
+        "marketplace_id", "condition", "printing", "language", "quantity", "custom",
+        "market", "low", "low_with_shipping", "direct_low",
+        current_price=current, observed_at=pl.lit(observed_at),
+    )  # fmt: skip
+    return engine.price(cards, rules, store.seller_pricing(account), now)
+
+
+def with_targets(rows: pl.DataFrame, priced: pl.DataFrame, *, hold: bool) -> pl.DataFrame:
+    """Targets beside their rows. While the seller has to look first, every card keeps the target that it had."""
+    if hold:
+        return rows.with_columns(target_price=pl.col("target_price_old"), rule_id=pl.lit(None, pl.Int64))
+    return rows.with_columns(target_price=priced["target"], rule_id=priced["rule_id"])
+
+
+async def judge(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    account: Account,
+    absent: pl.DataFrame,
+    stored: pl.DataFrame,
+    priced: pl.DataFrame,
+) -> Verdict:
+    """Decide once whether the upload is believed and keep it: rows written by a first attempt must not change the answer."""
+    kept = upload.verdict or {}
+    allowed = entitlements(
+        account.plan, account.trial_ends_at, account.sync_mode, upload_approved=False, now=upload.received_at
+    )
+    short = kept["short"] if kept else diff.short_lines(absent, stored)
+    tripped = kept["breaker"] if kept else allowed.sync_mode == "full" and engine.breaker(priced)
+    async with work.database.tenant(upload.seller_id) as session:
+        run_id = await _run_of(session, upload)
+        verdict = {"short": short, "breaker": tripped}
+        await session.execute(
+            update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(verdict=verdict)
+        )
+        await hold_lease(session, lease, clock.now())
+    return Verdict(run_id, short, tripped, upload.confirmed)
+
+
+async def _run_of(session: AsyncSession, upload: Upload) -> int:
+    known = await session.scalar(
+        select(PriceRun.id).where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)
+    )
+    if known is not None:
+        return known
+    run = PriceRun(seller_id=upload.seller_id, trigger="sync", upload_id=upload.id, started_at=clock.now())
+    session.add(run)
+    await session.flush()
+    return run.id
+
+
+async def number_cards(work: Work, seller_id: int, inserts: pl.DataFrame) -> pl.DataFrame:
+    """Give new cards their ids, in blocks from one sequence: unique over all sellers, one round trip for all of them."""
+    if inserts.is_empty():
+        return inserts
+    async with work.database.tenant(seller_id) as session:
+        blocks = (
+            await session.scalars(
+                text("SELECT nextval('card_id_block') FROM generate_series(1, :n)"),
+                {"n": -(-inserts.height // CARD_ID_BLOCK)},
+            )
+        ).all()
+    index = pl.int_range(pl.len())
+    block = pl.lit(pl.Series(blocks, dtype=pl.Int64)).gather(index // CARD_ID_BLOCK)
+    return inserts.with_columns(id=block * CARD_ID_BLOCK + index % CARD_ID_BLOCK)
+
+
+def report_of(
+    parsed: Parsed, rows: pl.DataFrame, gone: int, blocked: dict[str, int], verdict: Verdict
+) -> dict[str, Any]:
+    """The upload's report as GET /uploads/{id} shows it."""
+    matches = dict(rows["match"].value_counts().iter_rows())
+    asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")) & ~pl.col("gone")
+    return {
+        "rows": parsed.rows,
+        "applied": rows.height,
+        "skipped": parsed.rejected_count,
+        "duplicates": parsed.duplicates,
+        "rejected_count": parsed.rejected_count,
+        "rejected": [asdict(row) for row in parsed.rejected],
+        "noted_count": parsed.noted_count,
+        "noted": [asdict(row) for row in parsed.noted],
+        "matched": matches.get("matched", 0),
+        "provisional": matches.get("provisional", 0),
+        "ambiguous": matches.get("ambiguous", 0),
+        "gone": gone,
+        "priced": 0 if verdict.review else rows.select(pl.col("target_price").is_not_null().sum()).item(),
+        "changed": 0 if verdict.review else rows.select(asks.sum()).item(),
+        "blocked": blocked,
+        "review": verdict.review,
+    }
+
+
+async def finish(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    verdict: Verdict,
+    report: dict[str, Any],
+    lines: list[str],
+    *,
+    wrote: bool,
+) -> None:
+    """The last transaction: report, run, lock, fingerprint and lease together."""
+    now = clock.now()
+    in_review = bool(verdict.review)
+    async with work.database.tenant(upload.seller_id) as session:
+        state = await _own_state(session, lease)
+        row = await _settled(session, upload, "awaiting_review" if in_review else "done", now)
+        row.report = report
+        await session.execute(
+            update(PriceRun)
+            .where(PriceRun.seller_id == upload.seller_id, PriceRun.id == verdict.run_id)
+            .values(
+                state="awaiting_review" if in_review else "completed",
+                finished_at=now,
+                summary={name: report[name] for name in ("priced", "changed", "blocked")},
+            )
+        )
+        await _supersede_reviews(session, upload)
+        state.review_upload_id = upload.id if in_review else None
+        if verdict.believable:
+            await _snapshot_lines(session, upload, lines)
+        if wrote or state.export_fingerprint is None:
+            state.export_fingerprint = await fingerprint(session, upload.seller_id)
+        _note(session, upload, report, now)
+        await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
+        await hold_lease(session, lease, now)
+        await sync_state.release_lease(session, lease)
+    log.info("upload_imported", seller_id=upload.seller_id, upload_id=upload.id, **{k: report[k] for k in COUNTS})
+
+
+COUNTS = ("rows", "applied", "rejected_count", "matched", "provisional", "ambiguous", "gone", "priced", "changed")
+
+
+async def _own_state(session: AsyncSession, lease: Lease) -> SyncState:
+    """The seller's state row, locked before the upload's as confirm and discard do. Raises LeaseLost when it isn't ours any more."""
+    state = await sync_state.locked(session, lease.seller_id)
+    if state.lease_token != lease.token:
+        raise LeaseLost
+    return state
+
+
+async def _settled(session: AsyncSession, upload: Upload, state: str, now: datetime) -> Upload:
+    statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+    row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
+    row.state, row.finished_at = state, now
+    return row
+
+
+async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
+    """A newer upload was worked off: what waited for the seller's word before it is discarded."""
+    await session.execute(
+        text("""
+            UPDATE upload SET state = 'discarded', finished_at = :now
+             WHERE seller_id = :seller AND state = 'awaiting_review' AND id <> :id
+        """),
+        {"now": clock.now(), "seller": upload.seller_id, "id": upload.id},
+    )
+
+
+async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str]) -> None:
+    await session.execute(
+        text("""
+            INSERT INTO line_snapshot (seller_id, product_line, upload_id, observed_at)
+            SELECT :seller, line, :upload, :observed_at FROM unnest(CAST(:lines AS text[])) line
+            ON CONFLICT (seller_id, product_line) DO UPDATE
+               SET upload_id = excluded.upload_id, observed_at = excluded.observed_at
+        """),
+        {"seller": upload.seller_id, "upload": upload.id, "observed_at": upload.exported_at, "lines": lines},
+    )
+
+
+def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:
+    summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
+    session.add(
+        Activity(seller_id=upload.seller_id, actor="sync", action="inventory.imported", summary=summary, created_at=now)
+    )
+
+
+async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str) -> None:
+    await _end(work, lease, upload, "failed", code, message)
+
+
+async def cancel(work: Work, lease: Lease, upload: Upload) -> None:
+    await _end(work, lease, upload, "cancelled", None, None)
+
+
+async def _end(work: Work, lease: Lease, upload: Upload, state: str, code: str | None, message: str | None) -> None:
+    """Close an upload that was not imported to the end; slabs already committed stay."""
+    now = clock.now()
+    async with work.database.tenant(upload.seller_id) as session:
+        own = await _own_state(session, lease)
+        row = await _settled(session, upload, state, now)
+        row.error_code, row.error_message = code, message
+        await session.execute(
+            update(PriceRun)
+            .where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)
+            .values(state=state, finished_at=now)
+        )
+        own.export_fingerprint = await fingerprint(session, upload.seller_id)
+        await sync_state.upload_finished(session, upload.seller_id, state, now)
+        await sync_state.release_lease(session, lease)

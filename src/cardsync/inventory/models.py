@@ -1,0 +1,163 @@
+"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `card`, `custom_listing`,
+`price_observation`, `line_snapshot`, `activity`; and the global `work_due`, which tells the sweep which sellers have work without looking into any tenant's tables.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Integer, Numeric, Text, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.accounts.models import FALSE, NOW, Moment
+from cardsync.db import Base
+
+Money = Numeric(12, 4)
+
+
+class Upload(Base):
+    """One accepted file. Rows of one stream are worked off in order of id."""
+
+    __tablename__ = "upload"
+    __table_args__ = (
+        UniqueConstraint("seller_id", "source_key"),
+        Index(
+            "ix_upload_open",
+            "seller_id",
+            "stream",
+            "id",
+            postgresql_where=text("state IN ('queued', 'processing')"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    stream: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(Text, server_default="queued")
+    # The presigned key that the caller named (key form); the worker reads only storage_key.
+    source_key: Mapped[str | None] = mapped_column(Text)
+    storage_key: Mapped[str] = mapped_column(Text)
+    product_line: Mapped[str | None] = mapped_column(Text)
+    sync_cycle_id: Mapped[str | None] = mapped_column(Text)
+    exported_at: Mapped[datetime] = mapped_column(Moment)
+    received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    begun_at: Mapped[datetime | None] = mapped_column(Moment)
+    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    attempts: Mapped[int] = mapped_column(server_default="0")
+    # Decided once, before the first row is written, so that a run that starts again decides the same.
+    verdict: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    confirmed: Mapped[bool] = mapped_column(server_default=FALSE)
+    report: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    error_code: Mapped[str | None] = mapped_column(Text)
+    error_message: Mapped[str | None] = mapped_column(Text)
+
+
+class Card(Base):
+    """One inventory row of a seller with the marketplace's newest observation of it and our target."""
+
+    __tablename__ = "card"
+    __table_args__ = (
+        Index("uq_card_marketplace_id", "seller_id", "marketplace_id", unique=True),
+        {"postgresql_with": {"fillfactor": "85"}},
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    # The id that the marketplace's own file carries: equal to marketplace_id save for custom listings.
+    listing_id: Mapped[int] = mapped_column(BigInteger)
+    product_id: Mapped[int] = mapped_column(BigInteger)
+    # matched, provisional or ambiguous
+    match: Mapped[str] = mapped_column(Text)
+    identity_hash: Mapped[int] = mapped_column(BigInteger)
+    observed_at: Mapped[datetime] = mapped_column(Moment)
+    priced_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    updated_at: Mapped[datetime] = mapped_column(Moment)
+    quantity: Mapped[int] = mapped_column(Integer)
+    gone: Mapped[bool] = mapped_column(server_default=FALSE)
+    custom: Mapped[bool] = mapped_column(server_default=FALSE)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    market: Mapped[Decimal | None] = mapped_column(Money)
+    low: Mapped[Decimal | None] = mapped_column(Money)
+    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
+    direct_low: Mapped[Decimal | None] = mapped_column(Money)
+    target_price: Mapped[Decimal | None] = mapped_column(Money)
+    product_line: Mapped[str] = mapped_column(Text)
+    product_line_label: Mapped[str] = mapped_column(Text)
+    set_name: Mapped[str] = mapped_column(Text)
+    product_name: Mapped[str] = mapped_column(Text)
+    title: Mapped[str] = mapped_column(Text)
+    number: Mapped[str] = mapped_column(Text)
+    rarity: Mapped[str] = mapped_column(Text)
+    condition: Mapped[str | None] = mapped_column(Text)
+    condition_label: Mapped[str] = mapped_column(Text)
+    printing: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+    photo_url: Mapped[str] = mapped_column(Text)
+
+
+class CustomListing(Base):
+    """The negative marketplace_id of a custom listing, kept for ever once minted."""
+
+    __tablename__ = "custom_listing"
+    __table_args__ = (Index("ix_custom_listing_listing_id", "seller_id", "listing_id"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    listing_id: Mapped[int] = mapped_column(BigInteger)
+    title: Mapped[str] = mapped_column(Text)
+
+
+class PriceObservation(Base):
+    """What a card's prices were, from `observed_at` until the next observation. The newest one stands on the card itself.
+
+    Partitioned by month, so that retention drops a table instead of deleting rows.
+    """
+
+    __tablename__ = "price_observation"
+    __table_args__ = {"postgresql_partition_by": "RANGE (observed_at)"}  # noqa: RUF012
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    quantity: Mapped[int] = mapped_column(Integer)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    market: Mapped[Decimal | None] = mapped_column(Money)
+    low: Mapped[Decimal | None] = mapped_column(Money)
+    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
+    direct_low: Mapped[Decimal | None] = mapped_column(Money)
+
+
+class LineSnapshot(Base):
+    """The newest believable upload of a product line: every active card of the line was seen then."""
+
+    __tablename__ = "line_snapshot"
+    __table_args__ = (ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    product_line: Mapped[str] = mapped_column(Text, primary_key=True)
+    upload_id: Mapped[int] = mapped_column(BigInteger)
+    observed_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class Activity(Base):
+    """What was done to a seller's prices and stock, written in the transaction that did it."""
+
+    __tablename__ = "activity"
+    __table_args__ = (Index("ix_activity_recent", "seller_id", text("created_at DESC")),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    actor: Mapped[str] = mapped_column(Text)
+    action: Mapped[str] = mapped_column(Text)
+    summary: Mapped[str] = mapped_column(Text)
+    request_id: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class WorkDue(Base):
+    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction."""
+
+    __tablename__ = "work_due"
+    __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    stream: Mapped[str] = mapped_column(Text, primary_key=True)
+    due_at: Mapped[datetime] = mapped_column(Moment)

@@ -1,0 +1,251 @@
+"""Inventory uploads over HTTP: the presigned flow, both forms of POST /sync, the report and the seller's word on a review."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Router, get, post, put
+from litestar.datastructures import State
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.inventory import uploads
+from cardsync.inventory.models import Upload
+from cardsync.settings import Settings
+from cardsync.storage import CloudStore, LocalStore, ObjectExists, spool_body
+from cardsync.sync import state as sync_state
+from cardsync.web import BEHIND_A_KEY, ApiRequest, media_type, problems
+
+
+class UploadRequest(msgspec.Struct):
+    product_line: str | None = None
+
+
+class UploadSlot(msgspec.Struct):
+    upload_url: str
+    key: str
+    expires_at: str
+
+
+class KeyForm(msgspec.Struct):
+    """The JSON form of POST /sync."""
+
+    key: Any = None
+    product_line: str | None = None
+    sync_cycle_id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    exported_at: str | None = None
+
+
+class Accepted(msgspec.Struct):
+    status: str
+    upload_id: int
+
+
+class Rejected(msgspec.Struct):
+    line: int
+    column: str | None
+    code: str
+    message: str
+
+
+class Failure(msgspec.Struct):
+    code: str
+    message: str
+
+
+class UploadReport(msgspec.Struct):
+    id: int
+    stream: str
+    state: str
+    received_at: str
+    finished_at: str | None
+    rows: int
+    applied: int
+    skipped: int
+    duplicates: int
+    rejected_count: int
+    rejected: list[Rejected]
+    error: Failure | None
+    matched: int
+    provisional: int
+    ambiguous: int
+    priced: int
+    changed: int
+    gone: int
+    noted_count: int
+    noted: list[Rejected]
+    blocked: dict[str, int]
+    review: list[str]
+
+
+def report_of(upload: Upload) -> UploadReport:
+    report = upload.report
+    count = {name: int(report.get(name, 0)) for name in ("rows", "applied", "skipped", "duplicates", "rejected_count")}
+    results = {
+        name: int(report.get(name, 0)) for name in ("matched", "provisional", "ambiguous", "priced", "changed", "gone")
+    }
+    return UploadReport(
+        id=upload.id,
+        stream=upload.stream,
+        state=upload.state,
+        received_at=clock.rfc3339(upload.received_at),
+        finished_at=clock.rfc3339(upload.finished_at) if upload.finished_at else None,
+        rejected=[Rejected(**row) for row in report.get("rejected", [])],
+        noted=[Rejected(**row) for row in report.get("noted", [])],
+        noted_count=int(report.get("noted_count", 0)),
+        blocked=report.get("blocked", {}),
+        review=report.get("review", []),
+        error=Failure(upload.error_code, upload.error_message or "") if upload.error_code else None,
+        **count,
+        **results,
+    )
+
+
+@post(
+    "/sync/upload-request",
+    status_code=200,
+    responses=problems(
+        *BEHIND_A_KEY,
+        errors.BadRequest,
+        errors.InvalidPayload,
+        errors.InvalidProductLine,
+        errors.ObjectStorePipelineDisabled,
+    ),
+)
+async def request_upload(
+    caller: Caller,
+    session: AsyncSession,
+    store: LocalStore | CloudStore,
+    settings: Settings,
+    data: UploadRequest | None = None,
+) -> UploadSlot:
+    """Mint a URL that takes one PUT of the CSV, plain or gzip, for ten minutes."""
+    now = clock.now()
+    if not caller.object_store_pipeline_enabled:
+        raise errors.ObjectStorePipelineDisabled
+    uploads.arrival(caller, data.product_line if data else None, None, None, now)
+    await sync_state.refresh_lock(session, caller.seller_id, now)
+    expires_at = (now + timedelta(seconds=limits.PRESIGNED_SECONDS)).replace(microsecond=0)
+    key = uploads.new_object_key(caller.seller_id)
+    url = store.presign_put(key, expires_at)
+    return UploadSlot(settings.origin + url if url.startswith("/") else url, key, clock.rfc3339(expires_at))
+
+
+@post(
+    "/sync",
+    status_code=202,
+    request_max_body_size=limits.BODY_WIRE_BYTES,
+    responses=problems(
+        *BEHIND_A_KEY,
+        errors.BadRequest,
+        errors.PayloadTooLarge,
+        errors.DecompressedTooLarge,
+        errors.InvalidCsv,
+        errors.InvalidGzip,
+        errors.InvalidProductLine,
+        errors.CsvProcessingFailed,
+        errors.InvalidObjectKey,
+        errors.InvalidPayload,
+        errors.ObjectStorePipelineDisabled,
+    ),
+)
+async def upload_inventory(
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: LocalStore | CloudStore,
+    settings: Settings,
+    x_product_line: Annotated[str | None, Parameter(header="X-Product-Line", required=False)] = None,
+    x_exported_at: Annotated[str | None, Parameter(header="X-Exported-At", required=False)] = None,
+    x_sync_cycle_id: Annotated[str | None, Parameter(header="X-Sync-Cycle-Id", required=False)] = None,
+) -> Accepted:
+    """Upload inventory: the CSV itself (gzip or plain), or as JSON the key of an object that was PUT before."""
+    content_type = media_type(request.headers)
+    now = clock.now()
+    if content_type == "application/json":
+        form = await _key_form(request)
+        if not caller.object_store_pipeline_enabled:
+            raise errors.ObjectStorePipelineDisabled
+        came = uploads.arrival(caller, form.product_line, form.sync_cycle_id, form.exported_at, now)
+        upload_id = await uploads.accept_key(database, store, settings, caller, form.key, came)
+    else:
+        cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
+        came = uploads.arrival(caller, x_product_line, cycle, x_exported_at, now)
+        body = request.stream()
+        upload_id = await uploads.accept_bytes(database, store, settings, caller, body, content_type, came)
+    return Accepted("accepted", upload_id)
+
+
+async def _key_form(request: ApiRequest) -> KeyForm:
+    raw = await request.json()
+    try:
+        return msgspec.convert(raw, KeyForm)
+    except msgspec.ValidationError as e:
+        raise errors.InvalidPayload(str(e)) from e
+
+
+@get("/uploads/{upload_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> UploadReport:
+    """How far an upload is, and what was skipped and why."""
+    if caller.lock_kind is not None:
+        await sync_state.refresh_lock(session, caller.seller_id, clock.now())
+    return report_of(await uploads.upload_of(session, caller.seller_id, upload_id))
+
+
+@post(
+    "/uploads/{upload_id:int}/confirm",
+    status_code=200,
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.NotAwaitingReview),
+)
+async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession, settings: Settings) -> UploadReport:
+    """The surprising upload is right: tombstone what is absent and reprice."""
+    return report_of(await uploads.confirm(session, settings, caller, upload_id))
+
+
+@post(
+    "/uploads/{upload_id:int}/discard",
+    status_code=200,
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.NotAwaitingReview),
+)
+async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> UploadReport:
+    """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
+    return report_of(await uploads.discard(session, caller, upload_id))
+
+
+@put(
+    "/objects/{key:path}",
+    status_code=200,
+    tags=["objects"],
+    request_max_body_size=limits.PRESIGNED_PLAIN_BYTES + 1,
+    responses=problems(
+        errors.InvalidSignature, errors.UrlExpired, errors.AlreadyUsed, errors.PayloadTooLarge, errors.NotFound
+    ),
+)
+async def put_object(request: ApiRequest, key: str, state: State, expires: str = "", signature: str = "") -> None:
+    """The embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
+    store: LocalStore | CloudStore = state.store
+    if not isinstance(store, LocalStore):
+        raise errors.NotFound("uploads go to the object store directly")
+    key = key.removeprefix("/")
+    store.verify_put(key, expires, signature, clock.now())
+    if await store.exists(key):
+        raise errors.AlreadyUsed
+    with store.spool() as (path, file):
+        await spool_body(file, request.stream(), limits.PRESIGNED_PLAIN_BYTES, limits.PRESIGNED_COMPRESSED_BYTES)
+        file.flush()
+        try:
+            await store.write(key, path)
+        except ObjectExists:
+            raise errors.AlreadyUsed from None
+
+
+router = Router(
+    path="",
+    route_handlers=[request_upload, upload_inventory, read_upload, confirm_upload, discard_upload],
+    tags=["inventory"],
+)

@@ -1,0 +1,195 @@
+"""Writing an import: frames of changed rows in, committed slabs out. One slab is one transaction that ends by renewing the lease.
+
+A slab commits only while the lease is ours and nobody cancelled, so a worker that was thought dead can't write over its successor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.db import Database, copy_in, encode
+from cardsync.inventory.diff import AMOUNTS, IDENTITY, Changes
+from cardsync.sync.state import Lease, hold_lease
+
+MONEY = (*AMOUNTS, "target_price")
+_TEXTS = (*IDENTITY, "condition", "printing", "language")
+_TYPES = {
+    "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint", "identity_hash": "bigint",
+    "rule_id": "bigint", "quantity": "integer", "custom": "boolean", "gone": "boolean", "observed": "boolean",
+    "renamed": "boolean", "asked": "boolean", "match": "text",
+    **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
+}  # fmt: skip
+
+_CARD = (
+    "id",
+    "marketplace_id",
+    "listing_id",
+    "custom",
+    "product_id",
+    "match",
+    "identity_hash",
+    "quantity",
+    "gone",
+    *MONEY,
+    *_TEXTS,
+)
+_VALUES = ("quantity", "gone", *MONEY)
+_NAMES = ("product_id", "match", "identity_hash", *_TEXTS)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """What every slab of one run needs."""
+
+    database: Database
+    lease: Lease
+    run_id: int
+    observed_at: datetime
+    kept_since: datetime
+    total: int
+    progress: list[int] = field(default_factory=lambda: [0])
+
+    @property
+    def seller_id(self) -> int:
+        return self.lease.seller_id
+
+
+def _list(columns: Sequence[str], prefix: str = "") -> str:
+    return ", ".join(prefix + column for column in columns)
+
+
+def _sets(columns: Sequence[str]) -> str:
+    return ", ".join(f"{column} = i.{column}" for column in columns)
+
+
+CHANGE_SQL = """
+    INSERT INTO price_change (seller_id, run_id, card_id, old_price, new_price, rule_id)
+    SELECT :seller, :run, id, price, target_price, rule_id FROM incoming WHERE asked
+    ON CONFLICT (seller_id, run_id, card_id) DO NOTHING
+"""
+INSERT_SQL = f"""
+    INSERT INTO card (seller_id, observed_at, priced_at, created_at, updated_at, {_list(_CARD)})
+    SELECT :seller, :observed_at, CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now, {_list(_CARD)}
+      FROM incoming
+"""
+HISTORY_SQL = f"""
+    INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_list(AMOUNTS)})
+    SELECT c.seller_id, c.id, c.observed_at, c.quantity, {_list(AMOUNTS, "c.")}
+      FROM card c JOIN incoming i ON i.id = c.id
+     WHERE c.seller_id = :seller AND i.observed AND c.observed_at >= :kept_since
+    ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
+"""
+UPDATE_SQL = f"""
+    UPDATE card c
+       SET {_sets(_VALUES)}, priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price THEN :now ELSE c.priced_at END,
+           observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END, updated_at = :now
+      FROM incoming i
+     WHERE c.seller_id = :seller AND c.id = i.id
+"""
+RENAME_SQL = (
+    f"UPDATE card c SET {_sets(_NAMES)} FROM incoming i WHERE c.seller_id = :seller AND c.id = i.id AND i.renamed"
+)
+RETARGET_SQL = """
+    UPDATE card c SET target_price = i.target_price, priced_at = :now
+      FROM incoming i WHERE c.seller_id = :seller AND c.id = i.id
+"""
+GONE_SQL = """
+    UPDATE card c SET gone = true, quantity = 0, target_price = NULL, observed_at = :observed_at, updated_at = :now
+      FROM incoming i WHERE c.seller_id = :seller AND c.id = i.id AND NOT c.gone
+"""
+
+
+@dataclass(frozen=True)
+class Slab:
+    """A part of the rows to write: what is copied in, and the statements that settle it."""
+
+    phase: str
+    rows: pl.DataFrame
+    columns: tuple[str, ...]
+    statements: tuple[str, ...]
+
+
+def _slabs(phase: str, rows: pl.DataFrame, columns: Sequence[str], statements: Sequence[str], size: int) -> list[Slab]:
+    return [
+        Slab(phase, rows.slice(start, size).select(columns), tuple(columns), tuple(statements))
+        for start in range(0, rows.height, size)
+    ]
+
+
+def plan(changes: Changes, absent: pl.DataFrame, size: int) -> list[Slab]:
+    """Value changes first, then cards that are gone, then what only has a new target."""
+    gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
+    asked = ("price", "target_price", "rule_id", "asked")
+    return [
+        *_slabs("importing", changes.inserts, (*_CARD, "rule_id", "asked"), (INSERT_SQL, CHANGE_SQL), size),
+        *_slabs(
+            "importing",
+            changes.updates,
+            ("id", *_VALUES, *_NAMES, "rule_id", "asked", "observed", "renamed"),
+            (HISTORY_SQL, UPDATE_SQL, RENAME_SQL, CHANGE_SQL),
+            size,
+        ),
+        *_slabs("importing", gone, ("id", "observed"), (HISTORY_SQL, GONE_SQL), size),
+        *_slabs("repricing", changes.retargets, ("id", *asked), (RETARGET_SQL, CHANGE_SQL), size),
+    ]
+
+
+def _encoded(slab: Slab) -> memoryview:
+    amounts = [name for name in MONEY if name in slab.columns]
+    return encode(slab.rows.with_columns(decimal_text(name) for name in amounts))
+
+
+def decimal_text(name: str) -> pl.Expr:
+    """Ten-thousandths as the text of a numeric(12,4)."""
+    column = pl.col(name)
+    fraction = (column % 10_000 + 10_000).cast(pl.String).str.slice(1)
+    return ((column // 10_000).cast(pl.String) + "." + fraction).alias(name)
+
+
+async def _ahead(slabs: list[Slab]) -> AsyncIterator[tuple[Slab, memoryview]]:
+    """Each slab with its bytes; the next one is encoded in a thread while PostgreSQL works on this one."""
+    following = asyncio.create_task(asyncio.to_thread(_encoded, slabs[0])) if slabs else None
+    for index, slab in enumerate(slabs):
+        assert following is not None
+        data = await following
+        if index + 1 < len(slabs):
+            following = asyncio.create_task(asyncio.to_thread(_encoded, slabs[index + 1]))
+        yield slab, data
+
+
+async def write(writer: Writer, slabs: list[Slab]) -> None:
+    """Commit slab after slab. Raises LeaseLost or CancelRequested at a boundary; what is committed stays."""
+    async for slab, data in _ahead(slabs):
+        async with writer.database.tenant(writer.seller_id) as session:
+            await _write_slab(session, writer, slab, data)
+            writer.progress[0] += slab.rows.height
+            await hold_lease(
+                session, writer.lease, clock.now(), phase=slab.phase, done=writer.progress[0], total=writer.total
+            )
+
+
+async def _write_slab(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:
+    if writer.progress[0] == 0:
+        # From here on until the run's end the export can't answer 304 from the stored fingerprint.
+        await session.execute(
+            text("UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"),
+            {"seller": writer.seller_id},
+        )
+    columns = ", ".join(f"{name} {_TYPES[name]}" for name in slab.columns)
+    await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
+    await copy_in(session, "incoming", slab.columns, data)
+    values = {
+        "seller": writer.seller_id, "run": writer.run_id, "observed_at": writer.observed_at, "now": clock.now(),
+        "kept_since": writer.kept_since,
+    }  # fmt: skip
+    for statement in slab.statements:
+        names = {name for name in values if f":{name}" in statement}
+        await session.execute(text(statement), {name: values[name] for name in names})

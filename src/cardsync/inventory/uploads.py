@@ -1,0 +1,217 @@
+"""Accepting an inventory upload: bytes or an object key in, a durable row and a nudge out. And its report, confirm and discard.
+
+Before the 202 the bytes are in the object store under a private key and the row is committed; everything else is the worker's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import AsyncIterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import bodies, clock, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.inventory.csv_format import accept_check
+from cardsync.inventory.models import Activity, Upload
+from cardsync.jobs import enqueue, mark_due
+from cardsync.settings import Settings
+from cardsync.storage import CloudStore, LocalStore, ObjectMissing, spool_body
+from cardsync.sync import state as sync_state
+from cardsync.sync.logs import place_cycle
+
+OBJECT_KEY = re.compile(r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv")
+# Enough of a file to hold any sensible header and its first rows.
+HEAD_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What came along with the bytes."""
+
+    product_line: str | None
+    sync_cycle_id: str | None
+    exported_at: datetime
+
+
+def arrival(
+    caller: Caller, product_line: str | None, sync_cycle_id: str | None, exported_at: str | None, now: datetime
+) -> Arrival:
+    """Raises InvalidProductLine. An `exported_at` that can't be read or lies in the future counts as absent."""
+    if product_line is not None and product_line not in caller.product_lines:
+        raise errors.InvalidProductLine(
+            f"product_line {product_line!r} is not one of this account's: {', '.join(caller.product_lines)}"
+        )
+    moment = clock.read_moment(exported_at)
+    return Arrival(product_line, sync_cycle_id, moment if moment and moment <= now else now)
+
+
+def new_object_key(seller_id: int) -> str:
+    return f"syncs/u{seller_id}/{uuid.uuid4()}.csv"
+
+
+def private_key(seller_id: int) -> str:
+    return f"accepted/u{seller_id}/{uuid.uuid4()}.csv"
+
+
+def check_file(path: Path, content_type: str) -> None:
+    """Read the spooled body through once: whole gzip or plain, within the cap, a usable header and a row. Blocking."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if bodies.is_gzip(head):
+        try:
+            head, _ = bodies.check_gzip(path, limits.BODY_INFLATED_BYTES, HEAD_BYTES)
+        except bodies.BadGzip as e:
+            if content_type == "application/gzip":
+                raise errors.InvalidGzip(f"the body is not a whole gzip file: {e}") from e
+            raise errors.InvalidCsv(f"the body is damaged gzip: {e}") from e
+    elif content_type == "application/gzip":
+        raise errors.InvalidGzip("Content-Type is application/gzip but the body does not begin with 1f 8b")
+    accept_check(head)
+
+
+async def accept_bytes(
+    database: Database,
+    store: LocalStore | CloudStore,
+    settings: Settings,
+    caller: Caller,
+    body: AsyncIterable[bytes],
+    content_type: str,
+    came: Arrival,
+) -> int:
+    """The raw form of POST /sync. Returns the upload's id, committed."""
+    with store.spool() as (path, file):
+        await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)
+        file.flush()
+        await asyncio.to_thread(check_file, path, content_type)
+        key = private_key(caller.seller_id)
+        await store.write(key, path)
+    async with database.tenant(caller.seller_id) as session:
+        return await _accept(session, settings, caller, came, source_key=None, storage_key=key)
+
+
+async def accept_key(
+    database: Database,
+    store: LocalStore | CloudStore,
+    settings: Settings,
+    caller: Caller,
+    key: Any,
+    came: Arrival,
+) -> int:
+    """The key form of POST /sync. The same key again is the same upload, whatever the cycle."""
+    match = OBJECT_KEY.fullmatch(key) if isinstance(key, str) else None
+    if match is None or int(match[1]) != caller.seller_id:
+        raise errors.InvalidObjectKey
+    async with database.tenant(caller.seller_id) as session:
+        if (known := await _upload_of(session, caller.seller_id, key)) is not None:
+            return known
+    copy = private_key(caller.seller_id)
+    try:
+        await _check_size(store, key)
+        await store.copy(key, copy)
+    except ObjectMissing:
+        raise errors.InvalidObjectKey from None
+    async with database.tenant(caller.seller_id) as session:
+        await sync_state.locked(session, caller.seller_id)
+        if (known := await _upload_of(session, caller.seller_id, key)) is not None:
+            return known
+        return await _accept(session, settings, caller, came, source_key=key, storage_key=copy)
+
+
+async def _check_size(store: LocalStore | CloudStore, key: str) -> None:
+    compressed = bodies.is_gzip(await store.head(key, 2))
+    cap = limits.PRESIGNED_COMPRESSED_BYTES if compressed else limits.PRESIGNED_PLAIN_BYTES
+    if await store.size(key) > cap:
+        raise errors.PayloadTooLarge(f"the object is larger than {cap:,} bytes")
+
+
+async def _upload_of(session: AsyncSession, seller_id: int, key: str) -> int | None:
+    return await session.scalar(select(Upload.id).where(Upload.seller_id == seller_id, Upload.source_key == key))
+
+
+async def _accept(
+    session: AsyncSession,
+    settings: Settings,
+    caller: Caller,
+    came: Arrival,
+    *,
+    source_key: str | None,
+    storage_key: str,
+) -> int:
+    # Imported here: drain imports the importer, which nothing on the accepting side needs.
+    from cardsync.inventory.drain import drain_inventory
+
+    now = clock.now()
+    # Takes the seller's row lock first, so ids commit in the order of acceptance.
+    trigger = await sync_state.upload_accepted(session, caller.seller_id, now, settings)
+    await place_cycle(session, caller.seller_id, came.sync_cycle_id, trigger, now)
+    upload = Upload(
+        seller_id=caller.seller_id,
+        stream="inventory",
+        source_key=source_key,
+        storage_key=storage_key,
+        product_line=came.product_line,
+        sync_cycle_id=came.sync_cycle_id,
+        exported_at=came.exported_at,
+        received_at=now,
+    )
+    session.add(upload)
+    await session.flush()
+    await mark_due(session, caller.seller_id, "inventory")
+    await enqueue(session, drain_inventory, seller_id=caller.seller_id)
+    return upload.id
+
+
+async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lock: bool = False) -> Upload:
+    """Raises NotFound for an unknown or another seller's id."""
+    statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
+    upload = (await session.execute(statement.with_for_update() if lock else statement)).scalar_one_or_none()
+    if upload is None:
+        raise errors.NotFound(f"there is no upload {upload_id}")
+    return upload
+
+
+async def confirm(session: AsyncSession, settings: Settings, caller: Caller, upload_id: int) -> Upload:
+    """The seller says that the surprising upload is right: it runs again with nothing held back."""
+    from cardsync.inventory.drain import drain_inventory
+
+    now = clock.now()
+    state = await sync_state.locked(session, caller.seller_id)
+    upload = await _in_review(session, caller.seller_id, upload_id)
+    upload.state, upload.confirmed, upload.finished_at = "queued", True, None
+    state.review_upload_id = None
+    state.uploads_open += 1
+    _note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
+    await mark_due(session, caller.seller_id, "inventory")
+    await enqueue(session, drain_inventory, seller_id=caller.seller_id)
+    return upload
+
+
+async def discard(session: AsyncSession, caller: Caller, upload_id: int) -> Upload:
+    """Leave the rows that came as they are, and tombstone and reprice nothing."""
+    now = clock.now()
+    state = await sync_state.locked(session, caller.seller_id)
+    upload = await _in_review(session, caller.seller_id, upload_id)
+    upload.state, upload.finished_at = "discarded", now
+    state.review_upload_id = None
+    _note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
+    return upload
+
+
+async def _in_review(session: AsyncSession, seller_id: int, upload_id: int) -> Upload:
+    upload = await upload_of(session, seller_id, upload_id, lock=True)
+    if upload.state != "awaiting_review":
+        raise errors.NotAwaitingReview(f"upload {upload_id} is {upload.state}, not awaiting review")
+    return upload
+
+
+def _note(session: AsyncSession, caller: Caller, action: str, summary: str, now: datetime) -> None:
+    session.add(Activity(seller_id=caller.seller_id, actor="key", action=action, summary=summary, created_at=now))

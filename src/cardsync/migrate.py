@@ -1,0 +1,48 @@
+"""Bringing a database to the current schema: a URL of the owning role in, Alembic's migrations run.
+
+Two processes may migrate at once: an advisory lock lets one go first, the other finds nothing left to do.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, text
+
+from cardsync.db import engine_url, libpq_url
+
+_LOCK = 0x63617264  # "card"
+
+
+def _folder() -> Path:
+    packaged = Path(__file__).with_name("_migrations")
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "migrations"
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    # Config interpolates %, which a folder's name may hold.
+    config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+@cache
+def head_revision() -> str:
+    """The newest migration of this program."""
+    return str(ScriptDirectory.from_config(_config()).get_current_head())
+
+
+def migrate(url: str) -> None:
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create roles."""
+    engine = create_engine(engine_url(libpq_url(url, role=None)))
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            command.upgrade(_config(connection), "head")
+    finally:
+        engine.dispose()

@@ -1,0 +1,103 @@
+"""GET /export/price-updates: the cards whose target differs from the marketplace's price, as the CSV that the marketplace imports.
+
+PostgreSQL writes the CSV; we only make its line ends CRLF. A fingerprint of the set of (id, target) stands on the seller's state row,
+so that a 304 costs the one row that the caller's check reads anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.caller import Caller
+from cardsync.db import copy_bytes
+from cardsync.inventory.csv_format import HEADER_ONLY
+
+# A control character cannot begin a cell that we quote, and quotes inside cells are doubled: this ends every record and nothing else.
+_END = "\x01"
+_RECORD_END = f',"{_END}"\n'.encode()
+
+EXPORTED = "seller_id = {seller_id} AND NOT gone AND target_price >= 0.01 AND target_price IS DISTINCT FROM price"
+EXPORT_SQL = """
+    COPY (
+        SELECT listing_id, product_line_label, set_name, product_name, title, number, rarity, condition_label,
+               coalesce(market::text, ''), coalesce(direct_low::text, ''), coalesce(low_with_shipping::text, ''),
+               coalesce(low::text, ''), quantity, '0', target_price, photo_url, E'\\x01'
+          FROM card WHERE {exported} ORDER BY listing_id, id
+    ) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE *)
+"""
+FINGERPRINT_SQL = """
+    SELECT count(*) || '-' || to_hex((coalesce(sum(hashint8extended(listing_id, (target_price * 10000)::bigint)::numeric), 0)
+           % 9223372036854775808)::bigint)
+      FROM card WHERE {exported}
+"""
+REASONS = (
+    "no_updates", "not_entitled", "consent_missing", "past_due", "apply_in_progress", "automatic_pricing_paused",
+    "awaiting_review", "drafts_only",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Export:
+    """One answer: `body` is the CSV, `empty_reason` the header's value when it holds no rows, `etag` only in read_only."""
+
+    body: bytes
+    empty_reason: str | None
+    etag: str | None
+
+
+def forced_reasons(caller: Caller, now: datetime) -> list[str]:
+    """Why this account gets a header-only file whatever its targets are. Pure."""
+    holds = {
+        "not_entitled": not caller.entitlements(now).paid,
+        "consent_missing": not caller.write_consent,
+        "past_due": caller.past_due,
+        "automatic_pricing_paused": caller.automatic_pricing_paused,
+        "awaiting_review": caller.review_upload_id is not None,
+    }
+    return [reason for reason in REASONS if holds.get(reason)]
+
+
+def weak_etag(forced: list[str], fingerprint: str) -> str:
+    # A header-only answer has an ETag of its own: it must change when the reason goes away.
+    return f'W/"{"+".join(forced) or fingerprint}"'
+
+
+def matches(if_none_match: str | None, etag: str) -> bool:
+    """Weak comparison with a list of tags, or `*`."""
+    if if_none_match is None:
+        return False
+    tags = [tag.strip() for tag in if_none_match.split(",")]
+    return "*" in tags or etag.removeprefix("W/") in [tag.removeprefix("W/") for tag in tags]
+
+
+def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str | None:
+    """The ETag to answer 304 with, decided on the row that was read with the key; None when a body is due."""
+    if caller.entitlements(now).sync_mode != "read_only" or if_none_match is None:
+        return None
+    forced = forced_reasons(caller, now)
+    if not forced and caller.export_fingerprint is None:
+        return None
+    etag = weak_etag(forced, caller.export_fingerprint or "")
+    return etag if matches(if_none_match, etag) else None
+
+
+async def fingerprint(session: AsyncSession, seller_id: int) -> str:
+    """Hash of the set of (id, target) that the export holds now."""
+    query = FINGERPRINT_SQL.format(exported=EXPORTED.format(seller_id=int(seller_id)))
+    return str(await session.scalar(text(query)))
+
+
+async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export:
+    """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
+    read_only = caller.entitlements(now).sync_mode == "read_only"
+    forced = forced_reasons(caller, now)
+    if forced:
+        return Export(HEADER_ONLY, ",".join(forced), weak_etag(forced, "") if read_only else None)
+    sql = EXPORT_SQL.format(exported=EXPORTED.format(seller_id=int(caller.seller_id)))
+    rows = await copy_bytes(session, sql)
+    etag = weak_etag([], await fingerprint(session, caller.seller_id)) if read_only else None
+    return Export(HEADER_ONLY + rows.replace(_RECORD_END, b"\r\n"), None if rows else "no_updates", etag)

@@ -1,0 +1,69 @@
+"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards) and `price_change` (what a run asked for)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Integer, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.accounts.models import NOW, TRUE, Moment
+from cardsync.db import Base
+from cardsync.inventory.models import Money
+
+
+class PricingRule(Base):
+    """A base rule of pricing.md; what has an inner structure (cap, stale, market_gate, …) stands in `settings`."""
+
+    __tablename__ = "pricing_rule"
+    __table_args__ = (
+        Index(
+            "uq_pricing_rule_priority",
+            "seller_id",
+            "priority",
+            unique=True,
+            postgresql_where=text("state = 'published'"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    priority: Mapped[int] = mapped_column(Integer)
+    enabled: Mapped[bool] = mapped_column(server_default=TRUE)
+    state: Mapped[str] = mapped_column(Text, server_default="draft")
+    preset: Mapped[str | None] = mapped_column(Text)
+    query: Mapped[str] = mapped_column(Text, server_default="")
+    settings: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class PriceRun(Base):
+    __tablename__ = "price_run"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),
+        Index(
+            "uq_price_run_upload", "seller_id", "upload_id", unique=True, postgresql_where=text("upload_id IS NOT NULL")
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    trigger: Mapped[str] = mapped_column(Text)
+    upload_id: Mapped[int | None] = mapped_column(BigInteger)
+    state: Mapped[str] = mapped_column(Text, server_default="running")
+    started_at: Mapped[datetime] = mapped_column(Moment)
+    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    summary: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+
+
+class PriceChange(Base):
+    __tablename__ = "price_change"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    run_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    old_price: Mapped[Decimal | None] = mapped_column(Money)
+    new_price: Mapped[Decimal] = mapped_column(Money)
+    rule_id: Mapped[int | None] = mapped_column(BigInteger)

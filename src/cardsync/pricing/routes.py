@@ -1,0 +1,55 @@
+"""The price-updates export over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import MediaType, Response, Router, get
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import Parameter
+
+from cardsync import clock
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.pricing import export as price_export
+from cardsync.sync import state as sync_state
+from cardsync.web import BEHIND_A_KEY, problems
+
+_CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
+
+
+@get(
+    "/export/price-updates",
+    media_type=MediaType.TEXT,
+    responses={
+        304: ResponseSpec(
+            data_container=None, description="Nothing changed since the ETag in If-None-Match (read_only accounts)"
+        ),
+        **problems(*BEHIND_A_KEY),
+    },
+)
+async def price_updates(
+    caller: Caller,
+    database: Database,
+    if_none_match: Annotated[str | None, Parameter(header="If-None-Match", required=False)] = None,
+) -> Response[bytes]:
+    """The price changes as the marketplace's pricing CSV; header-only, with the reasons in X-Price-Export-Empty-Reason, if none."""
+    now = clock.now()
+    if (etag := price_export.unchanged(caller, if_none_match, now)) is not None:
+        return Response(b"", status_code=304, headers={**_CACHE, "ETag": etag})
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        answer = await price_export.export(session, caller, now)
+    if caller.lock_kind is not None:
+        async with database.tenant(caller.seller_id) as session:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
+    headers = dict(_CACHE)
+    if answer.etag:
+        headers["ETag"] = answer.etag
+        if price_export.matches(if_none_match, answer.etag):
+            return Response(b"", status_code=304, headers=headers)
+    if answer.empty_reason:
+        headers["X-Price-Export-Empty-Reason"] = answer.empty_reason
+    return Response(answer.body, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+router = Router(path="", route_handlers=[price_updates], tags=["pricing"])

@@ -1,0 +1,57 @@
+"""A seller's rules and settings between the tables and the engine's plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.models import Account
+from cardsync.money import to_units
+from cardsync.pricing.models import PricingRule
+from cardsync.pricing.rules import Rule, SellerPricing, preset_rule
+
+# Columns of their own; every other field of a rule stands in `settings`.
+_COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
+
+
+def row_of(seller_id: int, rule: Rule, preset: str | None = None) -> PricingRule:
+    fields: dict[str, Any] = msgspec.to_builtins(rule)
+    columns = {name: fields.pop(name) for name in _COLUMNS}
+    columns.pop("id")
+    return PricingRule(seller_id=seller_id, preset=preset, settings=fields, **columns)
+
+
+def rule_of(row: PricingRule) -> Rule:
+    fields = {name: getattr(row, name) for name in _COLUMNS}
+    return msgspec.convert({**row.settings, **fields}, Rule)
+
+
+async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -> None:
+    """The one ordinary rule that a preset stands for."""
+    session.add(row_of(seller_id, preset_rule(preset), preset))
+    await session.flush()
+
+
+async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
+    rows = await session.execute(
+        select(PricingRule).where(PricingRule.seller_id == seller_id).order_by(PricingRule.priority, PricingRule.id)
+    )
+    return [rule_of(row) for row in rows.scalars()]
+
+
+def seller_pricing(account: Account) -> SellerPricing:
+    return msgspec.convert(
+        {
+            "direct_minimum": to_units(account.direct_minimum),
+            "direct_program": account.direct_program,
+            "default_rule_enabled": account.default_rule_enabled,
+            "minimum_move": to_units(account.minimum_move),
+            "max_age_hours": account.max_age_hours,
+            "fee_level": account.fee_level,
+            "automatic_pricing_paused": account.automatic_pricing_paused,
+        },
+        SellerPricing,
+    )

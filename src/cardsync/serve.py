@@ -1,0 +1,264 @@
+"""Running the service: settings in, processes out. One supervisor starts the database, web and worker processes and stops them.
+
+Children watch their parent: when the supervisor is killed they end by themselves, and the next start adopts the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from cardsync import clock, embedded
+from cardsync.migrate import migrate
+from cardsync.settings import PREFIX, Settings
+
+log = structlog.get_logger(__name__)
+
+STOP_SECONDS = 25
+Say = Callable[[str], None]
+
+
+@contextmanager
+def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator[Settings]:
+    """Settings whose `database_url` is reachable and at the current schema: the one given, or the embedded server's."""
+    with ExitStack() as stack:
+        if settings.database_url is None:
+            server = stack.enter_context(embedded.running(settings.data_dir, say=say))
+            owner, url = server.admin_url(), server.url()
+        else:
+            owner, url = settings.migration_database_url or settings.database_url, settings.database_url
+        if migrated:
+            migrate(owner)
+        yield settings.model_copy(update={"database_url": url, "migration_database_url": owner})
+
+
+@dataclass
+class Child:
+    """One process of ours, started again when it dies by itself."""
+
+    name: str
+    command: list[str]
+    env: dict[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    starts: list[float] = field(default_factory=list)
+
+    def start(self) -> None:
+        self.starts = [*self.starts[-4:], clock.monotonic()]
+        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops things in order.
+        self.process = subprocess.Popen(self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL)
+
+    def crashes_on(self) -> bool:
+        return len(self.starts) == 5 and clock.monotonic() - self.starts[0] < 10
+
+
+def child_env(settings: Settings) -> dict[str, str]:
+    """What a child needs to see the same settings, with the parent to watch."""
+    assert settings.database_url is not None
+    passed = {
+        "DATABASE_URL": settings.database_url,
+        "DATA_DIR": str(settings.data_dir),
+        "BIND": settings.bind,
+        "WEB_WORKERS": str(settings.web_workers),
+        "PARENT": str(os.getpid()),
+    }
+    return {**os.environ, **{PREFIX + name: value for name, value in passed.items()}}
+
+
+def watch_parent() -> None:
+    """End this process like a SIGTERM when the supervisor named in the environment is gone."""
+    parent = int(os.environ.get(f"{PREFIX}PARENT", "0"))
+    if not parent:
+        return
+
+    def watch() -> None:
+        # The direct parent may be a process manager of the web server, so the pid itself is asked.
+        pause = threading.Event()
+        while _alive(parent):
+            pause.wait(0.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="watch-parent").start()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class Stopped(BaseException):
+    """SIGTERM or SIGINT arrived."""
+
+
+def stop_on_signals() -> None:
+    def stop(_number: int, _frame: object) -> None:
+        raise Stopped
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+@contextmanager
+def processes(settings: Settings) -> Iterator[list[Child]]:
+    """Web and worker processes for as long as the block lasts."""
+    env = child_env(settings)
+    metrics = settings.data_dir / "run" / "metrics"
+    shutil.rmtree(metrics, ignore_errors=True)
+    metrics.mkdir(parents=True)
+    env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
+    program = [sys.executable, "-m", "cardsync"]
+    children = [Child("web", [*program, "web"], env)]
+    children += [Child(f"worker-{n + 1}", [*program, "worker"], env) for n in range(settings.job_workers)]
+    try:
+        for child in children:
+            child.start()
+        with _metrics_server(settings, metrics):
+            yield children
+    finally:
+        stop(children)
+
+
+@contextmanager
+def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
+    """/metrics of all processes together, on its own address."""
+    if not settings.metrics_bind:
+        yield
+        return
+    from prometheus_client import CollectorRegistry, multiprocess, start_http_server
+
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
+    host, _, port = settings.metrics_bind.rpartition(":")
+    try:
+        server, thread = start_http_server(int(port), addr=host, registry=registry)
+    except OSError as e:
+        log.warning("metrics_off", bind=settings.metrics_bind, reason=e.strerror)
+        yield
+        return
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+def stop(children: list[Child]) -> None:
+    """SIGTERM to all, SIGKILL to what is left after a while."""
+    running = [child.process for child in children if child.process and child.process.poll() is None]
+    for process in running:
+        process.terminate()
+    deadline = clock.monotonic() + STOP_SECONDS
+    for process in running:
+        try:
+            process.wait(max(0.1, deadline - clock.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def supervise(children: list[Child]) -> None:
+    """Start dead children again until a signal comes (`Stopped`); give up when one dies at once again and again."""
+    pause = threading.Event()
+    while True:
+        pause.wait(0.5)
+        for child in children:
+            if child.process is None or child.process.poll() is None:
+                continue
+            log.warning("process_died", name=child.name, status=child.process.returncode)
+            if child.crashes_on():
+                raise RuntimeError(f"the {child.name} process keeps dying; its last lines are above")
+            child.start()
+
+
+def serve(settings: Settings, say: Say) -> None:
+    """`cardsync serve`: until SIGTERM or Ctrl-C."""
+    stop_on_signals()
+    try:
+        with database(settings, say) as ready, processes(ready) as children:
+            wait_until_ready(ready)
+            say(f"cardsync serves {ready.origin}")
+            supervise(children)
+    except Stopped:
+        say("stopped")
+
+
+def wait_until_ready(settings: Settings, seconds: float = 60) -> None:
+    """Until /readyz says so; raises when the web process does not come up."""
+    import httpx
+
+    deadline = clock.monotonic() + seconds
+    pause = threading.Event()
+    while clock.monotonic() < deadline:
+        try:
+            if httpx.get(f"http://{settings.bind}/readyz", timeout=5).status_code == 200:
+                return
+        except httpx.HTTPError:
+            pass
+        pause.wait(0.1)
+    raise RuntimeError(f"the web process did not get ready on {settings.bind}; is the address taken?")
+
+
+def run_web(settings: Settings) -> None:
+    """One granian server; its workers share the address."""
+    from granian import Granian
+    from granian.constants import Interfaces, Loops
+
+    watch_parent()
+    server = Granian(
+        "cardsync.serve:web_app",
+        address=settings.host,
+        port=settings.port,
+        interface=Interfaces.ASGI,
+        workers=settings.web_workers,
+        loop=Loops.uvloop,
+        factory=True,
+        log_access=False,
+        log_enabled=False,
+        respawn_failed_workers=True,
+        backpressure=256,
+        workers_graceful_timeout=15,
+        process_name="cardsync-web",
+    )
+    server.serve()
+
+
+def web_app() -> object:
+    """The factory that each web worker calls."""
+    from cardsync.asgi import create_app
+    from cardsync.observe import setup_logging
+
+    settings = Settings()
+    setup_logging(settings.log_level, settings.log_format)
+    watch_parent()
+    return create_app(settings)
+
+
+def run_worker(settings: Settings) -> None:
+    """One worker process, until SIGTERM."""
+    from cardsync.db import Database
+    from cardsync.jobs import Work
+    from cardsync.jobs import run_worker as work_jobs
+    from cardsync.storage import open_store
+
+    async def main() -> None:
+        assert settings.database_url is not None
+        async with Database.open(settings.database_url, pool=settings.database_pool, hot_pool=0) as opened:
+            await work_jobs(Work(settings, opened, open_store(settings)))
+
+    watch_parent()
+    asyncio.run(main())

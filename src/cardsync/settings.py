@@ -1,0 +1,125 @@
+"""Every setting: its default and one line of help. `docs/settings.md` is printed from this table and compared by a test.
+
+Sources, strongest first: arguments, environment `CARDSYNC_<NAME>`, a secret file named by `CARDSYNC_<NAME>_FILE`, the TOML file
+named by `CARDSYNC_CONFIG`, the default.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+PREFIX = "CARDSYNC_"
+
+
+def default_data_dir() -> Path:
+    """The user's data folder + `cardsync` (XDG on Linux, Application Support on macOS)."""
+    home = Path.home()
+    if (mac := home / "Library" / "Application Support").is_dir():
+        return mac / "cardsync"
+    return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "cardsync"
+
+
+class SecretFiles(PydanticBaseSettingsSource):
+    """`CARDSYNC_DATABASE_URL_FILE=/run/secrets/db` stands for the text of that file."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        path = os.environ.get(f"{PREFIX}{field_name.upper()}_FILE")
+        return (Path(path).read_text().strip() if path else None), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        found = {name: self.get_field_value(info, name)[0] for name, info in self.settings_cls.model_fields.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+
+    database_url: str | None = Field(None, description="PostgreSQL to use; absent: an embedded server under DATA_DIR")
+    migration_database_url: str | None = Field(
+        None, description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL"
+    )
+    data_dir: Path = Field(
+        default_factory=default_data_dir, description="Folder of the embedded database, objects and secrets"
+    )
+    object_store_url: str | None = Field(
+        None, description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects"
+    )
+    public_url: str | None = Field(None, description="The origin agents reach; absent: the address served")
+    bind: str = Field("127.0.0.1:8000", description="Address and port of the API")
+    metrics_bind: str = Field("127.0.0.1:9464", description="Address and port of /metrics; empty: none")
+    web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
+    job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
+    database_pool: int = Field(8, ge=1, description="Database connections of a process for ordinary work")
+    database_hot_pool: int = Field(4, ge=1, description="Database connections of a web process for the polled reads")
+    secret_key: str | None = Field(
+        None, description="Signs upload URLs; absent: made once and kept in DATA_DIR (set it where hosts are several)"
+    )
+    default_plan: str = Field("founder", description="Plan of a seller created without --plan")
+    allow_unknown_lines: bool = Field(
+        False, description="An unknown product line label in an upload becomes a line of the account"
+    )
+    sync_interval_minutes: int = Field(
+        360, ge=30, description="Scheduled sync of sellers without an interval of their own"
+    )
+    sync_retry_seconds: int = Field(300, ge=1, description="First back-off after a failed scheduled cycle; doubles")
+    sync_cooldown_seconds: int = Field(3600, ge=0, description="Post-sync cooldown of manual requests")
+    stale_lock_seconds: int = Field(300, ge=1, description="A sync lock without refresh for so long is stale")
+    lease_seconds: float = Field(30, gt=0, description="Life of a price-mutation lease between renewals")
+    slab_rows: int = Field(20_000, ge=1, le=20_000, description="Rows of one transaction of an import")
+    claim_ttl_seconds: int = Field(600, ge=1, description="Life of a claimed agent task")
+    sweep_seconds: float = Field(5, gt=0, description="Accepted work older than this is nudged again")
+    last_seen_flush_seconds: float = Field(
+        1, gt=0, description="How often a web process writes agents' last-seen times"
+    )
+    upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
+    unclaimed_retention_days: int = Field(1, ge=1, description="Uploaded objects that no sync named are kept so long")
+    history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
+    log_level: str = Field("info", description="debug, info, warning or error")
+    log_format: str = Field("auto", description="json, text, or auto: text on a terminal")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        toml = TomlConfigSettingsSource(settings_cls, os.environ.get(f"{PREFIX}CONFIG"))
+        return init_settings, env_settings, SecretFiles(settings_cls), toml
+
+    @property
+    def host(self) -> str:
+        return self.bind.rpartition(":")[0]
+
+    @property
+    def port(self) -> int:
+        return int(self.bind.rpartition(":")[2])
+
+    @property
+    def origin(self) -> str:
+        """PUBLIC_URL without a trailing slash, else the address served."""
+        return (self.public_url or f"http://{self.bind}").rstrip("/")
+
+
+def settings_page() -> str:
+    """docs/settings.md, printed from the fields."""
+    lines = [
+        "# Settings",
+        "",
+        f"Environment `{PREFIX}<NAME>`; a secret may stand in a file named by `{PREFIX}<NAME>_FILE`;",
+        "",
+    ]
+    lines[-2] += f" `{PREFIX}CONFIG` names a TOML file. This page is printed by `cardsync settings`."
+    for name, info in Settings.model_fields.items():
+        default = "the user's data folder + `cardsync`" if name == "data_dir" else f"`{info.default}`"
+        default = "none" if info.default is None else default
+        lines += [f"### `{name}`", f"{info.description}. Default: {default}.", ""]
+    return "\n".join(lines).rstrip() + "\n"

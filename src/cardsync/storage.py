@@ -1,0 +1,266 @@
+"""The object store: bytes in under a key, bytes out. `open_store(settings)` gives the local folder or a cloud bucket.
+
+Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT; acceptance copies them to a private key that no URL reaches.
+The local store fsyncs before it answers, because an accepted upload must survive a power cut; a cloud store promises that itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import os
+import tempfile
+import uuid
+from collections.abc import AsyncIterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import obstore
+
+from cardsync import errors, limits
+from cardsync.settings import Settings
+
+
+class ObjectExists(Exception):
+    """A create-only write found the key taken."""
+
+
+class ObjectMissing(Exception):
+    """No object under that key."""
+
+
+class Store(Protocol):
+    def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
+        """A new local file to stream a body into before `write`."""
+        ...
+
+    def presign_put(self, key: str, expires_at: datetime) -> str:
+        """A URL that takes one PUT to `key` until `expires_at`; a path for our own route when the store is local."""
+        ...
+
+    async def size(self, key: str) -> int:
+        """Bytes under `key`; raises ObjectMissing."""
+        ...
+
+    async def head(self, key: str, length: int) -> bytes:
+        """The first `length` bytes; raises ObjectMissing."""
+        ...
+
+    async def copy(self, source: str, target: str) -> None:
+        """Make `target` hold what `source` holds now, whatever later happens to `source`."""
+        ...
+
+    async def write(self, key: str, path: Path) -> None:
+        """Store the file at `path` durably under `key`."""
+        ...
+
+    async def read(self, key: str) -> bytes: ...
+
+    async def delete(self, key: str) -> None: ...
+
+    async def check(self) -> None:
+        """Raise when the store can't be written."""
+        ...
+
+
+def _sync_directory(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _spool(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    path = folder / uuid.uuid4().hex
+    try:
+        with path.open("xb") as file:
+            yield path, file
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class LocalStore:
+    """Files under `root`. Objects are never changed in place, so a copy is a hard link."""
+
+    root: Path
+    secret: bytes
+
+    def path(self, key: str) -> Path:
+        path = (self.root / key).resolve()
+        if not path.is_relative_to(self.root.resolve()):
+            raise ObjectMissing(key)
+        return path
+
+    def presign_put(self, key: str, expires_at: datetime) -> str:
+        expires = int(expires_at.timestamp())
+        return f"/objects/{key}?expires={expires}&signature={self.signature(key, expires)}"
+
+    def signature(self, key: str, expires: int) -> str:
+        return hmac.new(self.secret, f"PUT\n{key}\n{expires}".encode(), hashlib.sha256).hexdigest()
+
+    def verify_put(self, key: str, expires: str, signature: str, now: datetime) -> None:
+        """Raise unless this URL is ours and fresh."""
+        moment = int(expires) if expires.isascii() and expires.isdigit() and len(expires) < 12 else 0
+        if not hmac.compare_digest(self.signature(key, moment).encode(), signature.encode()):
+            raise errors.InvalidSignature
+        if now.timestamp() > moment:
+            raise errors.UrlExpired
+
+    def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
+        """A new file beside the objects to stream a body into; its bytes stay only if `write` links them."""
+        folder = self.root / "incoming"
+        folder.mkdir(parents=True, exist_ok=True)
+        return _spool(folder)
+
+    def publish(self, path: Path, key: str) -> None:
+        """Durably name the file at `path` `key`; raises ObjectExists when the key is taken (one of two racers wins)."""
+        target = self.path(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            raise ObjectExists(key) from None
+        _sync_directory(target.parent)
+
+    async def size(self, key: str) -> int:
+        try:
+            return self.path(key).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            raise ObjectMissing(key) from None
+
+    async def head(self, key: str, length: int) -> bytes:
+        try:
+            with self.path(key).open("rb") as file:
+                return file.read(length)
+        except FileNotFoundError:
+            raise ObjectMissing(key) from None
+
+    async def exists(self, key: str) -> bool:
+        return self.path(key).exists()
+
+    async def copy(self, source: str, target: str) -> None:
+        try:
+            await asyncio.to_thread(self.publish, self.path(source), target)
+        except FileNotFoundError:
+            raise ObjectMissing(source) from None
+
+    async def write(self, key: str, path: Path) -> None:
+        await asyncio.to_thread(self.publish, path, key)
+
+    async def read(self, key: str) -> bytes:
+        try:
+            return await asyncio.to_thread(self.path(key).read_bytes)
+        except FileNotFoundError:
+            raise ObjectMissing(key) from None
+
+    async def delete(self, key: str) -> None:
+        self.path(key).unlink(missing_ok=True)
+
+    async def check(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        if not os.access(self.root, os.W_OK):
+            raise OSError(f"{self.root} is not writable")
+
+    def sweep(self, prefix: str, before: datetime) -> int:
+        """Delete objects under `prefix` last changed before `before`; returns how many."""
+        removed = 0
+        for path in (self.root / prefix).rglob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.is_file() and path.stat().st_mtime < before.timestamp():
+                    path.unlink()
+                    removed += 1
+        return removed
+
+
+@dataclass(frozen=True)
+class CloudStore:
+    """A bucket of any store that obstore speaks to; credentials come from the environment as its clients expect them."""
+
+    store: obstore.store.ObjectStore
+
+    def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
+        return _spool(Path(tempfile.gettempdir()))
+
+    def presign_put(self, key: str, expires_at: datetime) -> str:
+        lifetime = timedelta(seconds=limits.PRESIGNED_SECONDS)
+        return obstore.sign(self.store, "PUT", key, lifetime)  # type: ignore[arg-type]
+
+    async def size(self, key: str) -> int:
+        try:
+            return int((await obstore.head_async(self.store, key))["size"])
+        except FileNotFoundError:
+            raise ObjectMissing(key) from None
+
+    async def head(self, key: str, length: int) -> bytes:
+        try:
+            return bytes(await obstore.get_range_async(self.store, key, start=0, length=length))
+        except FileNotFoundError:
+            raise ObjectMissing(key) from None
+
+    async def copy(self, source: str, target: str) -> None:
+        try:
+            await obstore.copy_async(self.store, source, target)
+        except FileNotFoundError:
+            raise ObjectMissing(source) from None
+
+    async def write(self, key: str, path: Path) -> None:
+        await obstore.put_async(self.store, key, path)
+
+    async def read(self, key: str) -> bytes:
+        try:
+            return bytes(await (await obstore.get_async(self.store, key)).bytes_async())
+        except FileNotFoundError:
+            raise ObjectMissing(key) from None
+
+    async def delete(self, key: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            await obstore.delete_async(self.store, key)
+
+    async def check(self) -> None:
+        await obstore.put_async(self.store, "health/ready", b"ok")
+
+
+def secret_key(settings: Settings) -> bytes:
+    """SECRET_KEY, else 32 random bytes made once and kept in DATA_DIR; two processes starting at once agree."""
+    if settings.secret_key:
+        return settings.secret_key.encode()
+    path = settings.data_dir / "secret.key"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        draft = path.with_name(f".{uuid.uuid4().hex}")
+        draft.touch(mode=0o600)
+        draft.write_bytes(os.urandom(32))
+        try:
+            os.link(draft, path)
+        finally:
+            draft.unlink()
+    return path.read_bytes()
+
+
+def open_store(settings: Settings) -> LocalStore | CloudStore:
+    if settings.object_store_url is None:
+        return LocalStore(settings.data_dir / "objects", secret_key(settings))
+    return CloudStore(obstore.store.from_url(settings.object_store_url))
+
+
+async def spool_body(file: BinaryIO, body: AsyncIterable[bytes], plain_cap: int, gzip_cap: int) -> int:
+    """Stream a request body into `file`; the cap depends on its first two bytes. Returns its size."""
+    size, cap = 0, plain_cap
+    async for chunk in body:
+        if size < 2 and chunk:
+            cap = gzip_cap if chunk[:2] == b"\x1f\x8b" else plain_cap
+        size += len(chunk)
+        if size > cap:
+            raise errors.PayloadTooLarge(f"the body is larger than {cap:,} bytes")
+        file.write(chunk)
+    return size

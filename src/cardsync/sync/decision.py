@@ -1,0 +1,129 @@
+"""Shall this seller's agent run a cycle now? Facts (time included) in, decision out. Pure.
+
+Precedence: in_progress > manual_request > auto_sync_paused > scheduled > no_sync_needed (decisions.md, section 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
+# Kinds whose work the server finishes by importing and pricing; the others end with the agent's log.
+INVENTORY_KINDS = ("full", "pricing")
+
+
+def read_kind(value: Any) -> str:
+    """An absent, unknown or non-string kind means full."""
+    return value if isinstance(value, str) and value in KINDS else "full"
+
+
+def merge_kinds(waiting: str | None, new: str) -> str:
+    """Two requests before a cycle takes them: full wins, else the newer."""
+    return "full" if "full" in (waiting, new) else new
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The sync-in-progress lock as the decision sees it."""
+
+    kind: str
+    trigger: str
+    first_sync: bool
+    agent_id: str | None
+    uploaded: bool
+
+
+@dataclass(frozen=True)
+class SyncFacts:
+    now: datetime
+    requested_kind: str | None
+    lock: Lock | None
+    agent_id: str | None
+    auto_sync_paused: bool
+    first_sync_due: bool
+    next_due_at: datetime | None
+
+
+@dataclass(frozen=True)
+class SyncDecision:
+    action: str
+    reason: str
+    sync_requested: bool
+    kind: str | None = None
+    first_sync: bool = False
+
+    @property
+    def takes_lock(self) -> bool:
+        return self.action == "sync"
+
+
+def is_stale(
+    refreshed_at: datetime | None, *, lease_is_live: bool, uploads_open: int, now: datetime, stale_after: timedelta
+) -> bool:
+    """No refresh for long, nobody writing, nothing accepted unfinished."""
+    if lease_is_live or uploads_open:
+        return False
+    return refreshed_at is None or now - refreshed_at > stale_after
+
+
+def due_at(
+    last_pricing_at: datetime | None,
+    interval: timedelta,
+    failures: int,
+    last_failure_at: datetime | None,
+    retry: timedelta,
+) -> datetime | None:
+    """When the schedule wants the next cycle; None means at once. Failures in a row double the wait, up to the interval."""
+    due = last_pricing_at + interval if last_pricing_at else None
+    if not failures or last_failure_at is None:
+        return due
+    # Capped before the shift: 2^60 minutes is no timedelta.
+    wait = min(retry * 2 ** min(failures - 1, 20), interval)
+    return max(due, last_failure_at + wait) if due else last_failure_at + wait
+
+
+def decide(facts: SyncFacts) -> SyncDecision:
+    requested = facts.requested_kind is not None
+    lock = facts.lock
+    if lock is not None:
+        holder = facts.agent_id is not None and facts.agent_id == lock.agent_id
+        if holder and not lock.uploaded:
+            # A lost answer costs nothing: the holder hears the same again.
+            manual = lock.trigger == "manual"
+            reason = "manual_request" if manual else "scheduled"
+            return SyncDecision("sync", reason, manual or requested, lock.kind, lock.first_sync)
+        return SyncDecision("wait", "in_progress", requested)
+    if facts.requested_kind is not None:
+        return SyncDecision("sync", "manual_request", True, facts.requested_kind, facts.first_sync_due)
+    if facts.auto_sync_paused:
+        return SyncDecision("wait", "auto_sync_paused", False)
+    if facts.next_due_at is None or facts.now >= facts.next_due_at:
+        return SyncDecision("sync", "scheduled", False, "full", facts.first_sync_due)
+    return SyncDecision("wait", "no_sync_needed", False)
+
+
+def phase(
+    *,
+    lock_held: bool,
+    lock_uploaded: bool,
+    requested: bool,
+    uploads_open: int,
+    lease_is_live: bool,
+    work_phase: str | None,
+    cancelling: bool,
+    in_review: bool,
+) -> str:
+    """`phase` of GET /status."""
+    if cancelling and lease_is_live:
+        return "cancelling"
+    if lease_is_live and work_phase:
+        return work_phase
+    if uploads_open:
+        return "queued"
+    if lock_held and not lock_uploaded:
+        return "collecting"
+    if in_review:
+        return "awaiting_review"
+    return "requested" if requested else "idle"

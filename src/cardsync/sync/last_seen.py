@@ -1,0 +1,79 @@
+"""When agents were last heard of: noted in memory per heartbeat, flushed by one set-wise statement a second.
+
+A process that is killed forgets at most one second of it, which the next heartbeat makes good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+import structlog
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.db import Database
+from cardsync.sync.models import AgentSeen
+
+log = structlog.get_logger(__name__)
+
+FLUSH_SQL = text("""
+    INSERT INTO agent_seen (seller_id, last_seen_at, version, platform)
+    SELECT * FROM unnest(CAST(:sellers AS bigint[]), CAST(:moments AS timestamptz[]), CAST(:versions AS text[]),
+                         CAST(:platforms AS text[])) ORDER BY 1
+    ON CONFLICT (seller_id) DO UPDATE
+       SET last_seen_at = excluded.last_seen_at, version = coalesce(excluded.version, agent_seen.version),
+           platform = coalesce(excluded.platform, agent_seen.platform)
+     WHERE agent_seen.last_seen_at < excluded.last_seen_at
+""")
+
+
+class LastSeen:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._noted: dict[int, tuple[datetime, str | None, str | None]] = {}
+
+    def note(self, seller_id: int, now: datetime, version: str | None, platform: str | None) -> None:
+        self._noted[seller_id] = (now, version, platform)
+
+    async def flush(self) -> None:
+        if not self._noted:
+            return
+        noted, self._noted = self._noted, {}
+        moments, versions, platforms = zip(*noted.values(), strict=True)
+        async with self._database.shared() as session:
+            await session.execute(
+                FLUSH_SQL,
+                {
+                    "sellers": list(noted),
+                    "moments": list(moments),
+                    "versions": list(versions),
+                    "platforms": list(platforms),
+                },
+            )
+
+    @asynccontextmanager
+    async def flushing(self, every: float) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._flush_forever(every))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            await self.flush()
+
+    async def _flush_forever(self, every: float) -> None:
+        while True:
+            await asyncio.sleep(every)
+            try:
+                await self.flush()
+            except Exception:
+                log.exception("last_seen_flush_failed")
+
+
+async def last_seen_at(session: AsyncSession, seller_id: int) -> datetime | None:
+    return await session.scalar(select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == seller_id))

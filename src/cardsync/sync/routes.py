@@ -1,0 +1,162 @@
+"""The sync protocol over HTTP: heartbeat, decision, status, request, log. Polled by every agent, so the steady state writes nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Router, get, post
+from litestar.datastructures import State
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.accounts.caller import Caller
+from cardsync.catalog.product_lines import CATEGORY_IDS
+from cardsync.db import Database
+from cardsync.settings import Settings
+from cardsync.sync import last_seen
+from cardsync.sync import state as sync_state
+from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
+from cardsync.sync.logs import CycleLog, record_cycle
+from cardsync.web import BEHIND_A_KEY, problems
+
+
+class HeartbeatBody(msgspec.Struct):
+    version: str | None = None
+    platform: str | None = None
+
+
+class ProductLineBody(msgspec.Struct):
+    name: str
+    category_id: int
+
+
+class Heartbeat(msgspec.Struct):
+    update_available: bool
+    force_update: bool
+    product_lines: list[ProductLineBody]
+    has_pending_tasks: bool
+    sync_mode: str
+    upload_approved: bool
+
+
+class Pending(msgspec.Struct, omit_defaults=True):
+    action: str
+    reason: str
+    sync_requested: bool
+    first_sync: bool | msgspec.UnsetType = msgspec.UNSET
+    kind: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class PhaseProgress(msgspec.Struct):
+    done: int
+    total: int
+
+
+class Status(msgspec.Struct):
+    sync_in_progress: bool
+    last_sync_at: str | None
+    agent_last_seen_at: str | None
+    sync_mode: str
+    phase: str
+    phase_progress: PhaseProgress | None
+
+
+class SyncRequest(msgspec.Struct):
+    kind: Any = None
+
+
+class Requested(msgspec.Struct):
+    status: str
+
+
+def _rfc3339(moment: datetime | None) -> str | None:
+    return clock.rfc3339(moment) if moment else None
+
+
+@post("/heartbeat", status_code=200, responses=problems(*BEHIND_A_KEY, errors.BadRequest, errors.InvalidPayload))
+async def heartbeat(
+    caller: Caller, database: Database, settings: Settings, state: State, data: HeartbeatBody | None = None
+) -> Heartbeat:
+    """Keep-alive: notes the agent as seen and clears a stale sync lock."""
+    now = clock.now()
+    body = data or HeartbeatBody()
+    state.last_seen.note(caller.seller_id, now, body.version, body.platform)
+    if sync_state.lock_is_stale(caller, now, settings):
+        async with database.tenant(caller.seller_id) as session:
+            await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
+    allowed = caller.entitlements(now)
+    lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
+    return Heartbeat(False, False, lines, False, allowed.sync_mode, allowed.upload_approved)
+
+
+@get("/sync/pending", responses=problems(*BEHIND_A_KEY))
+async def pending(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    agent_id: Annotated[
+        str | None, Parameter(required=False, description="Random per installation; names the lock's holder")
+    ] = None,
+) -> Pending:
+    """Whether this seller's agent shall run a cycle now. An answer of `sync` takes the sync lock."""
+    now = clock.now()
+    agent = agent_id[:200] if agent_id else None
+    decision = decide(sync_state.facts_of(caller, caller, agent, now, settings))
+    if decision.takes_lock or sync_state.lock_is_stale(caller, now, settings):
+        async with database.tenant(caller.seller_id) as session:
+            decision = await sync_state.poll(session, caller, agent, now, settings)
+    return _pending(decision)
+
+
+def _pending(decision: SyncDecision) -> Pending:
+    if decision.action == "wait":
+        return Pending("wait", decision.reason, decision.sync_requested)
+    return Pending("sync", decision.reason, decision.sync_requested, decision.first_sync, decision.kind or "full")
+
+
+@get("/status", responses=problems(*BEHIND_A_KEY))
+async def status(caller: Caller, session: AsyncSession, settings: Settings) -> Status:
+    """What the seller's sync is doing."""
+    now = clock.now()
+    held = caller.lock_kind is not None and not sync_state.lock_is_stale(caller, now, settings)
+    live = sync_state.lease_is_live(caller, now)
+    current = phase(
+        lock_held=held,
+        lock_uploaded=caller.lock_uploaded,
+        requested=caller.requested_kind is not None,
+        uploads_open=caller.uploads_open,
+        lease_is_live=live,
+        work_phase=caller.work_phase,
+        cancelling=caller.cancel_requested_at is not None,
+        in_review=caller.review_upload_id is not None,
+    )
+    return Status(
+        sync_in_progress=held,
+        last_sync_at=_rfc3339(caller.last_sync_at),
+        agent_last_seen_at=_rfc3339(await last_seen.last_seen_at(session, caller.seller_id)),
+        sync_mode=caller.entitlements(now).sync_mode,
+        phase=current,
+        phase_progress=PhaseProgress(caller.work_done, caller.work_total) if live and caller.work_total else None,
+    )
+
+
+@post("/sync/request", status_code=200, responses=problems(*BEHIND_A_KEY, errors.BadRequest, errors.InvalidPayload))
+async def request_sync(caller: Caller, session: AsyncSession, data: SyncRequest | None = None) -> Requested:
+    """Ask for a sync; the next poll hands it out. Asking again changes nothing, of two kinds `full` wins."""
+    await sync_state.request_sync(session, caller.seller_id, read_kind(data.kind if data else None), clock.now())
+    return Requested("requested")
+
+
+@post("/sync/log", status_code=201, responses=problems(*BEHIND_A_KEY, errors.BadRequest, errors.InvalidPayload))
+async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog) -> None:
+    """Record a cycle; the same `sync_cycle_id` again updates its row."""
+    now = clock.now()
+    started_at = clock.read_moment(data.started_at) or now
+    await sync_state.refresh_lock(session, caller.seller_id, now)
+    await record_cycle(session, caller.seller_id, data, started_at, now)
+
+
+router = Router(path="", route_handlers=[heartbeat, pending, status, request_sync, log_cycle], tags=["sync"])

@@ -1,0 +1,298 @@
+"""The sync state of a seller: requests, the lock, the lease. Every function is one step of the protocol on the seller's one row.
+
+Sessions are in the seller's scope. Time comes in as an argument; rows are changed under their row lock or by one statement.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.caller import Caller
+from cardsync.settings import Settings
+from cardsync.sync.decision import (
+    INVENTORY_KINDS,
+    Lock,
+    SyncDecision,
+    SyncFacts,
+    decide,
+    due_at,
+    is_stale,
+    merge_kinds,
+)
+from cardsync.sync.models import SyncState
+
+
+class LeaseLost(Exception):
+    """Another holder took the price-mutation lease over; whatever was being written must not be committed."""
+
+
+class CancelRequested(Exception):
+    """The seller cancelled; the worker stops at this slab boundary."""
+
+
+def lease_is_live(state: Caller | SyncState, now: datetime) -> bool:
+    return state.lease_expires_at is not None and state.lease_expires_at > now
+
+
+def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) -> bool:
+    return state.lock_kind is not None and is_stale(
+        state.lock_refreshed_at,
+        lease_is_live=lease_is_live(state, now),
+        uploads_open=state.uploads_open,
+        now=now,
+        stale_after=timedelta(seconds=settings.stale_lock_seconds),
+    )
+
+
+def facts_of(
+    caller: Caller, state: Caller | SyncState, agent_id: str | None, now: datetime, settings: Settings
+) -> SyncFacts:
+    lock = None
+    if state.lock_kind is not None and not lock_is_stale(state, now, settings):
+        lock = Lock(
+            state.lock_kind,
+            state.lock_trigger or "manual",
+            state.lock_first_sync,
+            state.lock_agent_id,
+            state.lock_uploaded,
+        )
+    minutes = caller.sync_interval_minutes or settings.sync_interval_minutes
+    return SyncFacts(
+        now=now,
+        requested_kind=state.requested_kind,
+        lock=lock,
+        agent_id=agent_id,
+        auto_sync_paused=caller.auto_sync_paused,
+        first_sync_due=state.history_fetched_at is None or caller.full_history_requested,
+        next_due_at=due_at(
+            state.last_pricing_at,
+            timedelta(minutes=minutes),
+            state.scheduled_failures,
+            state.last_failure_at,
+            timedelta(seconds=settings.sync_retry_seconds),
+        ),
+    )
+
+
+async def locked(session: AsyncSession, seller_id: int) -> SyncState:
+    """The seller's row, ours until the transaction ends."""
+    statement = select(SyncState).where(SyncState.seller_id == seller_id).with_for_update()
+    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
+
+
+def _clear_lock(state: SyncState) -> None:
+    state.lock_kind = state.lock_trigger = state.lock_agent_id = None
+    state.lock_taken_at = state.lock_refreshed_at = None
+    state.lock_first_sync = state.lock_uploaded = False
+
+
+def _count_failure(state: SyncState, now: datetime) -> None:
+    if state.lock_trigger == "scheduled":
+        state.scheduled_failures += 1
+        state.last_failure_at = now
+
+
+def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None:
+    """A stale cycle counts as failed when it was scheduled; a manual request that it had taken is offered again."""
+    if not lock_is_stale(state, now, settings):
+        return
+    _count_failure(state, now)
+    if state.lock_trigger == "manual" and state.lock_kind and not state.lock_uploaded:
+        state.requested_kind = merge_kinds(state.requested_kind, state.lock_kind)
+    _clear_lock(state)
+
+
+async def clear_stale_lock(session: AsyncSession, seller_id: int, now: datetime, settings: Settings) -> None:
+    drop_stale_lock(await locked(session, seller_id), now, settings)
+
+
+async def poll(
+    session: AsyncSession, caller: Caller, agent_id: str | None, now: datetime, settings: Settings
+) -> SyncDecision:
+    """GET /sync/pending under the row lock: decide again on the row as it is now, and take the lock if the answer is sync."""
+    state = await locked(session, caller.seller_id)
+    drop_stale_lock(state, now, settings)
+    decision = decide(facts_of(caller, state, agent_id, now, settings))
+    if not decision.takes_lock:
+        return decision
+    if state.lock_kind is None:
+        trigger = "manual" if decision.reason == "manual_request" else "scheduled"
+        _take_lock(state, decision.kind or "full", trigger, decision.first_sync, agent_id, now)
+        if trigger == "manual":
+            state.requested_kind = state.requested_at = None
+    state.lock_refreshed_at = now
+    return decision
+
+
+def _take_lock(
+    state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime
+) -> None:
+    state.lock_kind, state.lock_trigger, state.lock_agent_id = kind, trigger, agent_id
+    state.lock_first_sync, state.lock_uploaded = first_sync, False
+    state.lock_taken_at = state.lock_refreshed_at = now
+    state.cycle_trigger, state.cycle_first_sync = trigger, first_sync
+
+
+async def request_sync(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
+    state = await locked(session, seller_id)
+    state.requested_kind = merge_kinds(state.requested_kind, kind)
+    state.requested_at = now
+
+
+async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Activity of the cycle keeps its lock fresh; no-op when there is none."""
+    await session.execute(
+        text("UPDATE sync_state SET lock_refreshed_at = :now WHERE seller_id = :id AND lock_kind IS NOT NULL"),
+        {"now": now, "id": seller_id},
+    )
+
+
+async def upload_accepted(session: AsyncSession, seller_id: int, now: datetime, settings: Settings) -> str:
+    """Count the upload as open work under the lock, taking the lock for old agents and people with curl. Returns the trigger."""
+    state = await locked(session, seller_id)
+    drop_stale_lock(state, now, settings)
+    if state.lock_kind is None:
+        _take_lock(state, "full", "manual", False, None, now)
+    state.lock_uploaded = True
+    state.lock_refreshed_at = now
+    state.uploads_open += 1
+    return state.lock_trigger or "manual"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to write a seller's prices, until it expires or is taken over."""
+
+    seller_id: int
+    token: str
+    seconds: float
+
+
+async def take_lease(session: AsyncSession, seller_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
+    """None while another holder's lease is live. An expired lease is taken over."""
+    token = str(uuid.uuid4())
+    taken = await session.scalar(
+        text("""
+            UPDATE sync_state
+               SET lease_holder = :holder, lease_token = CAST(:token AS uuid), lease_expires_at = :expires,
+                   work_phase = 'importing', work_done = 0, work_total = 0
+             WHERE seller_id = :id AND (lease_expires_at IS NULL OR lease_expires_at <= :now)
+            RETURNING seller_id
+        """),
+        {"holder": holder, "token": token, "expires": now + timedelta(seconds=seconds), "id": seller_id, "now": now},
+    )
+    return Lease(seller_id, token, seconds) if taken is not None else None
+
+
+async def hold_lease(
+    session: AsyncSession,
+    lease: Lease,
+    now: datetime,
+    *,
+    phase: str | None = None,
+    done: int | None = None,
+    total: int | None = None,
+) -> None:
+    """Renew, report progress and fence, as the last statement before a commit.
+
+    Raises LeaseLost when another holder has it: the caller's transaction must roll back. Raises CancelRequested when the seller
+    cancelled: nothing of this transaction is committed either.
+    """
+    row = (
+        await session.execute(
+            text("""
+                UPDATE sync_state
+                   SET lease_expires_at = :expires, lock_refreshed_at = CASE WHEN lock_kind IS NOT NULL THEN :now END,
+                       work_phase = coalesce(:phase, work_phase), work_done = coalesce(:done, work_done),
+                       work_total = coalesce(:total, work_total)
+                 WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
+                RETURNING cancel_requested_at
+            """),
+            {
+                "expires": now + timedelta(seconds=lease.seconds),
+                "now": now,
+                "phase": phase,
+                "done": done,
+                "total": total,
+                "id": lease.seller_id,
+                "token": lease.token,
+            },
+        )
+    ).first()
+    if row is None:
+        raise LeaseLost
+    if row[0] is not None:
+        raise CancelRequested
+
+
+async def release_lease(session: AsyncSession, lease: Lease) -> None:
+    await session.execute(
+        text("""
+            UPDATE sync_state
+               SET lease_holder = NULL, lease_token = NULL, lease_expires_at = NULL, work_phase = NULL, cancel_requested_at = NULL
+             WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
+        """),
+        {"id": lease.seller_id, "token": lease.token},
+    )
+
+
+async def upload_finished(session: AsyncSession, seller_id: int, outcome: str, now: datetime) -> None:
+    """One open upload less. `outcome` is completed, failed, cancelled or in_review.
+
+    The inventory cycle's lock is cleared when its last upload is finished; only a completed one counts as a sync.
+    """
+    state = await locked(session, seller_id)
+    state.uploads_open = max(state.uploads_open - 1, 0)
+    if outcome == "completed":
+        state.last_sync_at = state.last_pricing_at = now
+        state.scheduled_failures = 0
+    else:
+        _count_failure(state, now)
+    if state.uploads_open == 0 and state.lock_uploaded and state.lock_kind in INVENTORY_KINDS:
+        _clear_lock(state)
+
+
+async def cycle_logged(session: AsyncSession, seller_id: int, log: Any, now: datetime) -> str | None:
+    """What a cycle's first log does to the lock and the history flags; returns the trigger of the cycle that it ends.
+
+    `log` has status and steps. A log without a lock is only recorded, save that it may end a first sync.
+    """
+    state = await locked(session, seller_id)
+    trigger = state.cycle_trigger
+    if state.cycle_first_sync and _history_fetched(log):
+        state.history_fetched_at = now
+        await session.execute(
+            text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"), {"id": seller_id}
+        )
+    if state.lock_kind is not None and not state.lock_uploaded:
+        _end_without_upload(state, log.status, now)
+    state.cycle_trigger, state.cycle_first_sync = state.lock_trigger, state.lock_first_sync
+    return trigger
+
+
+def _end_without_upload(state: SyncState, status: str, now: datetime) -> None:
+    completed = status == "success" or (status == "partial" and state.lock_kind not in INVENTORY_KINDS)
+    if completed:
+        state.last_sync_at = now
+        if state.lock_kind in INVENTORY_KINDS:
+            state.last_pricing_at = now
+        state.scheduled_failures = 0
+    else:
+        _count_failure(state, now)
+    _clear_lock(state)
+
+
+HISTORY_STEPS = ("fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback")
+
+
+def _history_fetched(log: Any) -> bool:
+    if not log.steps:
+        return bool(log.status == "success")
+    succeeded = {step.name for step in log.steps if step.status == "success"}
+    return all(name in succeeded for name in HISTORY_STEPS)

@@ -1,0 +1,26 @@
+"""All tables in one metadata, for migrations, the tenancy test and the erasure of a seller. Importing this imports every model."""
+
+from __future__ import annotations
+
+from sqlalchemy import Table
+
+from cardsync.accounts import models as accounts
+from cardsync.catalog import models as catalog
+from cardsync.db import Base
+from cardsync.inventory import models as inventory
+from cardsync.pricing import models as pricing
+from cardsync.sync import models as sync
+
+metadata = Base.metadata
+
+# Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them, sweeps work across sellers.
+GLOBAL_BY_SELLER = frozenset({"member", "api_key", "agent_seen", "work_due"})
+
+
+def tenant_tables() -> list[Table]:
+    """Every table under row-level security, referring tables first."""
+    tables = [t for t in metadata.sorted_tables if "seller_id" in t.columns and t.name not in GLOBAL_BY_SELLER]
+    return tables[::-1]
+
+
+__all__ = ["accounts", "catalog", "inventory", "metadata", "pricing", "sync", "tenant_tables"]

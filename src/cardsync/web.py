@@ -1,0 +1,106 @@
+"""What every route shares: the request class that reads JSON by the wire rules, the caller and session dependencies, the
+descriptions of failures for OpenAPI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import msgspec
+from litestar import Request
+from litestar.datastructures import State
+from litestar.datastructures.headers import Headers
+from litestar.openapi.datastructures import ResponseSpec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import bodies, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.settings import Settings
+from cardsync.storage import CloudStore, LocalStore
+
+_JSON_TYPES = ("application/json", "application/gzip", "application/x-gzip", "application/octet-stream", "")
+
+
+class ErrorBody(msgspec.Struct):
+    """Every `{error, code}` answer."""
+
+    error: str
+    code: str
+
+
+class InternalError(msgspec.Struct):
+    """Unhandled 404, 422 and 5xx."""
+
+    error: str
+    code: str
+    status: int
+    request_id: str
+
+
+def media_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class ApiRequest(Request[Any, Any, State]):
+    """A JSON body may come gzipped whatever its Content-Type says; the first two bytes decide."""
+
+    async def json(self) -> Any:
+        kind = media_type(self.headers)
+        if kind not in _JSON_TYPES and not kind.endswith("+json"):
+            raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
+        body = await self.body()
+        if bodies.is_gzip(body):
+            try:
+                body = await asyncio.to_thread(bodies.inflate, body, limits.BODY_INFLATED_BYTES)
+            except bodies.BadGzip as e:
+                raise errors.BadRequest(f"the body is not whole gzip: {e}") from e
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+            raise errors.BadRequest(f"the body is not valid JSON: {e}") from e
+
+
+def provide_caller(request: Request[Any, Any, Any]) -> Caller:
+    """The seller whom the guard let in."""
+    return cast(Caller, request.scope["caller"])  # type: ignore[typeddict-item]
+
+
+async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
+    """One transaction in the caller's scope, committed before the response is sent."""
+    database: Database = state.database
+    async with database.tenant(caller.seller_id) as session:
+        yield session
+
+
+def provide_settings(state: State) -> Settings:
+    return cast(Settings, state.settings)
+
+
+def provide_store(state: State) -> LocalStore | CloudStore:
+    return cast("LocalStore | CloudStore", state.store)
+
+
+def provide_database(state: State) -> Database:
+    return cast(Database, state.database)
+
+
+def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
+    """OpenAPI's error answers of a route: one entry a status, naming its codes."""
+    by_status: dict[int, list[type[errors.Problem]]] = {}
+    for kind in kinds:
+        by_status.setdefault(kind.status, []).append(kind)
+    return {
+        status: ResponseSpec(
+            data_container=ErrorBody,
+            description="; ".join(f"`{kind.code}`: {kind.__doc__}" for kind in group),
+            generate_examples=False,
+        )
+        for status, group in by_status.items()
+    }
+
+
+BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.ServiceUnavailable)
+"""What every route behind an API key may answer."""

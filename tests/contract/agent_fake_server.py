@@ -1,0 +1,243 @@
+"""A server for the agent's tests: plays the spec'd answers over real HTTP, remembers what it was asked, fails on request.
+
+Not the real server's twin: one seller, one upload at a time, everything in memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+KEY = "csk_test"
+HEADER = (
+    b"TCGplayer Id,Product Line,Set Name,Product Name,Title,Number,Rarity,Condition,TCG Market Price,TCG Direct Low,"
+    b"TCG Low Price With Shipping,TCG Low Price,Total Quantity,Add to Quantity,TCG Marketplace Price,Photo URL\r\n"
+)
+ROW = b'"%d","Magic","Alpha","Lotus, Black","","1","R","Near Mint","9.00","","","","1","0","9.99",""\r\n'
+
+
+def pricing_csv(rows: int = 2, first_id: int = 1) -> bytes:
+    return HEADER + b"".join(ROW % (first_id + n) for n in range(rows))
+
+
+@dataclass
+class Fault:
+    """Answer `status` (0: hang up) to the next `times` calls that contain `path`, before or after doing the work."""
+
+    path: str
+    status: int
+    times: int = 1
+    after: bool = False
+    code: str = "fault"
+    headers: dict[str, str] = field(default_factory=dict)
+    body: dict[str, Any] | None = None
+
+
+class FakeServer:
+    def __init__(self) -> None:
+        self.sync_mode, self.due, self.requested, self.cancelled = "full", True, False, False
+        self.force_update, self.plan = False, None
+        self.kind = "full"
+        self.key_flow = True
+        self.upload_states = ["queued", "processing", "done"]
+        self.upload_error: dict[str, str] | None = None
+        self.prices, self.empty_reason, self.etag = pricing_csv(3), "", None
+        self.upload_origin = ""
+        self.faults: list[Fault] = []
+        self.calls: list[str] = []
+        self.heartbeats: list[dict[str, Any]] = []
+        self.objects: dict[str, bytes] = {}
+        self.put_headers: list[dict[str, str]] = []
+        self.uploads: dict[int, dict[str, Any]] = {}
+        self.logs: list[dict[str, Any]] = []
+        self.holder: tuple[str, str] | None = None
+        self._tickets = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> FakeServer:
+        self._start(0)
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.down()
+
+    def _start(self, port: int) -> None:
+        fake = self
+
+        class Handler(_Handler):
+            server_state = fake
+
+        ThreadingHTTPServer.allow_reuse_address = True
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self._http.daemon_threads = True
+        self.port = self._http.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def down(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def up(self) -> None:
+        self._start(self.port)
+
+    # What the tests look at.
+    def contents(self) -> list[bytes]:
+        """The accepted files, inflated."""
+        raw = [upload["content"] for upload in self.uploads.values()]
+        return [gzip.decompress(c) if c[:2] == b"\x1f\x8b" else c for c in raw]
+
+    def cycles(self) -> dict[str, dict[str, Any]]:
+        """The log rows: the last report of each cycle."""
+        return {log["sync_cycle_id"]: log for log in self.logs}
+
+    # The answers: (status, body, headers).
+    def handle(
+        self, method: str, target: str, headers: dict[str, str], content: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
+        with self._lock:
+            path = urlsplit(target).path
+            self.calls.append(f"{method} {path}")
+            fault = next((f for f in self.faults if f.path in f"{method} {path}" and f.times > 0), None)
+            if fault:
+                fault.times -= 1
+                if fault.after:
+                    self._answer(method, path, target, headers, content)
+                body = fault.body or {"error": "told to fail", "code": fault.code}
+                return fault.status, body, fault.headers
+            return self._answer(method, path, target, headers, content)
+
+    def _answer(
+        self, method: str, path: str, target: str, headers: dict[str, str], content: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
+        if path.startswith("/objects/"):
+            return self._put(path.removeprefix("/objects/"), headers, content)
+        if headers.get("authorization") != f"Bearer {KEY}":
+            return 401, {"error": "invalid or missing key", "code": "unauthorized"}, {}
+        name = path.removeprefix("/api/v1/")
+        if name.startswith("uploads/"):
+            return self._upload(int(name.removeprefix("uploads/")))
+        if name == "sync":
+            return self._sync(headers, content)
+        if name == "sync/pending":
+            return self._pending(parse_qs(urlsplit(target).query).get("agent_id", [""])[0])
+        if name == "export/price-updates":
+            return self._prices(headers)
+        return self._small(name, json.loads(content) if content else {})
+
+    def _small(self, name: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        if name == "heartbeat":
+            self.heartbeats.append(body)
+            flags = {"update_available": self.force_update, "force_update": self.force_update, "upload_approved": False}
+            return 200, {**flags, "product_lines": [], "sync_mode": self.sync_mode}, {}
+        if name == "status":
+            return 200, {"sync_in_progress": self.holder is not None, "phase": "idle"}, {}
+        if name == "sync/request":
+            self.requested, self.kind = True, body["kind"]
+            return 200, {"status": "requested"}, {}
+        if name == "sync/upload-request":
+            if not self.key_flow:
+                return 403, {"error": "off", "code": "object_store_pipeline_disabled"}, {}
+            self._tickets += 1
+            key = f"syncs/u1/{self._tickets}.csv"
+            url = f"{self.upload_origin}/objects/{key}?expires=1&signature=x"
+            return 200, {"upload_url": url, "key": key, "expires_at": "2026-11-21T08:10:00Z"}, {}
+        assert name == "sync/log"
+        self.logs.append(body)
+        self.holder = None
+        return 201, None, {}
+
+    def _pending(self, agent_id: str) -> tuple[int, Any, dict[str, str]]:
+        wait = {"action": "wait", "sync_requested": self.requested}
+        if self.holder and (self.holder[0] != agent_id or self.cancelled or self._cycle_uploaded):
+            return 200, {**wait, "reason": "in_progress"}, {}
+        if self.cancelled or not (self.holder or self.requested or self.due):
+            return 200, {**wait, "reason": "no_sync_needed"}, {}
+        reason = self.holder[1] if self.holder else "manual_request" if self.requested else "scheduled"
+        if self.holder is None:
+            self._cycle_uploaded = False
+        self.holder, self.requested, self.due = (agent_id, reason), False, False
+        body = {"action": "sync", "reason": reason, "sync_requested": False, "first_sync": False, "kind": self.kind}
+        return 200, body | ({"plan": self.plan} if self.plan else {}), {}
+
+    _cycle_uploaded = False
+
+    def _put(self, key: str, headers: dict[str, str], content: bytes) -> tuple[int, Any, dict[str, str]]:
+        self.put_headers.append(headers)
+        if key in self.objects:
+            return 409, {"error": "used", "code": "already_used"}, {}
+        self.objects[key] = content
+        return 200, None, {}
+
+    def _sync(self, headers: dict[str, str], content: bytes) -> tuple[int, Any, dict[str, str]]:
+        if headers["content-type"] != "application/json":
+            facts = {"cycle": headers["x-sync-cycle-id"], "exported_at": headers["x-exported-at"], "key": None}
+            return self._accept({**facts, "content": content})
+        form = json.loads(content)
+        for upload_id, upload in self.uploads.items():
+            if upload["key"] == form["key"]:
+                return 202, {"status": "accepted", "upload_id": upload_id}, {}
+        if form["key"] not in self.objects:
+            return 422, {"error": "no such object", "code": "invalid_object_key"}, {}
+        facts = {"cycle": form["sync_cycle_id"], "exported_at": form["exported_at"], "key": form["key"]}
+        return self._accept({**facts, "content": self.objects[form["key"]]})
+
+    def _accept(self, upload: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        upload_id = len(self.uploads) + 1
+        self.uploads[upload_id] = {**upload, "states": list(self.upload_states)}
+        self._cycle_uploaded = True
+        return 202, {"status": "accepted", "upload_id": upload_id}, {}
+
+    def _upload(self, upload_id: int) -> tuple[int, Any, dict[str, str]]:
+        if upload_id not in self.uploads:
+            return 404, {"error": "no such upload", "code": "not_found"}, {}
+        states = self.uploads[upload_id]["states"]
+        state = states.pop(0) if len(states) > 1 else states[0]
+        if state not in ("queued", "processing"):
+            self.holder = None
+        report = {
+            "id": upload_id,
+            "state": state,
+            "rows": 2,
+            "changed": 3,
+            "rejected_count": 0,
+            "error": self.upload_error,
+        }
+        return 200, report, {}
+
+    def _prices(self, headers: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
+        tag = {"ETag": self.etag} if self.etag else {}
+        if self.etag and headers.get("if-none-match") == self.etag:
+            return 304, b"", tag
+        reason = {"X-Price-Export-Empty-Reason": self.empty_reason} if self.empty_reason else {}
+        return 200, self.prices, {**tag, **reason, "Content-Type": "text/csv"}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_state: FakeServer
+
+    def _serve(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        status, body, extra = self.server_state.handle(self.command, self.path, headers, content)
+        if status == 0:
+            self.close_connection = True
+            return
+        payload = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **extra, "Content-Length": str(len(payload))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(payload)
+
+    do_GET = do_POST = do_PUT = _serve
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
