@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from decimal import Decimal
@@ -345,7 +344,3 @@ def catalog_import(path: Path, form: str, game: str | None) -> None:
 
 def main() -> None:
     program(prog_name="cardsync")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,10 +7,10 @@ Every transaction on tenant tables sets `app.seller_id`, which row-level securit
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, LiteralString, cast
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import polars as pl
@@ -101,7 +101,7 @@ class Database:
         at once but no parameters.
         """
         filled = query.format(seller_id=int(seller_id), **{name: int(value) for name, value in ids.items()})
-        statement = cast(LiteralString, f"SET LOCAL app.seller_id = '{int(seller_id)}'; {filled}")
+        statement = f"SET LOCAL app.seller_id = '{int(seller_id)}'; {filled}"
         async with self.hot.connection() as connection:
             cursor = await connection.execute(statement)
             cursor.nextset()
@@ -131,7 +131,7 @@ def encode(frame: pl.DataFrame) -> memoryview:
 async def copy_in(session: AsyncSession, table: str, columns: Sequence[str], data: memoryview) -> None:
     """COPY what `encode` made into a temp table (row-level security refuses COPY into tenant tables)."""
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN WITH (FORMAT csv, NULL '{NULL}')"
-    async with (await driver(session)).cursor().copy(cast(LiteralString, sql)) as copy:
+    async with (await driver(session)).cursor().copy(sql) as copy:
         for start in range(0, len(data), _COPY_CHUNK):
             await copy.write(data[start : start + _COPY_CHUNK])
 
@@ -142,22 +142,17 @@ async def copy_chunks(session: AsyncSession, query: str) -> bytes:
 
 
 async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
-    async with (await driver(session)).cursor().copy(cast(LiteralString, statement)) as copy:
+    async with (await driver(session)).cursor().copy(statement) as copy:
         return b"".join([bytes(part) async for part in copy])
 
 
-def frame_of(data: bytes, schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
     """Bytes of `copy_chunks` as a frame. CPU work: call it in a thread for large data."""
     if not data:
         return pl.DataFrame(schema=schema)
-    return pl.read_csv(data, has_header=False, schema=schema, null_values=NULL, missing_utf8_is_empty_string=True)
+    return pl.read_csv(data, has_header=False, schema=schema, null_values=NULL)
 
 
 def units(column: str) -> str:
     """SQL for a numeric(12,4) column as integer ten-thousandths, without numeric arithmetic (its text always has 4 decimals)."""
     return f"replace({column}::text, '.', '')::bigint"
-
-
-def in_list(values: Iterable[int]) -> str:
-    """Integers as the inside of `IN (…)`, never empty."""
-    return ", ".join(str(int(value)) for value in values) or "NULL"

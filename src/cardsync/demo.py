@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -49,11 +50,13 @@ def say(line: str) -> None:
 def run(settings: Settings, *, leave: bool) -> None:
     """With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C."""
     stop_on_signals()
+    # The story is told here; the processes speak up only when something is wrong.
+    os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
     try:
         with database(settings, say) as ready:
             demo = asyncio.run(_prepare(ready))
             with processes(ready) as children:
-                wait_until_ready(ready)
+                wait_until_ready(ready, children)
                 if demo.is_new:
                     _first_cycle(ready, demo)
                 asyncio.run(_show_prices(ready, demo))

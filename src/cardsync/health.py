@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from cardsync.db import Database
 from cardsync.migrate import head_revision
-from cardsync.storage import CloudStore, LocalStore
+from cardsync.storage import Store
 
 log = structlog.get_logger(__name__)
 
@@ -30,14 +30,14 @@ async def healthz() -> Health:
 
 
 @get("/readyz", tags=["health"])
-async def readyz(database: Database, store: LocalStore | CloudStore) -> Response[Readiness]:
+async def readyz(database: Database, store: Store) -> Response[Readiness]:
     """Database, migrations, queue and object store; 503 names what is missing."""
     checks = {**await _database_checks(database), "object_store": await _store_check(store)}
     ready = all(state == "ok" for state in checks.values())
     return Response(Readiness("ok" if ready else "unavailable", checks), status_code=200 if ready else 503)
 
 
-async def _store_check(store: LocalStore | CloudStore) -> str:
+async def _store_check(store: Store) -> str:
     try:
         await store.check()
     except Exception as e:

@@ -25,7 +25,7 @@ from cardsync import clock
 from cardsync.db import Database, driver
 from cardsync.inventory.models import WorkDue
 from cardsync.settings import Settings
-from cardsync.storage import CloudStore, LocalStore
+from cardsync.storage import Store
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +38,7 @@ class Work:
 
     settings: Settings
     database: Database
-    store: LocalStore | CloudStore
+    store: Store
 
 
 def work_of(context: procrastinate.JobContext) -> Work:

@@ -12,7 +12,8 @@ import sys
 from typing import Any
 
 import structlog
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
 from cardsync import clock
@@ -74,7 +75,7 @@ def observing(app: ASGIApp) -> ASGIApp:
     """Middleware: the request id, one metric and, unless it is a good poll, one log line a request."""
 
     async def observed(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await app(scope, receive, send)
             return
         request_id = _incoming_id(scope)
@@ -92,7 +93,7 @@ def observing(app: ASGIApp) -> ASGIApp:
     return observed
 
 
-def _account(scope: Scope, status: int, seconds: float, request_id: str) -> None:
+def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> None:
     # The route's template, never the path: paths carry ids, and unknown ones would grow the metrics without bound.
     route = str(scope.get("path_template") or "unmatched")
     method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD") else "other"

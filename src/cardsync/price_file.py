@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from cardsync.catalog.condition import condition_columns
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.errors import InvalidCsv
 from cardsync.inventory.csv_format import price_updates_csv
+from cardsync.inventory.diff import current_price
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.money import dollars
 from cardsync.pricing import engine
@@ -43,7 +43,7 @@ def price_file(path: Path, out: Path, preset: str) -> Iterator[str]:
     observed_at = min(datetime.fromtimestamp(path.stat().st_mtime, UTC), clock.now())
     cards = rows.select(
         "quantity", "custom", "market", "low", "low_with_shipping", "direct_low",
-        marketplace_id=pl.col("listing_id"), current_price=pl.coalesce("price", "my_store_price"),
+        marketplace_id=pl.col("listing_id"), current_price=current_price(rows),
         observed_at=pl.lit(observed_at),
     ).with_columns(described["condition"], described["printing"], described["language"])  # fmt: skip
     priced = engine.price(cards, [rule], SellerPricing(), clock.now())
@@ -51,7 +51,7 @@ def price_file(path: Path, out: Path, preset: str) -> Iterator[str]:
     changed = rows.filter(pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")))
     draft = out.with_name(f".{out.name}.part")
     draft.write_bytes(price_updates_csv(changed.sort("listing_id")))
-    os.replace(draft, out)
+    draft.replace(out)
     yield f"{parsed.rows:,} rows read, {rows.height:,} usable, {parsed.rejected_count:,} rejected, {parsed.duplicates:,} duplicates"
     yield from (f"  line {row.line}: {row.message} ({row.code})" for row in parsed.rejected[:20])
     yield from (f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20])

@@ -58,6 +58,9 @@ class Child:
         # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops things in order.
         self.process = subprocess.Popen(self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL)
 
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def crashes_on(self) -> bool:
         return len(self.starts) == 5 and clock.monotonic() - self.starts[0] < 10
 
@@ -190,20 +193,20 @@ def serve(settings: Settings, say: Say) -> None:
     stop_on_signals()
     try:
         with database(settings, say) as ready, processes(ready) as children:
-            wait_until_ready(ready)
+            wait_until_ready(ready, children)
             say(f"cardsync serves {ready.origin}")
             supervise(children)
     except Stopped:
         say("stopped")
 
 
-def wait_until_ready(settings: Settings, seconds: float = 60) -> None:
-    """Until /readyz says so; raises when the web process does not come up."""
+def wait_until_ready(settings: Settings, children: list[Child], seconds: float = 60) -> None:
+    """Until /readyz says so; raises when a process ends instead or it takes too long."""
     import httpx
 
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
-    while clock.monotonic() < deadline:
+    while clock.monotonic() < deadline and all(child.runs() for child in children):
         try:
             if httpx.get(f"http://{settings.bind}/readyz", timeout=5).status_code == 200:
                 return
@@ -231,8 +234,7 @@ def run_web(settings: Settings) -> None:
         log_enabled=False,
         respawn_failed_workers=True,
         backpressure=256,
-        workers_graceful_timeout=15,
-        process_name="cardsync-web",
+        workers_kill_timeout=20,
     )
     server.serve()
 

@@ -13,12 +13,13 @@ import hmac
 import os
 import tempfile
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import obstore
 
@@ -34,38 +35,44 @@ class ObjectMissing(Exception):
     """No object under that key."""
 
 
-class Store(Protocol):
+class Store(ABC):
+    """Where uploaded bytes live."""
+
+    @abstractmethod
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
         """A new local file to stream a body into before `write`."""
-        ...
 
+    @abstractmethod
     def presign_put(self, key: str, expires_at: datetime) -> str:
         """A URL that takes one PUT to `key` until `expires_at`; a path for our own route when the store is local."""
-        ...
 
+    @abstractmethod
     async def size(self, key: str) -> int:
         """Bytes under `key`; raises ObjectMissing."""
-        ...
 
+    @abstractmethod
     async def head(self, key: str, length: int) -> bytes:
         """The first `length` bytes; raises ObjectMissing."""
-        ...
 
+    @abstractmethod
     async def copy(self, source: str, target: str) -> None:
         """Make `target` hold what `source` holds now, whatever later happens to `source`."""
-        ...
 
+    @abstractmethod
     async def write(self, key: str, path: Path) -> None:
         """Store the file at `path` durably under `key`."""
-        ...
 
-    async def read(self, key: str) -> bytes: ...
+    @abstractmethod
+    async def read(self, key: str) -> bytes:
+        raise NotImplementedError
 
-    async def delete(self, key: str) -> None: ...
+    @abstractmethod
+    async def delete(self, key: str) -> None:
+        raise NotImplementedError
 
+    @abstractmethod
     async def check(self) -> None:
         """Raise when the store can't be written."""
-        ...
 
 
 def _sync_directory(path: Path) -> None:
@@ -87,7 +94,7 @@ def _spool(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 @dataclass(frozen=True)
-class LocalStore:
+class LocalStore(Store):
     """Files under `root`. Objects are never changed in place, so a copy is a hard link."""
 
     root: Path
@@ -183,17 +190,17 @@ class LocalStore:
 
 
 @dataclass(frozen=True)
-class CloudStore:
+class CloudStore(Store):
     """A bucket of any store that obstore speaks to; credentials come from the environment as its clients expect them."""
 
-    store: obstore.store.ObjectStore
+    store: obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore
 
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
         return _spool(Path(tempfile.gettempdir()))
 
     def presign_put(self, key: str, expires_at: datetime) -> str:
         lifetime = timedelta(seconds=limits.PRESIGNED_SECONDS)
-        return obstore.sign(self.store, "PUT", key, lifetime)  # type: ignore[arg-type]
+        return obstore.sign(self.store, "PUT", key, lifetime)
 
     async def size(self, key: str) -> int:
         try:
@@ -247,10 +254,13 @@ def secret_key(settings: Settings) -> bytes:
     return path.read_bytes()
 
 
-def open_store(settings: Settings) -> LocalStore | CloudStore:
+def open_store(settings: Settings) -> Store:
     if settings.object_store_url is None:
         return LocalStore(settings.data_dir / "objects", secret_key(settings))
-    return CloudStore(obstore.store.from_url(settings.object_store_url))
+    store = obstore.store.from_url(settings.object_store_url)
+    if not isinstance(store, obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore):
+        raise RuntimeError("OBJECT_STORE_URL must begin with s3://, gs:// or az://")
+    return CloudStore(store)
 
 
 async def spool_body(file: BinaryIO, body: AsyncIterable[bytes], plain_cap: int, gzip_cap: int) -> int:

@@ -19,7 +19,7 @@ from cardsync import bodies, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.settings import Settings
-from cardsync.storage import CloudStore, LocalStore
+from cardsync.storage import Store
 
 _JSON_TYPES = ("application/json", "application/gzip", "application/x-gzip", "application/octet-stream", "")
 
@@ -79,8 +79,8 @@ def provide_settings(state: State) -> Settings:
     return cast(Settings, state.settings)
 
 
-def provide_store(state: State) -> LocalStore | CloudStore:
-    return cast("LocalStore | CloudStore", state.store)
+def provide_store(state: State) -> Store:
+    return cast(Store, state.store)
 
 
 def provide_database(state: State) -> Database:

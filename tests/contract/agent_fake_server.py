@@ -28,12 +28,13 @@ def pricing_csv(rows: int = 2, first_id: int = 1) -> bytes:
 
 @dataclass
 class Fault:
-    """Answer `status` (0: hang up) to the next `times` calls that contain `path`, before or after doing the work."""
+    """Answer `status` (0: hang up) to the next `times` calls that contain (or `whole`: are) `path`, before or `after` doing the work."""
 
     path: str
     status: int
     times: int = 1
     after: bool = False
+    whole: bool = False
     code: str = "fault"
     headers: dict[str, str] = field(default_factory=dict)
     body: dict[str, Any] | None = None
@@ -103,8 +104,9 @@ class FakeServer:
     ) -> tuple[int, Any, dict[str, str]]:
         with self._lock:
             path = urlsplit(target).path
-            self.calls.append(f"{method} {path}")
-            fault = next((f for f in self.faults if f.path in f"{method} {path}" and f.times > 0), None)
+            call = f"{method} {path}"
+            self.calls.append(call)
+            fault = next((f for f in self.faults if f.times and (f.path == call if f.whole else f.path in call)), None)
             if fault:
                 fault.times -= 1
                 if fault.after:
@@ -137,6 +139,8 @@ class FakeServer:
             flags = {"update_available": self.force_update, "force_update": self.force_update, "upload_approved": False}
             return 200, {**flags, "product_lines": [], "sync_mode": self.sync_mode}, {}
         if name == "status":
+            if self._cycle_uploaded:
+                self._upload(len(self.uploads))  # time passes, and the worker works
             return 200, {"sync_in_progress": self.holder is not None, "phase": "idle"}, {}
         if name == "sync/request":
             self.requested, self.kind = True, body["kind"]
@@ -221,6 +225,7 @@ class FakeServer:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 65_536  # head and body in one packet; else Nagle's 40 ms a request
     server_state: FakeServer
 
     def _serve(self) -> None:

@@ -90,6 +90,8 @@ def _serve_orders() -> None:
 
 
 def _be_the_agent(main: Callable[[list[str]], int], order: dict[str, Any]) -> None:
+    os.fsync = lambda handle: None  # costly, and a kill is no power cut
+    signal.alarm(20)  # a hanging agent is a failing test, not a hanging suite
     for stream, kind in ((1, "events"), (2, "errors")):
         os.dup2(os.open(f"{order['out']}.{kind}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
     with Path(f"{order['out']}.points").open("w", buffering=1) as points:

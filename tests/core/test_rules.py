@@ -148,6 +148,6 @@ def test_live_rules_are_the_enabled_published_ones_lower_priority_first():
 
 
 def test_switching_the_default_rule_off_removes_the_rule_at_priority_1000_only():
-    rules = [replace(RULE, id=1, priority=999), preset_rule("move")]
-    assert [rule.id for rule in live_rules(rules, SellerPricing())] == [1, 0]
-    assert [rule.id for rule in live_rules(rules, SellerPricing(default_rule_enabled=False))] == [1]
+    rules = [replace(RULE, id=1, priority=999), preset_rule("move"), replace(RULE, id=2, priority=1_001)]
+    assert [rule.id for rule in live_rules(rules, SellerPricing())] == [1, 0, 2]
+    assert [rule.id for rule in live_rules(rules, SellerPricing(default_rule_enabled=False))] == [1, 2]

@@ -213,8 +213,16 @@ class Agent:
         status, error = _outcome(job, STEPS[name])
         record = StepRecord(name, status, round((clock.monotonic() - began) * 1000), error)
         text = f"{name.replace('_', ' ')}: {status}" + (f" ({error})" if error else "")
-        facts = {"step": name, "status": status, "duration_ms": record.duration_ms, "error": error}
-        self._say("step_finished", text, problem=status == "failed", detail=error is None, **facts)
+        self._say(
+            "step_finished",
+            text,
+            problem=status == "failed",
+            detail=error is None,
+            step=name,
+            status=status,
+            duration_ms=record.duration_ms,
+            error=error,
+        )
         return record
 
     def _finish(self, job: Job) -> str:
@@ -262,7 +270,7 @@ class Agent:
         """Say a standing state once, until it changes."""
         if text != self._told:
             self._told = text
-            self._say(event, text, problem=event != "waiting", **fields)
+            self._say(event, text, problem=event != "waiting", detail=False, **fields)
 
 
 def _outcome(job: Job, step: Callable[[Job], None]) -> tuple[str, str | None]:

@@ -45,6 +45,11 @@ def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     return frame.join(old, on="marketplace_id", how="left", maintain_order="left")
 
 
+def current_price(rows: pl.DataFrame) -> pl.Expr:
+    """TCG Marketplace Price, else My Store Price where the file has one."""
+    return pl.coalesce("price", "my_store_price") if "my_store_price" in rows.columns else pl.col("price")
+
+
 def absent_cards(frame: pl.DataFrame, stored: pl.DataFrame, product_line: str | None) -> pl.DataFrame:
     """Active stored cards that the file lacks, of the lines it may speak for: the one it names, else those that occur in it."""
     lines = [product_line] if product_line else frame["product_line"].unique().to_list()

@@ -22,6 +22,7 @@ from cardsync.accounts.models import Account
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.db import copy_chunks, frame_of, units
 from cardsync.inventory import diff, history, slabs
+from cardsync.inventory.diff import current_price
 from cardsync.inventory.identify import identify
 from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.parse import Parsed, ProductLines, parse
@@ -128,11 +129,10 @@ def price_rows(
     rows: pl.DataFrame, account: Account, rules: list[Any], observed_at: datetime, now: datetime
 ) -> pl.DataFrame:
     """The engine over the identified rows. `now` is when the upload came, so that a run that starts again prices the same."""
-    current = pl.coalesce("price", "my_store_price") if "my_store_price" in rows.columns else pl.col("price")
     cards = rows.select(
         "marketplace_id", "condition", "printing", "language", "quantity", "custom",
         "market", "low", "low_with_shipping", "direct_low",
-        current_price=current, observed_at=pl.lit(observed_at),
+        current_price=current_price(rows), observed_at=pl.lit(observed_at),
     )  # fmt: skip
     return engine.price(cards, rules, store.seller_pricing(account), now)
 

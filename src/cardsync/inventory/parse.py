@@ -1,36 +1,46 @@
-"""A pricing export's bytes in, a typed frame and every row that was kept out or noted, with its line and reason, out. Pure.
+"""Parsing an inventory upload: the CSV's bytes and the account's product lines in, a typed frame and what was wrong out. Pure.
 
-Prices are integer ten-thousandths of a dollar; null means no price. Texts stay byte for byte.
+Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole columns; only texts of an unusual
+shape, once each, are read in Python. A bad price is noted and the row kept; any other bad cell keeps its row out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 
 import polars as pl
 
 from cardsync import limits
-from cardsync.inventory.csv_format import column_name, first_line, read_header
-from cardsync.inventory.records import Records, split
+from cardsync.inventory import csv_format
+from cardsync.inventory.csv_format import COLUMNS, Block, Header
 from cardsync.money import MAX_UNITS, to_units
 
-PRICES = ("market", "direct_low", "low_with_shipping", "low", "price", "my_store_price")
-TEXTS = ("product_line_label", "set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
+TEXTS = ("set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
+PRICES = ("market", "direct_low", "low_with_shipping", "low", "price")
+FRAME_COLUMNS = (
+    "line", "listing_id", "product_line", "product_line_label", *TEXTS, *PRICES, "quantity", "custom",
+)  # fmt: skip
 
-_PRICE = re.compile(r"\$?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:\.\d*)?")
-_NEGATIVE = re.compile(r"-\$?[\d,]*\.?\d*")
-_INTEGER = re.compile(r"\d{1,10}(?:\.0*)?")
-_MAX_QUANTITY = 2**31 - 1
+MAX_ID = 2**63 - 1
+MAX_QUANTITY = 2**31 - 1
+MAX_LABEL_CHARS = 100
+
+# Shapes that the column-wise conversion reads exactly; all others are read one by one.
+_PLAIN_PRICE = r"^(?:[0-9]{1,8}(?:\.[0-9]{1,5})?)?$"
+_PLAIN_ID = r"^[0-9]{1,18}$"
+_PLAIN_QUANTITY = r"^[0-9]{0,9}$"
+
+_WHOLE = re.compile(r"[0-9]+")
+_AMOUNT = re.compile(
+    r"(?P<minus>-?)\$? ?(?P<minus2>-?)(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]*)(?P<fraction>\.[0-9]*)?"
+)
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A row that was kept out, or (noted) kept with something left out."""
-
     line: int
     column: str | None
     code: str
@@ -39,178 +49,265 @@ class Rejected:
 
 @dataclass(frozen=True)
 class ProductLines:
-    """The lines an upload may speak of: labels as the marketplace writes them, and what the account has enabled, default first."""
+    """`by_label`: internal name by case-folded label, of every known line. `enabled`: the account's, its default first."""
 
-    name_by_label: Mapping[str, str]
-    enabled: Sequence[str]
+    by_label: Mapping[str, str]
+    enabled: tuple[str, ...]
     allow_unknown: bool = False
 
-    def read(self, label: str, default: str | None) -> tuple[str | None, str]:
-        """(internal name, "") or (None, why not)."""
-        folded = label.strip().casefold()
-        if not folded:
-            return default or self.enabled[0], ""
-        name = self.name_by_label.get(folded)
-        if name is None and folded in self.name_by_label.values():
-            name = folded
+    def resolve(self, label: str, when_blank: str | None) -> tuple[str | None, str | None]:
+        """The internal name a cell means, or the code of why it can't be used."""
+        label = label.strip()
+        if not label:
+            name = when_blank or next(iter(self.enabled), None)
+        else:
+            folded = label.casefold()
+            name = self.by_label.get(folded, folded if folded in self._names else None)
+        if name is None and self.allow_unknown and len(label) <= MAX_LABEL_CHARS:
+            name = re.sub(r"\W+", "_", label.casefold()).strip("_") or None
+            if name is not None and name not in self._names:
+                return name, None
         if name is None:
-            if not self.allow_unknown:
-                return None, "unknown_product_line"
-            return re.sub(r"\W+", "_", folded).strip("_") or "unknown", ""
-        if name not in self.enabled:
-            return None, "product_line_not_enabled"
-        return name, ""
+            return None, "unknown_product_line"
+        return (name, None) if name in self.enabled else (None, "product_line_not_enabled")
+
+    @property
+    def _names(self) -> set[str]:
+        return {*self.by_label.values(), *self.enabled}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Parsed:
+    """`rows` counts data records: those in the frame, the rejected ones, and the duplicates that a later row replaced."""
+
     frame: pl.DataFrame
-    rows: int
-    rejected: list[Rejected]
-    rejected_count: int
-    noted: list[Rejected]
-    noted_count: int
-    duplicates: int
-
-
-def read_price(text: str) -> tuple[int | None, bool]:
-    """(ten-thousandths, readable). Blank, 0 and negative are no price; `1,234.50` and `$5` are read; `1e9` and `NaN` are not."""
-    plain = text.strip()
-    if not plain:
-        return None, True
-    if not _PRICE.fullmatch(plain) or not any(c.isdigit() for c in plain):
-        return None, bool(_NEGATIVE.fullmatch(plain)) and any(c.isdigit() for c in plain)
-    try:
-        units = to_units(Decimal(plain.replace("$", "").replace(",", "")))
-    except InvalidOperation:
-        return None, False
-    if units > MAX_UNITS:
-        return None, False
-    return units or None, True
-
-
-def read_quantity(text: str) -> int | None:
-    """None for what is no whole number from 0; blank is 0."""
-    plain = text.strip().replace(",", "")
-    if not plain:
-        return 0
-    if not plain.isascii() or not _INTEGER.fullmatch(plain):
-        return None
-    number = int(plain.partition(".")[0])
-    return number if number <= _MAX_QUANTITY else None
+    rows: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+    rejected_count: int = 0
+    duplicates: int = 0
+    noted: list[Rejected] = field(default_factory=list)
+    noted_count: int = 0
+    lines: list[str] = field(default_factory=list)
+    new_lines: dict[str, str] = field(default_factory=dict)
 
 
 def parse(data: bytes | memoryview, lines: ProductLines, product_line: str | None) -> Parsed:
-    """Raises InvalidCsv for a file without a usable header or without a data row."""
-    header = read_header(first_line(data))
-    records = split(data, header)
-    cells = records.cells.select(
-        "line",
-        *(
-            (pl.col(f"c{header.position[name]}") if name in header.position else pl.lit("")).alias(name)
-            for name in ("listing_id", "quantity", *TEXTS, *PRICES)
-            if name in header.position or name != "my_store_price"
-        ),
+    """Raises InvalidCsv when there is no usable header or no data row; nothing else, whatever the bytes."""
+    raw = bytes(data)
+    header, start = csv_format.split_header(raw)
+    parsed = Parsed(pl.DataFrame())
+    labels = _Labels(lines, product_line)
+    frames = [_typed(block, header, labels, parsed) for block in csv_format.read_blocks(raw, header, start)]
+    if not parsed.rows:
+        raise csv_format.no_data_row()
+    parsed.frame, parsed.duplicates = _last_of_each(frames)
+    parsed.lines = sorted(parsed.frame["product_line"].unique())
+    parsed.new_lines = {name: label for name, label in labels.new.items() if name in parsed.lines}
+    return parsed
+
+
+def read_price(text: str) -> int | None:
+    """Ten-thousandths, or None where there is no price: blank, zero or negative. Raises ValueError for what is no amount."""
+    text = text.strip()
+    if not text:
+        return None
+    amount = _AMOUNT.fullmatch(text)
+    if amount is None or (amount["minus"] and amount["minus2"]):
+        raise ValueError(text)
+    whole, fraction = amount["whole"].replace(",", ""), (amount["fraction"] or "").removeprefix(".")
+    if not whole and not fraction:
+        raise ValueError(text)
+    if len(whole.lstrip("0")) > 8:
+        raise ValueError(text)
+    # Nothing behind the fifth decimal decides how the fourth rounds.
+    units = to_units(Decimal(f"{whole or 0}.{fraction[:5] or 0}"))
+    if units > MAX_UNITS:
+        raise ValueError(text)
+    return None if amount["minus"] or amount["minus2"] else units or None
+
+
+def read_quantity(text: str) -> int:
+    """Blank is 0. Raises ValueError for what is no whole number from 0 on."""
+    text = text.strip()
+    return _whole(text, MAX_QUANTITY) if text else 0
+
+
+def read_id(text: str) -> int:
+    if number := _whole(text.strip(), MAX_ID):
+        return number
+    raise ValueError(text)
+
+
+def _whole(text: str, largest: int) -> int:
+    if not _WHOLE.fullmatch(text) or len(text.lstrip("0")) > 19 or int(text) > largest:
+        raise ValueError(text)
+    return int(text)
+
+
+class _Labels:
+    """Product line labels of one file, each resolved once."""
+
+    def __init__(self, lines: ProductLines, when_blank: str | None) -> None:
+        self.lines, self.when_blank = lines, when_blank
+        self.seen: dict[str, tuple[str | None, str | None]] = {}
+        self.new: dict[str, str] = {}
+
+    def columns(self, labels: pl.Series) -> tuple[pl.Series, pl.Series]:
+        """For each label the internal name and the code of why there is none."""
+        unique = labels.unique().to_list()
+        for label in unique:
+            if label not in self.seen:
+                self.seen[label] = name, _ = self.lines.resolve(label, self.when_blank)
+                if name is not None and name not in self.lines.enabled:
+                    self.new.setdefault(name, label.strip())
+        names, codes = zip(*(self.seen[label] for label in unique), strict=True) if unique else ((), ())
+        return _mapped(labels, unique, names, pl.String), _mapped(labels, unique, codes, pl.String)
+
+
+def _mapped(series: pl.Series, old: list[str], new: Iterable[object], dtype: type[pl.DataType]) -> pl.Series:
+    return series.replace_strict(old, pl.Series(new, dtype=dtype), default=None, return_dtype=dtype)
+
+
+def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.DataFrame:
+    """A block's good rows; the others, and bad prices, are reported in `parsed`."""
+    texts = block.frame
+    texts = texts.with_columns(pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns)
+    prices = [name for name in (*PRICES, "my_store_price") if name in header.positions]
+    names, line_codes = labels.columns(texts["product_line_label"])
+    numbers, bad = _numbers(texts, prices)
+    frame = texts.with_columns(
+        *numbers,
+        product_line=names,
+        custom=(pl.col("photo_url").str.strip_chars() != "") & (pl.col("title").str.strip_chars() != ""),
     )
-    frame, checks, notes = _typed(cells, lines, product_line)
-    bad = pl.any_horizontal(pl.col(f"bad_{name}").is_not_null() for name in checks)
-    rejected = _rejections(frame, cells, checks, records)
-    kept = frame.filter(~bad).drop([f"bad_{name}" for name in checks])
-    noted_rows = frame.filter(~bad & pl.any_horizontal(pl.col(f"noted_{name}") for name in notes))
-    noted = _notes(noted_rows, cells, notes)
-    kept = kept.drop([f"noted_{name}" for name in notes])
-    once = kept.unique(["listing_id", "custom_title"], keep="last", maintain_order=True).drop("custom_title")
-    return Parsed(
-        frame=once,
-        rows=records.rows,
-        rejected=rejected[: limits.REJECTED_LISTED],
-        rejected_count=len(rejected),
-        noted=noted[: limits.REJECTED_LISTED],
-        noted_count=len(noted),
-        duplicates=kept.height - once.height,
+    frame = frame.with_columns(pl.lit(None, pl.Int64).alias(name) for name in PRICES if name not in header.positions)
+    code = _codes(texts, bad, line_codes)
+    good = code.is_null()
+    faults = [Rejected(*fault) for fault in block.faults]
+    parsed.rows += texts.height + len(faults)
+    _report_rejected(texts, code, faults, header, parsed)
+    _report_noted(
+        texts.filter(good), {name: flags.filter(good) for name, flags in bad.items() if name in prices}, header, parsed
     )
+    extra = [name for name in prices if name not in PRICES]
+    return frame.filter(good).select(*FRAME_COLUMNS, *extra)
 
 
-def _by_distinct(column: pl.Series, read: Callable[[str], Any], schema: dict[str, Any]) -> pl.DataFrame:
-    """`read` over the distinct texts of a column: a file of 300,000 rows holds some ten thousand different prices."""
-    distinct = column.unique()
-    values = [read(text) for text in distinct]
-    table = pl.DataFrame(values, schema=schema, orient="row").with_columns(distinct.alias("text"))
-    return column.alias("text").to_frame().join(table, on="text", how="left", maintain_order="left").drop("text")
-
-
-def _typed(
-    cells: pl.DataFrame, lines: ProductLines, product_line: str | None
-) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Typed columns, `bad_<check>` (a code or null) and `noted_<price>` flags."""
-    prices = [name for name in PRICES if name in cells.columns]
-    amounts = {name: _by_distinct(cells[name], read_price, {"units": pl.Int64, "ok": pl.Boolean}) for name in prices}
-    quantity = _by_distinct(cells["quantity"], lambda text: (read_quantity(text),), {"n": pl.Int32})["n"]
-    line = _by_distinct(
-        cells["product_line_label"], lambda text: lines.read(text, product_line), {"name": pl.String, "code": pl.String}
+def _numbers(texts: pl.DataFrame, prices: list[str]) -> tuple[list[pl.Series], dict[str, pl.Series]]:
+    """The numeric columns and, for each that has any, which of its cells could not be read."""
+    plain = {"listing_id": _PLAIN_ID, "quantity": _PLAIN_QUANTITY} | dict.fromkeys(prices, _PLAIN_PRICE)
+    readers: dict[str, Callable[[str], int | None]] = {"listing_id": read_id, "quantity": read_quantity}
+    shapes = texts.select(pl.col(name).str.contains(pattern) for name, pattern in plain.items())
+    values = texts.select(
+        pl.col("listing_id").cast(pl.Int64, strict=False),
+        pl.when(pl.col("quantity") == "")
+        .then(0)
+        .otherwise(pl.col("quantity").cast(pl.Int64, strict=False))
+        .alias("quantity"),
+        *(_units(name) for name in prices),
     )
-    ids = cells["listing_id"].str.strip_chars()
-    listing_id = ids.cast(pl.Int64, strict=False)
-    good_id = ids.str.contains(r"^\d{1,19}$") & (listing_id > 0).fill_null(False)
-    custom = (cells["photo_url"] != "") & (cells["title"] != "")
-    frame = cells.select("line", *TEXTS).with_columns(
-        listing_id.alias("listing_id"),
-        quantity.alias("quantity"),
-        line["name"].alias("product_line"),
-        custom.alias("custom"),
-        *(amounts[name]["units"].alias(name) for name in prices),
-        *((~amounts[name]["ok"]).alias(f"noted_{name}") for name in prices),
-        pl.when(pl.lit(custom)).then("title").otherwise(pl.lit("")).alias("custom_title"),
-        pl.when(pl.lit(~good_id)).then(pl.lit("bad_id")).alias("bad_id"),
-        pl.when(pl.lit(quantity.is_null())).then(pl.lit("bad_quantity")).alias("bad_quantity"),
-        pl.when(pl.lit(line["name"].is_null())).then(pl.lit(line["code"])).alias("bad_line"),
-        pl.when(pl.col("product_name").str.strip_chars() == "").then(pl.lit("missing_name")).alias("bad_name"),
-    )
-    return frame, ["id", "quantity", "line", "name"], prices
+    columns, bad = [], {}
+    for name in plain:
+        column = values[name]
+        if not shapes[name].all():
+            column, bad[name] = _one_by_one(texts[name], shapes[name], column, readers.get(name, read_price))
+        columns.append(column.cast(pl.Int32) if name == "quantity" else column)
+    # Digits alone can still be no id.
+    zero = (columns[0] == 0).fill_null(False)
+    if zero.any():
+        bad["listing_id"] = bad["listing_id"] | zero if "listing_id" in bad else zero
+    return columns, bad
 
 
-_SOURCE = {"id": "listing_id", "quantity": "quantity", "line": "product_line_label", "name": "product_name"}
-_WHY = {
-    "bad_id": "{cell!r} is no marketplace id (a positive whole number)",
-    "bad_quantity": "{cell!r} is no quantity (a whole number from 0)",
-    "unknown_product_line": "{cell!r} is not a known product line",
-    "product_line_not_enabled": "{cell!r} is not enabled for this account",
-    "missing_name": "the product name is missing",
+def _units(name: str) -> pl.Expr:
+    """Plain amounts as ten-thousandths: exact in hundred-thousandths, then the fifth decimal rounds half-up."""
+    fine = pl.col(name).cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False)
+    units = (fine + 5) // 10
+    return pl.when((units > 0) & (units <= MAX_UNITS)).then(units).alias(name)
+
+
+def _one_by_one(
+    texts: pl.Series, plain: pl.Series, values: pl.Series, read: Callable[[str], int | None]
+) -> tuple[pl.Series, pl.Series]:
+    """Cells of another shape read in Python, each text once, and which of them could not be."""
+    numbers: dict[str, int | None] = {}
+    bad: list[str] = []
+    for text in texts.filter(~plain).unique():
+        try:
+            numbers[text] = read(text)
+        except ValueError:
+            numbers[text] = None
+            bad.append(text)
+    odd = _mapped(texts, list(numbers), numbers.values(), pl.Int64)
+    return values.zip_with(plain, odd), ~plain & texts.is_in(bad)
+
+
+def _codes(texts: pl.DataFrame, bad: dict[str, pl.Series], line_codes: pl.Series) -> pl.Series:
+    """Why each row is kept out: the first reason, null for a good row."""
+    nothing = pl.repeat(False, texts.height, eager=True)
+    return texts.select(
+        pl.when(bad.get("listing_id", nothing)).then(pl.lit("bad_id"))
+        .when(pl.col("product_name").str.strip_chars() == "").then(pl.lit("missing_name"))
+        .when(line_codes.is_not_null()).then(line_codes)
+        .when(bad.get("quantity", nothing)).then(pl.lit("bad_quantity"))
+        .alias("code")
+    ).to_series()  # fmt: skip
+
+
+# What a code says about which cell.
+_SAYS = {
+    "bad_id": ("listing_id", "{column} is {text!r}, not a positive whole number"),
+    "missing_name": ("product_name", "{column} is blank"),
+    "unknown_product_line": ("product_line_label", "the product line {text!r} is not known"),
+    "product_line_not_enabled": ("product_line_label", "the product line {text!r} is not enabled for this account"),
+    "bad_quantity": ("quantity", "{column} is {text!r}, not a whole number from 0 to 2147483647"),
+    "bad_price": ("price", "{column} is {text!r}, which is no price"),
 }
 
 
-def _shown(cell: str) -> str:
-    return cell if len(cell) <= 60 else cell[:57] + "…"
+def _says(line: int, code: str, text: str, header: Header, name: str | None = None) -> Rejected:
+    own, words = _SAYS[code]
+    column = header.name_of(name or own)
+    text = text if len(text) <= 60 else f"{text[:59]}…"
+    return Rejected(line, column, code, words.format(column=column, text=text))
 
 
-def _rejections(frame: pl.DataFrame, cells: pl.DataFrame, checks: list[str], records: Records) -> list[Rejected]:
-    """Every row kept out, by line; of several reasons the first is told."""
-    code = pl.coalesce(f"bad_{name}" for name in checks)
-    which = pl.coalesce(pl.when(pl.col(f"bad_{name}").is_not_null()).then(pl.lit(name)) for name in checks)
-    bad = frame.select("line", code=code, which=which).filter(pl.col("code").is_not_null())
-    texts = cells.select("line", *_SOURCE.values()).join(bad, on="line", how="inner")
-    found = [
-        Rejected(
-            row["line"],
-            column_name(_SOURCE[row["which"]]),
-            row["code"],
-            _WHY[row["code"]].format(cell=_shown(row[_SOURCE[row["which"]]])),
-        )
-        for row in texts.iter_rows(named=True)
+def _report_rejected(
+    texts: pl.DataFrame, code: pl.Series, faults: list[Rejected], header: Header, parsed: Parsed
+) -> None:
+    wrong = texts.with_columns(code).filter(pl.col("code").is_not_null())
+    parsed.rejected_count += wrong.height + len(faults)
+    room = limits.REJECTED_LISTED - len(parsed.rejected)
+    said = [
+        _says(row["line"], row["code"], row[_SAYS[row["code"]][0]], header)
+        for row in wrong.head(room).iter_rows(named=True)
     ]
-    found += [Rejected(line, None, "malformed_row", why) for line, why in records.malformed]
-    found += [Rejected(line, None, "bad_text", "the line holds a NUL byte") for line in records.bad_text]
-    return sorted(found, key=lambda row: row.line)
+    parsed.rejected += sorted([*said, *faults[:room]], key=lambda row: row.line)[:room]
 
 
-def _notes(noted: pl.DataFrame, cells: pl.DataFrame, prices: list[str]) -> list[Rejected]:
-    if noted.is_empty():
-        return []
-    flags = noted.select("line", *(f"noted_{name}" for name in prices))
-    texts = cells.select("line", *prices).join(flags, on="line", how="inner")
-    return [
-        Rejected(row["line"], column_name(name), "bad_price", f"{_shown(row[name])!r} is no price")
-        for row in texts.sort("line").iter_rows(named=True)
-        for name in prices
-        if row[f"noted_{name}"]
+def _report_noted(texts: pl.DataFrame, bad: dict[str, pl.Series], header: Header, parsed: Parsed) -> None:
+    parsed.noted_count += sum(int(flags.sum()) for flags in bad.values())
+    room = limits.REJECTED_LISTED - len(parsed.noted)
+    said = [
+        _says(line, "bad_price", text, header, name)
+        for name, flags in bad.items()
+        for line, text in texts.filter(flags).select("line", name).head(room).iter_rows()
     ]
+    parsed.noted += sorted(said, key=lambda row: row.line)[:room]
+
+
+def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
+    """The last row of each listing; custom listings share their id and are told apart by their title."""
+    keys = pl.concat(frame.select("listing_id", pl.when("custom").then("title").alias("own_title")) for frame in frames)
+    # Few ids come twice, and only those are worth comparing together with their titles.
+    keys = keys.with_row_index("at").filter(pl.col("listing_id").is_duplicated())
+    replaced = keys.filter(~pl.struct("listing_id", "own_title").is_last_distinct())["at"]
+    if replaced.is_empty():
+        return pl.concat(frames), 0
+    start = 0
+    for index, frame in enumerate(frames):
+        # One block after the other, so that there are never two copies of all rows.
+        at = pl.int_range(start, start + frame.height, dtype=pl.UInt32)
+        frames[index] = frame.filter(~at.is_in(replaced.implode()))
+        start += frame.height
+    return pl.concat(frames), replaced.len()

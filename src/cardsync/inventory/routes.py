@@ -17,7 +17,7 @@ from cardsync.db import Database
 from cardsync.inventory import uploads
 from cardsync.inventory.models import Upload
 from cardsync.settings import Settings
-from cardsync.storage import CloudStore, LocalStore, ObjectExists, spool_body
+from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
 from cardsync.sync import state as sync_state
 from cardsync.web import BEHIND_A_KEY, ApiRequest, media_type, problems
 
@@ -120,7 +120,7 @@ def report_of(upload: Upload) -> UploadReport:
 async def request_upload(
     caller: Caller,
     session: AsyncSession,
-    store: LocalStore | CloudStore,
+    store: Store,
     settings: Settings,
     data: UploadRequest | None = None,
 ) -> UploadSlot:
@@ -158,7 +158,7 @@ async def upload_inventory(
     request: ApiRequest,
     caller: Caller,
     database: Database,
-    store: LocalStore | CloudStore,
+    store: Store,
     settings: Settings,
     x_product_line: Annotated[str | None, Parameter(header="X-Product-Line", required=False)] = None,
     x_exported_at: Annotated[str | None, Parameter(header="X-Exported-At", required=False)] = None,
@@ -228,7 +228,7 @@ async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) 
 )
 async def put_object(request: ApiRequest, key: str, state: State, expires: str = "", signature: str = "") -> None:
     """The embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
-    store: LocalStore | CloudStore = state.store
+    store: Store = state.store
     if not isinstance(store, LocalStore):
         raise errors.NotFound("uploads go to the object store directly")
     key = key.removeprefix("/")

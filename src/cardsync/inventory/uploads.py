@@ -24,7 +24,7 @@ from cardsync.inventory.csv_format import accept_check
 from cardsync.inventory.models import Activity, Upload
 from cardsync.jobs import enqueue, mark_due
 from cardsync.settings import Settings
-from cardsync.storage import CloudStore, LocalStore, ObjectMissing, spool_body
+from cardsync.storage import ObjectMissing, Store, spool_body
 from cardsync.sync import state as sync_state
 from cardsync.sync.logs import place_cycle
 
@@ -80,7 +80,7 @@ def check_file(path: Path, content_type: str) -> None:
 
 async def accept_bytes(
     database: Database,
-    store: LocalStore | CloudStore,
+    store: Store,
     settings: Settings,
     caller: Caller,
     body: AsyncIterable[bytes],
@@ -100,7 +100,7 @@ async def accept_bytes(
 
 async def accept_key(
     database: Database,
-    store: LocalStore | CloudStore,
+    store: Store,
     settings: Settings,
     caller: Caller,
     key: Any,
@@ -126,7 +126,7 @@ async def accept_key(
         return await _accept(session, settings, caller, came, source_key=key, storage_key=copy)
 
 
-async def _check_size(store: LocalStore | CloudStore, key: str) -> None:
+async def _check_size(store: Store, key: str) -> None:
     compressed = bodies.is_gzip(await store.head(key, 2))
     cap = limits.PRESIGNED_COMPRESSED_BYTES if compressed else limits.PRESIGNED_PLAIN_BYTES
     if await store.size(key) > cap:

@@ -80,7 +80,7 @@ def due_at(
     if not failures or last_failure_at is None:
         return due
     # Capped before the shift: 2^60 minutes is no timedelta.
-    wait = min(retry * 2 ** min(failures - 1, 20), interval)
+    wait: timedelta = min(retry * 2 ** min(failures - 1, 20), interval)
     return max(due, last_failure_at + wait) if due else last_failure_at + wait
 
 

@@ -1,0 +1,5 @@
+"""`python -m cardsync_agent`: the same as the `cardsync-agent` command."""
+
+from cardsync_agent.cli import main
+
+raise SystemExit(main())

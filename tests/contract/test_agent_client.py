@@ -1,0 +1,466 @@
+"""The agent against the answers and failures that the spec names: over real HTTP, as a real process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.agent_fake_server import HEADER, KEY, FakeServer, Fault, pricing_csv
+from tests.contract.agent_process import FAST, Agents, Ended
+
+from cardsync_agent.client import Client, KeyRefused, Refused, TryAgain
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    program = Agents(tmp_path_factory.mktemp("agents"))
+    yield program
+    program.close()
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer() as fake:
+        yield fake
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shop = tmp_path / "shop"
+    (shop / "inbox").mkdir(parents=True)
+    drop(shop, pricing_csv(200))
+    return shop
+
+
+def drop(folder: Path, content: bytes, name: str = "export.csv") -> None:
+    path = folder / "inbox" / name
+    path.write_bytes(content)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+def once(agents: Agents, server: FakeServer, folder: Path, *more: str, key: str = KEY) -> Ended:
+    return agents.run("--server", server.url, "--key", key, "--folder", str(folder), "--once", *more)
+
+
+def the_log(server: FakeServer) -> tuple[str, dict[str, tuple[str, str | None]]]:
+    """The one cycle's status, and each step's status and error."""
+    [log] = server.cycles().values()
+    return log["status"], {step["name"]: (step["status"], step["error"]) for step in log["steps"]}
+
+
+# The client alone
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (500, "internal_server_error", TryAgain),
+        (503, "service_unavailable", TryAgain),
+        (429, "rate_limited", TryAgain),
+        (0, "", TryAgain),
+        (401, "unauthorized", KeyRefused),
+        (403, "account_suspended", KeyRefused),
+        (403, "object_store_pipeline_disabled", Refused),
+        (404, "not_found", Refused),
+        (422, "invalid_payload", Refused),
+    ],
+)
+def test_an_answer_is_a_refusal_or_a_reason_to_try_again(
+    server: FakeServer, status: int, code: str, kind: type[Exception]
+) -> None:
+    server.faults = [Fault("status", status, code=code)]
+    with pytest.raises(kind) as raised:
+        Client(server.url, KEY).status()
+    assert type(raised.value) is kind
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("7", 7.0), ("99999", 3600.0), ("soon", None)])
+def test_retry_after_is_heard(server: FakeServer, text: str, seconds: float | None) -> None:
+    server.faults = [Fault("status", 429, headers={"Retry-After": text})]
+    with pytest.raises(TryAgain) as raised:
+        Client(server.url, KEY).status()
+    assert raised.value.retry_after == seconds
+
+
+def test_a_page_that_is_not_the_servers_is_no_answer(server: FakeServer) -> None:
+    server.prices = b"<html>Welcome to the hotel's network"
+    with pytest.raises(TryAgain, match="not the server's price file"):
+        Client(server.url, KEY).price_updates(None)
+
+
+@pytest.mark.parametrize("origin", ["", "absolute"])
+def test_the_presigned_put_carries_no_key(server: FakeServer, origin: str) -> None:
+    server.upload_origin = server.url if origin else ""
+    client = Client(server.url, KEY)
+    ticket = client.upload_request()
+    client.put_object(ticket.upload_url, b"a")
+    assert server.objects == {ticket.key: b"a"}
+    assert "authorization" not in server.put_headers[0]
+    with pytest.raises(Refused, match="already_used"):
+        client.put_object(ticket.upload_url, b"a")
+
+
+# One cycle
+
+
+def test_a_cycle_goes_up_and_comes_down(agents: Agents, server: FakeServer, folder: Path) -> None:
+    ended = once(agents, server, folder)
+    assert ended.returncode == 0, ended.errors
+    assert server.contents() == [pricing_csv(200)]
+    assert the_log(server) == (
+        "success",
+        dict.fromkeys(
+            ["export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices"],
+            ("success", None),
+        ),
+    )
+    [saved] = ended.named("export_saved")
+    assert (Path(saved["path"]).read_bytes(), saved["rows"]) == (server.prices, 3)
+    assert (folder / "outbox" / Path(saved["path"]).name).read_bytes() == server.prices
+    assert ended.named("upload_done")[0]["report"]["state"] == "done"
+    assert ended.named("cycle_finished")[0]["status"] == "success"
+    assert "/" in server.heartbeats[0]["platform"]
+
+
+def test_read_only_saves_and_does_not_place(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.sync_mode = "read_only"
+    once(agents, server, folder)
+    status, steps = the_log(server)
+    assert (status, "import_prices" in steps) == ("success", False)
+    assert len([*(folder / "exports").iterdir()]) == 1
+    assert not (folder / "outbox").exists()
+
+
+def test_an_unchanged_export_is_not_downloaded_again(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.sync_mode, server.etag = "read_only", 'W/"1"'
+    once(agents, server, folder)
+    ended = once(agents, server, folder, "--request")
+    assert ended.named("export_empty")[0]["reasons"] == ["not_modified"]
+    assert len([*(folder / "exports").iterdir()]) == 1
+    assert [log["status"] for log in server.cycles().values()] == ["success", "success"]
+
+
+def test_an_empty_export_is_a_success_with_its_reason(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.prices, server.empty_reason = HEADER, "consent_missing,drafts_only"
+    ended = once(agents, server, folder)
+    assert ended.named("export_empty")[0]["reasons"] == ["consent_missing", "drafts_only"]
+    status, steps = the_log(server)
+    assert (status, steps["import_prices"]) == ("success", ("skipped", "nothing to import"))
+    assert [*(folder / "exports").iterdir()] == []
+
+
+def test_told_to_wait_it_says_why(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.due = False
+    ended = once(agents, server, folder)
+    assert (ended.returncode, ended.named("waiting")[0]["reason"]) == (0, "no_sync_needed")
+    assert server.logs == []
+
+
+def test_the_same_file_again_needs_a_request(agents: Agents, server: FakeServer, folder: Path) -> None:
+    once(agents, server, folder)
+    server.due = True
+    assert once(agents, server, folder).returncode == 1
+    *_, log = server.logs
+    assert (log["status"], log["steps"][0]["error"]) == (
+        "failed",
+        "no new export in inbox (export.csv was imported before)",
+    )
+    assert once(agents, server, folder, "--request").returncode == 0
+    assert len(server.uploads) == 2
+    assert len([*(folder / "exports").iterdir()]) == 2
+
+
+def test_a_cooldown_is_told(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.due = False
+    for status in (402, 429):
+        body = {"status": "cooldown", "cooldown_remaining_seconds": 60}
+        server.faults = [Fault("sync/request", status, body=body)]
+        ended = once(agents, server, folder, "--request")
+        assert (ended.returncode, ended.named("cooldown")[0]["seconds"]) == (0, 60)
+
+
+def test_without_an_export_the_cycle_fails_with_the_reason(agents: Agents, server: FakeServer, folder: Path) -> None:
+    (folder / "inbox" / "export.csv").unlink()
+    assert once(agents, server, folder).returncode == 1
+    status, steps = the_log(server)
+    assert (status, steps["export_inventory"]) == ("failed", ("failed", "no export in inbox"))
+    assert steps["import_prices"] == ("skipped", "an earlier step failed")
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "expected", "words"),
+    [
+        ("failed", {"code": "invalid_csv", "message": "line 1: no header"}, "failed", "invalid_csv: line 1: no header"),
+        ("cancelled", None, "failed", "cancelled"),
+        ("awaiting_review", None, "partial", "POST /api/v1/uploads/1/confirm"),
+    ],
+)
+def test_how_an_upload_ends_is_how_the_cycle_ends(
+    agents: Agents,
+    server: FakeServer,
+    folder: Path,
+    state: str,
+    error: dict[str, str] | None,
+    expected: str,
+    words: str,
+) -> None:
+    server.upload_states, server.upload_error = ["queued", state], error
+    once(agents, server, folder)
+    status, steps = the_log(server)
+    assert (status, steps["await_repricing"][0]) == (expected, "failed")
+    assert words in (steps["await_repricing"][1] or "")
+    assert [*(folder / "exports").iterdir()] == []
+
+
+def test_a_failed_download_after_the_import_is_partial(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("export/price-updates", 404, code="not_found")]
+    once(agents, server, folder)
+    assert the_log(server)[0] == "partial"
+
+
+def test_other_kinds_have_nothing_to_do_yet(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.due = False
+    assert once(agents, server, folder, "--request", "refunds").returncode == 0
+    status, steps = the_log(server)
+    assert (status, {name: step[0] for name, step in steps.items()}) == (
+        "success",
+        {"fetch_orders": "skipped", "fetch_refunds": "skipped"},
+    )
+
+
+def test_a_plan_is_followed(agents: Agents, server: FakeServer, folder: Path) -> None:
+    skipped = [{"name": name, "reason": "fresh"} for name in ("export_inventory", "upload_inventory")]
+    server.plan = {"kind": "pricing", "steps": ["download_price_updates"], "skipped": skipped, "error": None}
+    assert once(agents, server, folder).returncode == 0
+    assert server.uploads == {}
+    assert the_log(server)[1] == {
+        "export_inventory": ("skipped", "fresh"),
+        "upload_inventory": ("skipped", "fresh"),
+        "download_price_updates": ("success", None),
+    }
+
+
+# Failures on the way
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("status", [0, 503])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("heartbeat", "sync/pending", "upload-request", "/objects/", "POST /api/v1/sync", "uploads/"),
+        *("export/price-updates", "sync/log"),
+    ],
+)
+def test_any_call_may_fail_and_nothing_is_done_twice(
+    agents: Agents, server: FakeServer, folder: Path, path: str, status: int, after: bool
+) -> None:
+    server.faults = [Fault(path, status, times=2, after=after, whole=path == "POST /api/v1/sync")]
+    assert once(agents, server, folder).returncode == 0
+    assert server.contents() == [pricing_csv(200)]
+    assert the_log(server)[0] == "success"
+    assert len([*(folder / "exports").iterdir()]) == 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_the_raw_form_is_the_fallback_and_sent_once(
+    agents: Agents, server: FakeServer, folder: Path, after: bool
+) -> None:
+    server.key_flow = False
+    server.faults = [Fault("POST /api/v1/sync", 0, after=after, whole=True)]
+    assert once(agents, server, folder).returncode == 0
+    [upload] = server.uploads.values()
+    assert upload["exported_at"] == "2023-11-14T22:13:20Z"
+    assert the_log(server)[0] == "success"
+
+
+def test_an_expired_address_is_replaced(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("/objects/", 403, code="url_expired")]
+    assert once(agents, server, folder).returncode == 0
+    assert len(server.objects) == len(server.uploads) == 1
+
+
+def test_an_address_that_never_works_ends_the_cycle_with_its_refusal(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    server.faults = [Fault("/objects/", 403, times=99, code="invalid_signature")]
+    once(agents, server, folder)
+    status, steps = the_log(server)
+    assert (status, steps["upload_inventory"]) == ("failed", ("failed", "invalid_signature: told to fail"))
+
+
+def test_a_file_too_large_ends_the_cycle(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("/objects/", 413, code="payload_too_large")]
+    once(agents, server, folder)
+    assert the_log(server)[1]["upload_inventory"] == ("failed", "payload_too_large: told to fail")
+
+
+def test_an_object_store_out_of_reach_leaves_the_raw_form(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.upload_origin = "http://127.0.0.1:9"
+    assert once(agents, server, folder).returncode == 0
+    [upload] = server.uploads.values()
+    assert upload["key"] is None
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "unauthorized"), (403, "account_suspended")])
+def test_a_refused_key_is_one_sentence(
+    agents: Agents, server: FakeServer, folder: Path, status: int, code: str
+) -> None:
+    server.faults = [Fault("heartbeat", status, code=code)]
+    ended = once(agents, server, folder)
+    assert ended.returncode == 1
+    assert [(e["status"], e["code"]) for e in ended.named("refused")] == [(status, code)]
+
+
+def test_a_key_refused_within_the_cycle_keeps_the_cycle(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("uploads/", 403, code="account_suspended")]
+    assert once(agents, server, folder).returncode == 1
+    assert server.logs == []
+    assert once(agents, server, folder).named("cycle_started")[0]["resumed"] is True
+    assert the_log(server)[0] == "success"
+    assert len(server.uploads) == 1
+
+
+def test_an_upload_that_the_server_forgot_ends_the_cycle(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("uploads/", 404, code="not_found")]
+    once(agents, server, folder)
+    assert the_log(server)[0] == "failed"
+
+
+def test_a_forced_update_stops_syncing(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.force_update = True
+    ended = once(agents, server, folder)
+    assert (ended.returncode, len(ended.named("update_required"))) == (1, 1)
+    assert not any("sync" in call for call in server.calls)
+
+
+def test_a_server_away_is_given_up_on_and_the_cycle_kept(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("export/price-updates", 0, times=9999)]
+    ended = once(agents, server, folder)
+    assert ended.returncode == 1
+    assert "goes on where this one stopped" in ended.named("problem")[0]["text"]
+    server.faults = []
+    assert once(agents, server, folder).returncode == 0
+    assert (len(server.uploads), the_log(server)[0]) == (1, "success")
+
+
+# The loop, as a program of its own
+
+
+class Running:
+    """`cardsync-agent run` without --once."""
+
+    def __init__(self, server: FakeServer, folder: Path, **pace: str) -> None:
+        pace_of = {**FAST, "INTERVAL": "0.05", "CONTACT": "30", **pace}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cardsync_agent.cli", "run", "--server", server.url, "--folder", str(folder)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ
+            | {"CARDSYNC_AGENT_KEY": KEY}
+            | {f"CARDSYNC_AGENT_PACE_{name}": value for name, value in pace_of.items()},
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        self.lines.extend(iter(self.process.stdout.readline, ""))
+
+    def wait_for(self, words: str, times: int = 1) -> None:
+        ends = time.monotonic() + 20
+        while sum(words in line for line in self.lines) < times:
+            assert time.monotonic() < ends, self.lines
+            time.sleep(0.01)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(10)
+        self._reader.join()
+        assert self.process.stdout
+        self.process.stdout.close()
+        return code
+
+
+def test_the_loop_survives_a_restart_of_the_server_and_ends_on_a_signal(server: FakeServer, folder: Path) -> None:
+    server.due = False
+    agent = Running(server, folder)
+    agent.wait_for("waiting: no sync is needed now")
+    server.down()
+    agent.wait_for("cannot be reached")
+    server.due = True
+    server.up()
+    agent.wait_for("sync success")
+    drop(folder, pricing_csv(300))
+    server.requested = True
+    agent.wait_for("sync success", times=2)
+    assert agent.stop() == 0
+    assert [len(content) for content in server.contents()] == [len(pricing_csv(200)), len(pricing_csv(300))]
+    assert len([line for line in agent.lines if "no sync is needed" in line]) <= 3
+
+
+def test_a_stopped_agent_goes_on_later(server: FakeServer, folder: Path) -> None:
+    server.upload_states = ["processing"]
+    agent = Running(server, folder)
+    agent.wait_for("the server is working on it")
+    assert agent.stop(signal.SIGINT) == 0
+    server.uploads[1]["states"] = ["done"]
+    again = Running(server, folder)
+    again.wait_for("sync success")
+    assert again.stop() == 0
+    assert len(server.uploads) == len(server.cycles()) == 1
+
+
+def test_a_cycle_that_never_ends_is_abandoned_and_reported(server: FakeServer, folder: Path) -> None:
+    server.upload_states = ["processing"]
+    agent = Running(server, folder, CYCLE_EXPIRES="0.5")
+    agent.wait_for("abandoned")
+    agent.wait_for("sync failed")
+    agent.stop()
+    assert the_log(server)[0] == "failed"
+
+
+def test_a_refused_key_is_tried_again_slowly(server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("heartbeat", 401, times=3, code="unauthorized")]
+    agent = Running(server, folder)
+    agent.wait_for("sync success")
+    agent.stop()
+    assert len([line for line in agent.lines if "refuses" in line]) == 1
+
+
+# The command line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--server", "cards.example", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
+        (["--server", "http://x", "--folder", "{}"], 2, "no API key"),
+        (["--server", "http://x", "--key", "two words", "--folder", "{}"], 2, "characters that no key has"),
+        (["--server", "http://x", "--key-file", "{}/none", "--folder", "{}"], 2, "key file cannot be read"),
+        (["--server", "http://x", "--key", KEY, "--folder", "{}", "--request"], 2, "--request needs --once"),
+        (["--server", "http://x", "--key", KEY, "--folder", "{}/inbox/export.csv"], 1, "cannot use the folder"),
+    ],
+)
+def test_a_mistake_is_one_sentence(agents: Agents, folder: Path, arguments: list[str], code: int, words: str) -> None:
+    ended = agents.run(*(argument.format(folder) for argument in arguments))
+    assert ended.returncode == code
+    assert words in ended.errors
+    assert len(ended.errors.splitlines()) == 1
+
+
+def test_the_key_may_stand_in_a_file(agents: Agents, server: FakeServer, folder: Path) -> None:
+    (folder / "key").write_text(f"{KEY}\n")
+    ended = agents.run(
+        "--server", server.url, "--key-file", str(folder / "key"), "--folder", str(folder), "--once", "--quiet"
+    )
+    assert ended.returncode == 0
+    assert KEY not in (folder / ".cardsync-agent" / "state.json").read_text()
