@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import polars as pl
 import psycopg
@@ -44,7 +44,7 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     query = dict(parse_qsl(parts.query))
     if role and parts.username != role:
         query["options"] = f"{query.get('options', '')} -c role={role}".strip()
-    return urlunsplit(parts._replace(scheme="postgresql", query=urlencode(query)))
+    return urlunsplit(parts._replace(scheme="postgresql", query=urlencode(query, quote_via=quote)))
 
 
 def engine_url(plain: str) -> str:

@@ -69,7 +69,7 @@ class FakeServer:
         self.down()
 
     def _start(self, port: int) -> None:
-        fake = self
+        fake, self._is_down = self, False
 
         class Handler(_Handler):
             server_state = fake
@@ -82,6 +82,7 @@ class FakeServer:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def down(self) -> None:
+        self._is_down = True
         self._http.shutdown()
         self._http.server_close()
 
@@ -103,6 +104,8 @@ class FakeServer:
         self, method: str, target: str, headers: dict[str, str], content: bytes
     ) -> tuple[int, Any, dict[str, str]]:
         with self._lock:
+            if self._is_down:  # connections that were open before
+                return 0, None, {}
             path = urlsplit(target).path
             call = f"{method} {path}"
             self.calls.append(call)
@@ -141,7 +144,11 @@ class FakeServer:
         if name == "status":
             if self._cycle_uploaded:
                 self._upload(len(self.uploads))  # time passes, and the worker works
-            return 200, {"sync_in_progress": self.holder is not None, "phase": "idle"}, {}
+            return (
+                200,
+                {"sync_in_progress": self.holder is not None, "phase": "idle", "last_sync_at": self.last_sync_at},
+                {},
+            )
         if name == "sync/request":
             self.requested, self.kind = True, body["kind"]
             return 200, {"status": "requested"}, {}
@@ -171,6 +178,7 @@ class FakeServer:
         return 200, body | ({"plan": self.plan} if self.plan else {}), {}
 
     _cycle_uploaded = False
+    last_sync_at: str | None = None
 
     def _put(self, key: str, headers: dict[str, str], content: bytes) -> tuple[int, Any, dict[str, str]]:
         self.put_headers.append(headers)
@@ -205,6 +213,7 @@ class FakeServer:
         state = states.pop(0) if len(states) > 1 else states[0]
         if state not in ("queued", "processing"):
             self.holder = None
+            self.last_sync_at = "2026-11-21T08:00:00Z" if state == "done" else self.last_sync_at
         report = {
             "id": upload_id,
             "state": state,

@@ -60,6 +60,7 @@ class Cycle:
     upload_url: str | None = None
     put_done: bool = False
     raw_sent: bool = False
+    last_sync_before: str | None = None
     upload_id: int | None = None
     # await_repricing
     imported: bool = False

@@ -186,7 +186,7 @@ def _upload_raw(job: Job) -> None:
         if cycle.raw_sent and _server_has_an_upload(job):
             return None
         if not cycle.raw_sent:
-            cycle.raw_sent = True
+            cycle.last_sync_before, cycle.raw_sent = job.client.status().get("last_sync_at"), True
             job.store.save()
         return job.client.accept_raw(content, cycle.sync_cycle_id, cycle.exported_at or "")
 
@@ -194,8 +194,13 @@ def _upload_raw(job: Job) -> None:
 
 
 def _server_has_an_upload(job: Job) -> bool:
-    # The lock's holder gets `sync` again exactly as long as nothing was uploaded (decisions.md, section 3).
-    return job.client.pending(job.store.memory.agent_id).action != "sync"
+    # The lock's holder gets `sync` again as long as nothing was uploaded (decisions.md, section 3). Any other wait than
+    # in_progress may also mean that the lock went stale over a long outage, so it takes a finished sync to believe in an upload.
+    decision = job.client.pending(job.store.memory.agent_id)
+    if decision.action == "sync" or decision.reason == "in_progress":
+        return decision.action != "sync"
+    status = job.client.status()
+    return status.get("phase") == "awaiting_review" or status.get("last_sync_at") != job.cycle.last_sync_before
 
 
 def await_repricing(job: Job) -> None:

@@ -1,0 +1,148 @@
+"""Builders: a seller over HTTP, inventory rows and CSV files. No fixtures of data; each test says what it needs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from cardsync.accounts import sellers
+from cardsync.db import Database
+from cardsync.jobs import Work, run_worker
+from cardsync.settings import Settings
+from litestar import Litestar
+from sqlalchemy import text
+
+HEADER = [
+    "TCGplayer Id", "Product Line", "Set Name", "Product Name", "Title", "Number", "Rarity", "Condition", "TCG Market Price",
+    "TCG Direct Low", "TCG Low Price With Shipping", "TCG Low Price", "Total Quantity", "Add to Quantity",
+    "TCG Marketplace Price", "Photo URL",
+]  # fmt: skip
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Service:
+    """The application in this process, and what its jobs need."""
+
+    settings: Settings
+    app: Litestar
+    database: Database
+    work: Work
+
+    def client(self, **headers: str) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)  # type: ignore[arg-type]
+        return httpx.AsyncClient(transport=transport, base_url=self.settings.origin, headers=headers)
+
+    async def run_jobs(self) -> None:
+        """Work off every job that waits, here and now."""
+        await run_worker(self.work, wait=False)
+
+    async def sql(self, seller_id: int, query: str, **values: Any) -> list[dict[str, Any]]:
+        """Rows of a query in a seller's scope, for looking behind the interface."""
+        async with self.database.tenant(seller_id) as session:
+            result = await session.execute(text(query), values)
+            return [dict(row) for row in result.mappings()] if result.returns_rows else []
+
+
+@dataclass
+class Seller:
+    """A seller with its key: `await seller.get("/api/v1/status")`."""
+
+    service: Service
+    id: int
+    api_key: str
+    email: str
+    password: str
+    http: httpx.AsyncClient = field(repr=False)
+
+    async def get(self, path: str, **options: Any) -> httpx.Response:
+        return await self.http.get(path, **options)
+
+    async def post(self, path: str, **options: Any) -> httpx.Response:
+        return await self.http.post(path, **options)
+
+    async def upload(self, data: bytes, *, gzipped: bool = True, **headers: str) -> httpx.Response:
+        """POST /sync in the raw form."""
+        kind = "application/gzip" if gzipped else "text/csv"
+        body = gzip.compress(data) if gzipped else data
+        return await self.post("/api/v1/sync", content=body, headers={"Content-Type": kind, **headers})
+
+    async def import_csv(self, data: bytes, **headers: str) -> dict[str, Any]:
+        """Upload, run the jobs, and return the upload's report."""
+        answer = await self.upload(data, **headers)
+        assert answer.status_code == 202, answer.text
+        await self.service.run_jobs()
+        return await self.report(answer.json()["upload_id"])
+
+    async def report(self, upload_id: int) -> dict[str, Any]:
+        answer = await self.get(f"/api/v1/uploads/{upload_id}")
+        assert answer.status_code == 200, answer.text
+        report: dict[str, Any] = answer.json()
+        return report
+
+    async def export(self, **headers: str) -> httpx.Response:
+        return await self.get("/api/v1/export/price-updates", headers=headers)
+
+    async def cards(self) -> list[dict[str, Any]]:
+        return await self.service.sql(self.id, "SELECT * FROM card WHERE seller_id = :id ORDER BY marketplace_id", id=self.id)
+
+    async def set(self, **values: Any) -> None:
+        """What `cardsync admin seller set` does."""
+        pairs = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()]
+        async with self.service.database.tenant(self.id) as session:
+            await sellers.change_seller(session, self.id, sellers.read_settings(pairs))
+
+
+@dataclass(frozen=True)
+class SellerBuilder:
+    service: Service
+
+    async def __call__(
+        self, *, plan: str = "founder", lines: list[str] | None = None, sync_mode: str = "full", **settings: Any
+    ) -> Seller:
+        email = f"seller{next(_numbers)}-{id(self)}@example.invalid"
+        async with self.service.database.shared() as session:
+            made = await sellers.create_seller(
+                session, name="A Seller", email=email, plan=plan, lines=lines or [], sync_mode=sync_mode
+            )
+        http = self.service.client(Authorization=f"Bearer {made.api_key}")
+        seller = Seller(self.service, made.seller_id, made.api_key, email, made.password, http)
+        if settings:
+            await seller.set(**settings)
+        return seller
+
+
+def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:  # noqa: A002 - the marketplace's own word
+    """One inventory row: `a_row(7, quantity=2, price="1.00", market="1.20")`; other cells by their column name."""
+    short = {
+        "line": "Product Line", "set": "Set Name", "name": "Product Name", "title": "Title", "number": "Number",
+        "rarity": "Rarity", "condition": "Condition", "market": "TCG Market Price", "direct": "TCG Direct Low",
+        "low_with_shipping": "TCG Low Price With Shipping", "low": "TCG Low Price", "quantity": "Total Quantity",
+        "price": "TCG Marketplace Price", "photo": "Photo URL",
+    }  # fmt: skip
+    row = {
+        "TCGplayer Id": str(id), "Product Line": "Magic", "Set Name": "Dominaria United", "Product Name": f"Card {id}", "Title": "",
+        "Number": str(id), "Rarity": "C", "Condition": "Near Mint", "TCG Market Price": "1.20", "TCG Direct Low": "",
+        "TCG Low Price With Shipping": "2.3100", "TCG Low Price": "1.0000", "Total Quantity": "1", "Add to Quantity": "0",
+        "TCG Marketplace Price": "1.0000", "Photo URL": "",
+    }  # fmt: skip
+    return row | {short.get(name, name): str(value) for name, value in cells.items()}
+
+
+def a_csv(*rows: dict[str, str], header: list[str] = HEADER, eol: str = "\r\n") -> bytes:
+    """A pricing export: bare header, every value quoted."""
+    out = io.StringIO()
+    out.write(",".join(header) + eol)
+    writer = csv.DictWriter(out, header, quoting=csv.QUOTE_ALL, lineterminator=eol, extrasaction="ignore")
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def read_csv(data: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(data.decode(), newline="")))

@@ -1,0 +1,121 @@
+"""What all tests stand on: a real PostgreSQL (embedded, or the server in CARDSYNC_TEST_DATABASE_URL), the application in this
+process with its jobs run inline, and builders. One database a test process; every test makes its own sellers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from builders import SellerBuilder, Service
+from cardsync import clock, embedded
+from cardsync.asgi import create_app
+from cardsync.db import Database, libpq_url
+from cardsync.jobs import Work
+from cardsync.migrate import migrate
+from cardsync.observe import setup_logging
+from cardsync.settings import Settings
+from cardsync.storage import open_store
+from litestar import Litestar
+
+SHARED = Path(__file__).parents[2] / "shared"
+STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # One folder for all processes of a run, open to the database's own user, which is not root.
+    if "CARDSYNC_TEST_DIR" not in os.environ:
+        folder = tempfile.mkdtemp(prefix="cardsync-tests-")
+        Path(folder).chmod(0o755)
+        os.environ["CARDSYNC_TEST_DIR"] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _with_database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+@pytest.fixture(scope="session")
+def owner_url() -> Iterator[str]:
+    """A fresh, migrated database, as the role that owns it; gone afterwards."""
+    name = f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{os.getpid()}"
+    with ExitStack() as stack:
+        if STOCK_URL:
+            admin = STOCK_URL
+        else:
+            admin = stack.enter_context(embedded.running(Path(os.environ["CARDSYNC_TEST_DIR"]) / "server")).admin_url()
+        with psycopg.connect(libpq_url(admin, role=None), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        url = _with_database(admin, name)
+        migrate(url)
+        yield url
+        with psycopg.connect(libpq_url(admin, role=None), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def settings(owner_url: str) -> Settings:
+    """Small slabs, so that a few rows already cross slab boundaries."""
+    folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
+    setup_logging("warning", "json")
+    return Settings(
+        database_url=owner_url,
+        migration_database_url=owner_url,
+        data_dir=folder,
+        secret_key="test secret",
+        slab_rows=50,
+        last_seen_flush_seconds=0.05,
+    )
+
+
+@pytest.fixture(scope="session")
+async def service(settings: Settings) -> AsyncIterator[Service]:
+    assert settings.database_url is not None
+    app = create_app(settings)
+    async with _alive(app), Database.open(settings.database_url, pool=6, hot_pool=2) as database:
+        yield Service(settings, app, database, Work(settings, database, open_store(settings)))
+
+
+@asynccontextmanager
+async def _alive(app: Litestar) -> AsyncIterator[None]:
+    """The application's lifespan in a task of its own: pytest ends fixtures in another task than it began them in."""
+    started, stop = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        async with app.lifespan():
+            started.set()
+            await stop.wait()
+
+    task = asyncio.create_task(live())
+    await started.wait()
+    yield
+    stop.set()
+    await task
+
+
+@pytest.fixture
+def a_seller(service: Service) -> SellerBuilder:
+    """`await a_seller(plan=…, lines=[…], sync_mode=…, **settings)` makes a seller and signs it in with its key."""
+    return SellerBuilder(service)
+
+
+@pytest.fixture(autouse=True)
+def _steady_clock() -> Iterator[None]:
+    yield
+    clock.reset()
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The sample files beside the project; tests that need them skip where they are absent."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("../shared/data is absent: this test reads its sample files")
+    return SHARED / "data"
