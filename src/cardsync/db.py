@@ -150,7 +150,7 @@ def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]])
     """Bytes of `copy_chunks` as a frame. CPU work: call it in a thread for large data."""
     if not data:
         return pl.DataFrame(schema=schema)
-    return pl.read_csv(data, has_header=False, schema=schema, null_values=NULL)
+    return pl.read_csv(data, has_header=False, schema=schema, null_values=NULL, empty_string_is_null=False)
 
 
 def units(column: str) -> str:

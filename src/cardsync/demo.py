@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 from sqlalchemy import text
 
 from cardsync import clock, demo_data
@@ -168,18 +168,13 @@ async def _show_prices(settings: Settings, demo: DemoSeller) -> None:
         rules = await store.rules_of(session, demo.seller_id)
         rows = [dict(row) for row in (await session.execute(PRICES_SQL, {"seller": demo.seller_id})).mappings()]
     console.rule(f"[bold]the first ten of {len(rows)} price changes", align="left")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("card", "condition"):
-        table.add_column(heading, no_wrap=True, max_width=34)
-    for heading in ("now", "new"):
-        table.add_column(heading, justify="right")
-    table.add_column("why")
     for row in rows[:10]:
         old = dollars(to_units(row["price"])) if row["price"] is not None else "-"
-        table.add_row(
-            row["product_name"], row["condition_label"], old, dollars(to_units(row["target_price"])), _why(row, rules)
+        new = dollars(to_units(row["target_price"]))
+        console.print(
+            f"  {old:>8} → [bold]{new:>8}[/]  {escape(row['product_name'])} · {escape(row['condition_label'])}"
         )
-    console.print(table)
+        console.print(f"{'':22}[dim]{escape(_why(row, rules))}[/]")
 
 
 def _why(row: dict[str, Any], rules: list[Any]) -> str:

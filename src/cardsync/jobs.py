@@ -72,6 +72,10 @@ async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastina
 
 async def run_worker(work: Work, *, wait: bool = True) -> None:
     """Work jobs off; with `wait=False`, return when there is none left (tests run jobs inline that way)."""
+    # The modules of the tasks, which import this one: a worker knows only tasks whose module is loaded.
+    from cardsync.inventory import drain
+
+    assert drain.drain_inventory.name in jobs.tasks
     async with opened(work.database) as app:
         sweeper = asyncio.create_task(_sweep_forever(work)) if wait else None
         try:

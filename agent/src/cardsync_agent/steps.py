@@ -215,8 +215,10 @@ def await_repricing(job: Job) -> None:
     if state == "awaiting_review":
         job.cycle.needs_review = True
         hint = REVIEW_HINT.format(report.get("id", "<id>"))
-        job.say("review_needed", f"the upload waits for review: {hint}", problem=True, report=report)
-        raise StepFailed(f"awaiting_review: much of the inventory is missing from the file; {hint}")
+        # Why: a short inventory (decisions.md, section 3), or what the server lists under `review`.
+        why = "; ".join(map(str, report.get("review") or ())) or "the server found the inventory surprising"
+        job.say("review_needed", f"the upload waits for review: {why}", problem=True, report=report)
+        raise StepFailed(f"awaiting_review: {why}; {hint}")
     if state != "done":
         error = report.get("error") or {}
         raise StepFailed(": ".join(str(error[part]) for part in ("code", "message") if error.get(part)) or state)

@@ -1,8 +1,8 @@
 """The marketplace's pricing CSV, both directions: bytes → header and blocks of text cells; a frame → price-updates bytes. Pure.
 
-Reading rests on one definition. A line that is by itself a well-formed record of the header's width with a numeric id is *certain*:
-it is a record whatever stands around it. The certain lines (nearly all of any file) go to polars in one piece; only the runs of other
-lines between them are read record by record with the csv module, so that a quote that never closes cannot swallow a good row.
+Reading rests on one definition. A line that is by itself a well-formed record of the header's width is *certain*: it is a record
+whatever stands around it. The certain lines (nearly all of any file) go to polars in one piece; only what stands between them is
+read record by record with the csv module, so that a quote that never closes cannot swallow a good row.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ MAX_CERTAIN_BYTES = 4_000
 MAX_CELL_CHARS = 4_000
 MAX_RECORD_LINES = 100
 # Small enough that a block's intermediate columns don't matter beside the file, large enough that polars' start-up doesn't.
-BLOCK_BYTES = 8 * 1024 * 1024
+BLOCK_BYTES = 4 * 1024 * 1024
+# More uncertain records than any real file of 50 MB has rows: reading ten million lines of rubbish one by one takes a minute.
+MAX_UNCERTAIN = 500_000
 
 _BOM = b"\xef\xbb\xbf"
 _READ = {name.casefold(): field for field, name in COLUMNS.items() if field != "add_to_quantity"} | {
@@ -78,10 +80,15 @@ class Fault(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some consecutive records: `line` and one String column per known column of the header, and what lay between them."""
+    """Some consecutive records: `line` and one String column per known column of the header, and what lay between.
+
+    `faults` lists the first 1,000; `tried` counts the records that were not certain.
+    """
 
     frame: pl.DataFrame
     faults: list[Fault]
+    fault_count: int
+    tried: int
 
 
 def read_header(line: bytes) -> Header:
@@ -137,12 +144,15 @@ def read_blocks(
     data: bytes, header: Header, start: int, *, block_bytes: int = BLOCK_BYTES, fast: bool = True
 ) -> Iterator[Block]:
     """The records from byte `start` (line 2) on, in file order. `fast=False` leaves polars out and gives the same cells."""
-    line, end = 2, start
+    line, end, budget = 2, start, MAX_UNCERTAIN
     while start < len(data):
         end = _line_end(data, end + block_bytes)
         final = end == len(data)
-        block, lines, used = _read_block(_utf8(_bounded(data, start, end)), header, line, final=final, fast=fast)
+        block, lines, used = _read_block(
+            _utf8(_bounded(data, start, end)), header, line, final=final, fast=fast, budget=budget
+        )
         yield block
+        budget -= block.tried
         if used < lines:
             # An open run of uncertain lines is read again together with what follows.
             start += sum(len(raw) + 1 for raw in data[start:end].split(b"\n")[:used])
@@ -170,112 +180,142 @@ def _utf8(block: bytes) -> bytes:
     return block
 
 
-def _read_block(text: bytes, header: Header, line: int, *, final: bool, fast: bool) -> tuple[Block, int, int]:
+def _read_block(
+    text: bytes, header: Header, line: int, *, final: bool, fast: bool, budget: int
+) -> tuple[Block, int, int]:
     """The block, how many lines it has and how many of them were used."""
-    certain = _certain(text, header)
-    if fast and certain.all() and (frame := _read_certain(text, header, certain.len())) is not None:
-        numbers = pl.int_range(line, line + frame.height, dtype=pl.UInt32, eager=True)
-        return Block(frame.insert_column(0, numbers.alias("line")), []), frame.height, frame.height
-    raw = text.split(b"\n")[: certain.len()]
-    read = _read_certain(b"\n".join(compress(raw, certain)), header, int(certain.sum())) if fast else None
-    if read is None:
-        # Not trusted after all, or not wanted: every line is read by itself.
-        runs = _Runs(raw, header, line, certain, with_certain=True)
-        frame = runs.read(final=final)
-    else:
-        runs = _Runs(raw, header, line, certain, with_certain=False)
-        numbers = (certain.arg_true() + line).cast(pl.UInt32)
-        frame = pl.concat([read.insert_column(0, numbers.alias("line")), runs.read(final=final)]).sort("line")
-    return Block(frame, runs.faults), len(raw), runs.used
+    lines = _classified(text, header)
+    certain = lines["certain"]
+    if certain.all():
+        frame = _read_certain(text, header, lines.height, fast=fast)
+        return Block(_numbered(frame, lines["index"], line), [], 0, 0), lines.height, lines.height
+    raw = text.split(b"\n")[: lines.height]
+    others = _Uncertain(raw, header, line, budget)
+    others.read(lines, final=final)
+    frame = _read_certain(b"\n".join(compress(raw, certain)), header, int(certain.sum()), fast=fast)
+    frame = pl.concat([_numbered(frame, lines.filter("certain")["index"], line), others.frame()]).sort("line")
+    return Block(frame, others.faults, others.fault_count, others.tried), lines.height, others.used
 
 
-def _certain(text: bytes, header: Header) -> pl.Series:
-    """Of each line, whether it is a record by itself: the proof that any CSV reader gives the same cells for it."""
+def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
+    return frame.insert_column(0, (index + line).cast(pl.UInt32).alias("line"))
+
+
+def _classified(text: bytes, header: Header) -> pl.DataFrame:
+    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record), its cells, the next certain line."""
     cell = r'(?:(?:"[^"\x00]*")+|[^",\r\n\x00]*)'
-    number = r'(?:"[0-9]{1,18}"|[0-9]{1,18})'
-    before = header.positions["listing_id"]
-    after = len(header.names) - before - 1
-    pattern = rf"^(?:{cell},){{{before}}}{number}(?:,{cell}){{{after}}}$"
     line = pl.col("line")
-    certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(pattern)
+    certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(
+        rf"^{cell}(?:,{cell}){{{len(header.names) - 1}}}$"
+    )
     # The streaming engine uses every core on what is one column to the other one.
-    return pl.read_lines(text).lazy().select(certain).collect(engine="streaming").to_series()
+    lines = pl.read_lines(text).lazy().with_columns(certain=certain).collect(engine="streaming").with_row_index("index")
+    if lines["certain"].all():
+        return lines
+    cells = line.str.count_matches(",", literal=True) + 1
+    return lines.select(
+        "index",
+        "certain",
+        cells=cells,
+        blank=line.str.strip_chars() == "",
+        hopeless=~pl.col("certain") & ~line.str.contains('"', literal=True) & (cells != len(header.names)),
+        next_certain=pl.when("certain").then("index").backward_fill().fill_null(lines.height),
+    )
 
 
-def _read_certain(text: bytes, header: Header, count: int) -> pl.DataFrame | None:
-    """Certain lines as cells; None if polars should ever see another number of records than there are lines."""
-    if not count:
-        return pl.DataFrame(schema=dict.fromkeys(header.positions, pl.String))
-    try:
-        frame = pl.read_csv(text, has_header=False, infer_schema=False, empty_string_is_null=False)
-    except pl.exceptions.PolarsError:
-        return None
-    if frame.shape != (count, len(header.names)):
-        return None
-    return frame.select(frame.to_series(position).alias(field) for field, position in header.positions.items())
+def _read_certain(text: bytes, header: Header, count: int, *, fast: bool) -> pl.DataFrame:
+    """Certain lines as cells."""
+    schema = dict.fromkeys(header.positions, pl.String)
+    if fast and count:
+        try:
+            frame = pl.read_csv(text, has_header=False, infer_schema=False, empty_string_is_null=False)
+        except pl.exceptions.PolarsError:
+            frame = pl.DataFrame()
+        if frame.shape == (count, len(header.names)):
+            return frame.select(frame.to_series(at).alias(field) for field, at in header.positions.items())
+    # Polars should never see anything else in certain lines; should it, the csv module has the word.
+    records = csv.reader(io.StringIO(text.decode(), newline=""), strict=True)
+    return pl.DataFrame(
+        [[cells[at] for at in header.positions.values()] for cells in records], schema=schema, orient="row"
+    )
 
 
-class _Runs:
-    """Reads the runs of uncertain lines between certain ones. `used`: the lines settled, which end before a run that may go on."""
+class _Uncertain:
+    """Reads what stands between certain lines. `used`: how many lines are settled; a record that may go on is left for later."""
 
-    def __init__(self, raw: list[bytes], header: Header, line: int, certain: pl.Series, *, with_certain: bool) -> None:
-        self.raw, self.header, self.line = raw, header, line
-        self.certain = certain.to_list()
-        self.with_certain = with_certain
-        self.faults: list[Fault] = []
+    def __init__(self, raw: list[bytes], header: Header, line: int, budget: int) -> None:
+        self.raw, self.header, self.line, self.budget = raw, header, line, budget
         self.rows: list[tuple[int | str, ...]] = []
-        self.used = 0
+        self.faults: list[Fault] = []
+        self.fault_count = 0
+        self.tried = 0
+        self.used = len(raw)
 
-    def read(self, *, final: bool) -> pl.DataFrame:
-        index = 0
-        while index < len(self.raw):
-            if self.certain[index]:
-                if self.with_certain:
-                    self._take(index, index + 1)
-                index += 1
-                continue
-            stop = self._run_end(index)
-            if stop == len(self.raw) and not final and stop - index < MAX_RECORD_LINES:
-                break
-            index += self._take(index, stop)
-        self.used = index
+    def frame(self) -> pl.DataFrame:
         schema = {"line": pl.UInt32, **dict.fromkeys(self.header.positions, pl.String)}
         return pl.DataFrame(self.rows, schema=schema, orient="row")
 
-    def _run_end(self, index: int) -> int:
-        """Where the run ends, as far as a record that starts at `index` can reach."""
-        reach = min(index + MAX_RECORD_LINES, len(self.raw))
-        try:
-            return self.certain.index(True, index + 1, reach)
-        except ValueError:
-            return reach
+    def read(self, lines: pl.DataFrame, *, final: bool) -> None:
+        lines = lines.filter(~pl.col("certain") & ~pl.col("blank"))
+        within: list[int] = []
+        settled = 0
+        for index, next_certain in lines.filter(~pl.col("hopeless")).select("index", "next_certain").iter_rows():
+            if index < settled:
+                continue
+            if self.tried == self.budget:
+                self._unread(
+                    lines.filter((pl.col("index") >= settled) & ~pl.col("hopeless")),
+                    "the file has too many unreadable lines",
+                )
+                break
+            reach = min(next_certain, index + MAX_RECORD_LINES)
+            if reach == len(self.raw) and not final and reach - index < MAX_RECORD_LINES:
+                self.used = index
+                break
+            taken = self._take(index, reach)
+            settled = index + taken
+            within += range(index + 1, settled)
+        hopeless = pl.col("hopeless") & (pl.col("index") < self.used) & ~pl.col("index").is_in(within)
+        self._unread(lines.filter(hopeless), None)
+        self.faults = sorted(self.faults)[: limits.REJECTED_LISTED]
 
-    def _take(self, index: int, stop: int) -> int:
+    def _unread(self, lines: pl.DataFrame, why: str | None) -> None:
+        self.fault_count += lines.height
+        for index, cells in lines.select("index", "cells").head(limits.REJECTED_LISTED).iter_rows():
+            self.faults.append(Fault(self.line + index, None, "malformed_row", why or self._miscounted(cells)))
+
+    def _miscounted(self, cells: int) -> str:
+        return f"{cells:,} columns where the header has {len(self.header.names)}"
+
+    def _take(self, index: int, reach: int) -> int:
         """Read the record that starts here. Returns how many lines it has; a malformed one counts as a single line."""
-        if not self.raw[index].strip():
-            return 1
-        cells, lines, why = self._record(index, stop)
-        line = self.line + index
+        self.tried += 1
+        cells, lines, why = self._record(index, reach)
         if cells is None:
-            self.faults.append(Fault(line, None, "malformed_row", why))
+            self._fault(Fault(self.line + index, None, "malformed_row", why))
         elif (nul := next((at for at, cell in enumerate(cells) if "\0" in cell), None)) is not None:
             name = self.header.names[nul]
-            self.faults.append(Fault(line, name, "bad_text", f"{name} holds a NUL byte"))
+            self._fault(Fault(self.line + index, name, "bad_text", f"{name} holds a NUL byte"))
         else:
-            self.rows.append((line, *(cells[at] for at in self.header.positions.values())))
+            self.rows.append((self.line + index, *(cells[at] for at in self.header.positions.values())))
         return lines
 
-    def _record(self, index: int, stop: int) -> tuple[list[str] | None, int, str]:
+    def _fault(self, fault: Fault) -> None:
+        self.fault_count += 1
+        if len(self.faults) < limits.REJECTED_LISTED:
+            self.faults.append(fault)
+
+    def _record(self, index: int, reach: int) -> tuple[list[str] | None, int, str]:
         if len(self.raw[index]) > MAX_LINE_BYTES:
             return None, 1, f"the line is longer than {MAX_LINE_BYTES:,} bytes"
-        reader = csv.reader((self.raw[at].decode() + "\n" for at in range(index, stop)), strict=True)
+        reader = csv.reader((self.raw[at].decode() + "\n" for at in range(index, reach)), strict=True)
         try:
             cells = next(reader)
         except csv.Error:
             return None, 1, "a quote is misplaced or never closed"
         width = len(self.header.names)
         if len(cells) != width:
-            return None, 1, f"{len(cells):,} columns where the header has {width}"
+            return None, 1, self._miscounted(len(cells))
         if max(map(len, cells)) > MAX_CELL_CHARS:
             return None, 1, f"a cell is longer than {MAX_CELL_CHARS:,} characters"
         if reader.line_num > 1 and any("\n" in cell and cell.count(",") >= width - 1 for cell in cells):

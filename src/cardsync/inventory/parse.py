@@ -183,9 +183,8 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     frame = frame.with_columns(pl.lit(None, pl.Int64).alias(name) for name in PRICES if name not in header.positions)
     code = _codes(texts, bad, line_codes)
     good = code.is_null()
-    faults = [Rejected(*fault) for fault in block.faults]
-    parsed.rows += texts.height + len(faults)
-    _report_rejected(texts, code, faults, header, parsed)
+    parsed.rows += texts.height + block.fault_count
+    _report_rejected(block, code, header, parsed)
     _report_noted(
         texts.filter(good), {name: flags.filter(good) for name, flags in bad.items() if name in prices}, header, parsed
     )
@@ -272,17 +271,16 @@ def _says(line: int, code: str, text: str, header: Header, name: str | None = No
     return Rejected(line, column, code, words.format(column=column, text=text))
 
 
-def _report_rejected(
-    texts: pl.DataFrame, code: pl.Series, faults: list[Rejected], header: Header, parsed: Parsed
-) -> None:
-    wrong = texts.with_columns(code).filter(pl.col("code").is_not_null())
-    parsed.rejected_count += wrong.height + len(faults)
+def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Parsed) -> None:
+    wrong = block.frame.with_columns(code).filter(pl.col("code").is_not_null())
+    parsed.rejected_count += wrong.height + block.fault_count
     room = limits.REJECTED_LISTED - len(parsed.rejected)
     said = [
         _says(row["line"], row["code"], row[_SAYS[row["code"]][0]], header)
         for row in wrong.head(room).iter_rows(named=True)
     ]
-    parsed.rejected += sorted([*said, *faults[:room]], key=lambda row: row.line)[:room]
+    said += [Rejected(*fault) for fault in block.faults]
+    parsed.rejected += sorted(said, key=lambda row: row.line)[:room]
 
 
 def _report_noted(texts: pl.DataFrame, bad: dict[str, pl.Series], header: Header, parsed: Parsed) -> None:

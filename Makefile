@@ -1,0 +1,63 @@
+# cardsync: every task of a developer and of a newcomer. `make help` lists them.
+# Recipes quote every path: the project may lie in a folder whose name holds spaces.
+SHELL := /bin/sh
+PYTHON ?= python3.11
+BIN := .venv/bin
+JOBS ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check soak lint types openapi bench lock clean
+
+help: ## This list
+	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: .venv/.run ## The environment: .venv with cardsync and cardsync-agent
+
+run: .venv/.run ## A demo seller, one whole cycle told in the terminal, then a server until Ctrl-C (data in .data)
+	@exec "$(BIN)/cardsync" demo --data-dir .data
+
+test: .venv/.dev ## The whole suite, from nothing
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "not soak"
+
+check: .venv/.dev ## The everyday part of the suite: what takes no long
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "not slow and not soak"
+
+soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
+
+lint: .venv/.dev ## Format and lint
+	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check .
+
+types: .venv/.dev ## Types, strict
+	@"$(BIN)/mypy"
+
+openapi: .venv/.run ## Write openapi.json and docs/settings.md anew
+	@"$(BIN)/cardsync" openapi > openapi.json
+	@"$(BIN)/cardsync" settings > docs/settings.md
+
+bench: .venv/.dev ## Measure every figure; writes bench/RESULTS.md
+	@"$(BIN)/python" bench/run_all.py
+
+lock: ## Pin the dependencies anew (needs pip-tools)
+	@cd requirements && for part in run dev; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o $$part.txt $$part.in; done
+
+clean: ## Remove the environment and the demo's data
+	rm -rf .venv .data
+
+.venv/bin/python:
+	@"$(PYTHON)" -m venv .venv || python3 -m venv .venv
+
+# What is installed is stamped, so that a second `make` starts at once.
+.venv/.run: .venv/bin/python requirements/run.txt pyproject.toml agent/pyproject.toml
+	@"$(BIN)/python" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cardsync needs Python 3.11 or newer; set PYTHON=…")'
+	@echo "installing pinned dependencies …"
+	@"$(BIN)/python" -m pip install -q --require-hashes -r requirements/run.txt
+	@"$(BIN)/python" -m pip install -q --no-deps --no-build-isolation -e . -e ./agent
+	@touch .venv/.run
+
+.venv/.dev: .venv/.run requirements/dev.txt
+	@echo "installing pinned development tools …"
+	@"$(BIN)/python" -m pip install -q --require-hashes -r requirements/dev.txt
+	@touch .venv/.dev
