@@ -29,6 +29,9 @@ from cardsync.storage import Store
 
 log = structlog.get_logger(__name__)
 
+# How often each worker looks for what is kept no longer.
+TIDY_SECONDS = 3600
+
 jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
 
@@ -96,10 +99,16 @@ async def run_worker(work: Work, *, wait: bool = True) -> None:
 
 
 async def _sweep_forever(work: Work) -> None:
+    from cardsync.retention import tidy
+
+    tidied_at = clock.monotonic() - TIDY_SECONDS
     while True:
         await asyncio.sleep(work.settings.sweep_seconds)
         try:
             await sweep(work)
+            if clock.monotonic() - tidied_at >= TIDY_SECONDS:
+                tidied_at = clock.monotonic()
+                await tidy(work)
         except Exception:
             log.exception("sweep_failed")
 

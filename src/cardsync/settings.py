@@ -108,6 +108,11 @@ class Settings(BaseSettings):
         """PUBLIC_URL without a trailing slash, else the address served."""
         return (self.public_url or f"http://{self.bind}").rstrip("/")
 
+    def origin_for(self, host: str | None) -> str:
+        """The same for a caller who reached us as `host`: an address of all interfaces is none that a caller could use."""
+        everywhere = self.host in ("0.0.0.0", "[::]", "")  # noqa: S104
+        return f"http://{host}" if self.public_url is None and everywhere and host else self.origin
+
 
 def settings_page() -> str:
     """docs/settings.md, printed from the fields."""

@@ -71,6 +71,10 @@ class Store(ABC):
         raise NotImplementedError
 
     @abstractmethod
+    async def sweep(self, prefix: str, before: datetime) -> int:
+        """Delete objects under `prefix` (a folder) last changed before `before`; returns how many."""
+
+    @abstractmethod
     async def check(self) -> None:
         """Raise when the store can't be written."""
 
@@ -178,12 +182,15 @@ class LocalStore(Store):
         if not os.access(self.root, os.W_OK):
             raise OSError(f"{self.root} is not writable")
 
-    def sweep(self, prefix: str, before: datetime) -> int:
-        """Delete objects under `prefix` last changed before `before`; returns how many."""
+    async def sweep(self, prefix: str, before: datetime) -> int:
+        return await asyncio.to_thread(self._sweep, self.root / prefix, before.timestamp())
+
+    def _sweep(self, folder: Path, before: float) -> int:
         removed = 0
-        for path in (self.root / prefix).rglob("*"):
+        for path in folder.rglob("*"):
             with contextlib.suppress(FileNotFoundError):
-                if path.is_file() and path.stat().st_mtime < before.timestamp():
+                # The inode's time, not the content's: an accepted object is a hard link to older bytes.
+                if path.is_file() and path.stat().st_ctime < before:
                     path.unlink()
                     removed += 1
         return removed
@@ -232,6 +239,15 @@ class CloudStore(Store):
     async def delete(self, key: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             await obstore.delete_async(self.store, key)
+
+    async def sweep(self, prefix: str, before: datetime) -> int:
+        removed = 0
+        async for batch in obstore.list(self.store, prefix):
+            old = [item["path"] for item in batch if item["last_modified"] < before]
+            if old:
+                await obstore.delete_async(self.store, old)
+                removed += len(old)
+        return removed
 
     async def check(self) -> None:
         await obstore.put_async(self.store, "health/ready", b"ok")

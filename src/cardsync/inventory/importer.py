@@ -93,11 +93,12 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     total = changes.total + absent.height
     report = report_of(parsed, rows, absent.height, blocked, verdict)
     lines = rows["product_line"].unique().to_list()
+    new_lines = list(parsed.new_lines)
     del parsed, stored, rows, changes
     kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
     writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
     await slabs.write(writer, plan)
-    await finish(work, lease, upload, verdict, report, lines, wrote=total > 0)
+    await finish(work, lease, upload, verdict, report, lines, new_lines, wrote=total > 0)
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
@@ -231,6 +232,7 @@ async def finish(
     verdict: Verdict,
     report: dict[str, Any],
     lines: list[str],
+    new_lines: list[str],
     *,
     wrote: bool,
 ) -> None:
@@ -256,6 +258,8 @@ async def finish(
             await _snapshot_lines(session, upload, lines)
         if wrote or state.export_fingerprint is None:
             state.export_fingerprint = await fingerprint(session, upload.seller_id)
+        if new_lines:
+            await _enable_lines(session, upload.seller_id, new_lines)
         _note(session, upload, report, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, lease, now)
@@ -302,6 +306,12 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
         """),
         {"seller": upload.seller_id, "upload": upload.id, "observed_at": upload.exported_at, "lines": lines},
     )
+
+
+async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
+    """Lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
+    account = await session.get_one(Account, seller_id, with_for_update=True)
+    account.product_lines = list(dict.fromkeys([*account.product_lines, *lines]))
 
 
 def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:

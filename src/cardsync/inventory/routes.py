@@ -118,6 +118,7 @@ def report_of(upload: Upload) -> UploadReport:
     ),
 )
 async def request_upload(
+    request: ApiRequest,
     caller: Caller,
     session: AsyncSession,
     store: Store,
@@ -133,7 +134,11 @@ async def request_upload(
     expires_at = (now + timedelta(seconds=limits.PRESIGNED_SECONDS)).replace(microsecond=0)
     key = uploads.new_object_key(caller.seller_id)
     url = store.presign_put(key, expires_at)
-    return UploadSlot(settings.origin + url if url.startswith("/") else url, key, clock.rfc3339(expires_at))
+    return UploadSlot(
+        settings.origin_for(request.headers.get("host")) + url if url.startswith("/") else url,
+        key,
+        clock.rfc3339(expires_at),
+    )
 
 
 @post(

@@ -1,0 +1,28 @@
+"""What is kept no longer: objects nobody claimed, raw uploads and price history past their time. Any worker may run it at any moment."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import structlog
+
+from cardsync import clock
+from cardsync.inventory import history
+from cardsync.jobs import Work
+
+log = structlog.get_logger(__name__)
+
+
+async def tidy(work: Work) -> dict[str, int]:
+    """Delete what is too old; returns how many objects of each kind and months of history went."""
+    now, settings = clock.now(), work.settings
+    unclaimed = now - timedelta(days=settings.unclaimed_retention_days)
+    removed = {
+        "unclaimed": await work.store.sweep("syncs/", unclaimed),
+        "incoming": await work.store.sweep("incoming/", unclaimed),
+        "uploads": await work.store.sweep("accepted/", now - timedelta(days=settings.upload_retention_days)),
+        "history_months": await history.drop_old(work),
+    }
+    if any(removed.values()):
+        log.info("tidied", **removed)
+    return removed
