@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from cardsync.accounts import sellers
-from cardsync.db import Database
-from cardsync.jobs import Work, run_worker
-from cardsync.settings import Settings
 from litestar import Litestar
 from sqlalchemy import text
+
+from cardsync.accounts import sellers
+from cardsync.db import Database
+from cardsync.jobs import Work
+from cardsync.settings import Settings
+from cardsync.worker import run_worker
 
 HEADER = [
     "TCGplayer Id", "Product Line", "Set Name", "Product Name", "Title", "Number", "Rarity", "Condition", "TCG Market Price",
@@ -118,7 +120,7 @@ class SellerBuilder:
         return seller
 
 
-def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:  # noqa: A002 - the marketplace's own word
+def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:
     """One inventory row: `a_row(7, quantity=2, price="1.00", market="1.20")`; other cells by their column name."""
     short = {
         "line": "Product Line", "set": "Set Name", "name": "Product Name", "title": "Title", "number": "Number",

@@ -42,6 +42,9 @@ def read_moment(value: str | None) -> datetime | None:
     """An ISO 8601 text as a moment, UTC where it names no zone; None for anything else."""
     try:
         moment = datetime.fromisoformat(value.strip()) if value else None
-    except ValueError:
+        if moment is None or moment.tzinfo is None:
+            return moment and moment.replace(tzinfo=UTC)
+        # The first and last hours of the calendar exist in their own zone but not in UTC.
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment

@@ -65,7 +65,9 @@ class Database:
     @asynccontextmanager
     async def open(cls, url: str, *, pool: int, hot_pool: int) -> AsyncIterator[Database]:
         plain = libpq_url(url)
-        engine = create_async_engine(engine_url(plain), pool_size=pool, max_overflow=0, pool_pre_ping=True)
+        engine = create_async_engine(
+            engine_url(plain), pool_size=pool, max_overflow=0, pool_pre_ping=True, hide_parameters=True
+        )
         hot = AsyncConnectionPool(
             plain, min_size=0, max_size=max(1, hot_pool), kwargs={"autocommit": True}, open=False, name="hot"
         )

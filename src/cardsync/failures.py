@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
+import psycopg
 import structlog
 from litestar import MediaType, Request, Response
 from litestar.exceptions import (
@@ -17,7 +18,6 @@ from litestar.exceptions import (
     NotFoundException,
     ValidationException,
 )
-from psycopg_pool import PoolTimeout
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
@@ -135,6 +135,8 @@ HANDLERS: dict[type[Exception] | int, Any] = {
     OperationalError: away,
     InterfaceError: away,
     PoolExhausted: away,
-    PoolTimeout: away,
+    # The polled reads use psycopg itself; its PoolTimeout is an OperationalError too.
+    psycopg.OperationalError: away,
+    psycopg.InterfaceError: away,
     Exception: unforeseen,
 }

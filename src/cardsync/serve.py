@@ -254,8 +254,8 @@ def run_worker(settings: Settings) -> None:
     """One worker process, until SIGTERM."""
     from cardsync.db import Database
     from cardsync.jobs import Work
-    from cardsync.jobs import run_worker as work_jobs
     from cardsync.storage import open_store
+    from cardsync.worker import run_worker as work_jobs
 
     async def main() -> None:
         assert settings.database_url is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Table
 
+from cardsync import jobs
 from cardsync.accounts import models as accounts
 from cardsync.catalog import models as catalog
 from cardsync.db import Base
@@ -23,4 +24,4 @@ def tenant_tables() -> list[Table]:
     return tables[::-1]
 
 
-__all__ = ["accounts", "catalog", "inventory", "metadata", "pricing", "sync", "tenant_tables"]
+__all__ = ["accounts", "catalog", "inventory", "jobs", "metadata", "pricing", "sync", "tenant_tables"]

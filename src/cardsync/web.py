@@ -44,6 +44,18 @@ def media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def storable(value: Any) -> Any:
+    """The same JSON value with U+FFFD for every NUL, which PostgreSQL stores neither as text nor as JSON."""
+    match value:
+        case str():
+            return value.replace("\0", "\ufffd")
+        case list():
+            return [storable(item) for item in value]
+        case dict():
+            return {storable(name): storable(item) for name, item in value.items()}
+    return value
+
+
 class ApiRequest(Request[Any, Any, State]):
     """A JSON body may come gzipped whatever its Content-Type says; the first two bytes decide."""
 
@@ -58,9 +70,10 @@ class ApiRequest(Request[Any, Any, State]):
             except bodies.BadGzip as e:
                 raise errors.BadRequest(f"the body is not whole gzip: {e}") from e
         try:
-            return msgspec.json.decode(body)
+            value = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
             raise errors.BadRequest(f"the body is not valid JSON: {e}") from e
+        return storable(value) if b"\\u0000" in body else value
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:

@@ -306,8 +306,9 @@ class _Uncertain:
             self.faults.append(fault)
 
     def _record(self, index: int, reach: int) -> tuple[list[str] | None, int, str]:
+        too_long = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
         if len(self.raw[index]) > MAX_LINE_BYTES:
-            return None, 1, f"the line is longer than {MAX_LINE_BYTES:,} bytes"
+            return None, 1, too_long
         reader = csv.reader((self.raw[at].decode() + "\n" for at in range(index, reach)), strict=True)
         try:
             cells = next(reader)
@@ -316,6 +317,8 @@ class _Uncertain:
         width = len(self.header.names)
         if len(cells) != width:
             return None, 1, self._miscounted(len(cells))
+        if any(len(self.raw[at]) > MAX_LINE_BYTES for at in range(index, index + reader.line_num)):
+            return None, 1, too_long
         if max(map(len, cells)) > MAX_CELL_CHARS:
             return None, 1, f"a cell is longer than {MAX_CELL_CHARS:,} characters"
         if reader.line_num > 1 and any("\n" in cell and cell.count(",") >= width - 1 for cell in cells):

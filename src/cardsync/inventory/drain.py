@@ -19,8 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.inventory import importer
-from cardsync.inventory.models import Upload, WorkDue
-from cardsync.jobs import Work, enqueue, jobs, work_of
+from cardsync.inventory.models import Upload
+from cardsync.jobs import Work, WorkDue, enqueue, jobs, work_of
 from cardsync.sync import state as sync_state
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost
 
@@ -38,9 +38,6 @@ async def drain_inventory(context: procrastinate.JobContext, seller_id: int) -> 
     if await work_off_one(work, seller_id):
         async with work.database.tenant(seller_id) as session:
             await enqueue(session, drain_inventory, seller_id=seller_id)
-
-
-STREAMS = {"inventory": drain_inventory}
 
 
 async def oldest_open(session: AsyncSession, seller_id: int) -> Upload | None:

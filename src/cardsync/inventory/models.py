@@ -1,5 +1,5 @@
-"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `card`, `custom_listing`,
-`price_observation`, `line_snapshot`, `activity`; and the global `work_due`, which tells the sweep which sellers have work without looking into any tenant's tables.
+"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `card`, `custom_listing`, `price_observation`,
+`line_snapshot`, `activity`.
 """
 
 from __future__ import annotations
@@ -151,13 +151,3 @@ class Activity(Base):
     summary: Mapped[str] = mapped_column(Text)
     request_id: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
-
-
-class WorkDue(Base):
-    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction."""
-
-    __tablename__ = "work_due"
-    __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    stream: Mapped[str] = mapped_column(Text, primary_key=True)
-    due_at: Mapped[datetime] = mapped_column(Moment)

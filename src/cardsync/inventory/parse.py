@@ -29,7 +29,8 @@ MAX_QUANTITY = 2**31 - 1
 MAX_LABEL_CHARS = 100
 
 # Shapes that the column-wise conversion reads exactly; all others are read one by one.
-_PLAIN_PRICE = r"^(?:[0-9]{1,8}(?:\.[0-9]{1,5})?)?$"
+# (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not plain.)
+_PLAIN_PRICE = r"^(?:[0-9]{1,8}(?:\.[0-9]{1,4})?|[0-9]{1,7}\.[0-9]{5})?$"
 _PLAIN_ID = r"^[0-9]{1,18}$"
 _PLAIN_QUANTITY = r"^[0-9]{0,9}$"
 

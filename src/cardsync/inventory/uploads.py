@@ -21,6 +21,7 @@ from cardsync import bodies, clock, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory.csv_format import accept_check
+from cardsync.inventory.drain import drain_inventory
 from cardsync.inventory.models import Activity, Upload
 from cardsync.jobs import enqueue, mark_due
 from cardsync.settings import Settings
@@ -146,9 +147,6 @@ async def _accept(
     source_key: str | None,
     storage_key: str,
 ) -> int:
-    # Imported here: drain imports the importer, which nothing on the accepting side needs.
-    from cardsync.inventory.drain import drain_inventory
-
     now = clock.now()
     # Takes the seller's row lock first, so ids commit in the order of acceptance.
     trigger = await sync_state.upload_accepted(session, caller.seller_id, now, settings)
@@ -181,8 +179,6 @@ async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lo
 
 async def confirm(session: AsyncSession, settings: Settings, caller: Caller, upload_id: int) -> Upload:
     """The seller says that the surprising upload is right: it runs again with nothing held back."""
-    from cardsync.inventory.drain import drain_inventory
-
     now = clock.now()
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)

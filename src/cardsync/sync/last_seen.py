@@ -43,6 +43,14 @@ class LastSeen:
         if not self._noted:
             return
         noted, self._noted = self._noted, {}
+        try:
+            await self._write(noted)
+        except Exception:
+            # What was noted meanwhile is newer.
+            self._noted = noted | self._noted
+            raise
+
+    async def _write(self, noted: dict[int, tuple[datetime, str | None, str | None]]) -> None:
         moments, versions, platforms = zip(*noted.values(), strict=True)
         async with self._database.shared() as session:
             await session.execute(

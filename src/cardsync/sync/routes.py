@@ -20,7 +20,7 @@ from cardsync.sync import last_seen
 from cardsync.sync import state as sync_state
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.logs import CycleLog, record_cycle
-from cardsync.web import BEHIND_A_KEY, problems
+from cardsync.web import BEHIND_A_KEY, problems, storable
 
 
 class HeartbeatBody(msgspec.Struct):
@@ -103,7 +103,7 @@ async def pending(
 ) -> Pending:
     """Whether this seller's agent shall run a cycle now. An answer of `sync` takes the sync lock."""
     now = clock.now()
-    agent = agent_id[:200] if agent_id else None
+    agent = storable(agent_id[:200]) if agent_id else None
     decision = decide(sync_state.facts_of(caller, caller, agent, now, settings))
     if decision.takes_lock or sync_state.lock_is_stale(caller, now, settings):
         async with database.tenant(caller.seller_id) as session:

@@ -270,13 +270,13 @@ async def cycle_logged(session: AsyncSession, seller_id: int, log: Any, now: dat
         await session.execute(
             text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"), {"id": seller_id}
         )
-    if state.lock_kind is not None and not state.lock_uploaded:
-        _end_without_upload(state, log.status, now)
+    if state.lock_kind is not None and (not state.lock_uploaded or state.lock_kind not in INVENTORY_KINDS):
+        _end_by_log(state, log.status, now)
     state.cycle_trigger, state.cycle_first_sync = state.lock_trigger, state.lock_first_sync
     return trigger
 
 
-def _end_without_upload(state: SyncState, status: str, now: datetime) -> None:
+def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
     completed = status == "success" or (status == "partial" and state.lock_kind not in INVENTORY_KINDS)
     if completed:
         state.last_sync_at = now

@@ -1,0 +1,91 @@
+"""A worker: works jobs off, sweeps what got no job or lost it, and tidies. Every task's module is imported here: a worker knows no others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import procrastinate
+import structlog
+from procrastinate.exceptions import AlreadyEnqueued
+from sqlalchemy import select, text
+
+from cardsync import clock
+from cardsync.db import Database
+from cardsync.inventory.drain import drain_inventory
+from cardsync.jobs import Work, WorkDue, jobs
+from cardsync.retention import tidy
+
+log = structlog.get_logger(__name__)
+
+# The task that works off each stream of accepted uploads.
+STREAMS = {"inventory": drain_inventory}
+# How often each worker looks for what is kept no longer.
+TIDY_SECONDS = 3600
+
+
+@asynccontextmanager
+async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastinate.App]:
+    """The app with its own connections, as workers need it."""
+    connector = procrastinate.PsycopgConnector(conninfo=database.url, min_size=1, max_size=size)
+    with jobs.replace_connector(connector) as app:
+        async with app.open_async():
+            yield app
+
+
+async def run_worker(work: Work, *, wait: bool = True) -> None:
+    """Work jobs off; with `wait=False`, return when there is none left (tests run jobs inline that way)."""
+    async with opened(work.database) as app:
+        sweeper = asyncio.create_task(_sweep_forever(work)) if wait else None
+        try:
+            await app.run_worker_async(
+                wait=wait,
+                concurrency=1,
+                fetch_job_polling_interval=0.1 if not wait else 1.0,
+                delete_jobs="always",
+                shutdown_graceful_timeout=20,
+                additional_context={"work": work},
+                install_signal_handlers=wait,
+            )
+        finally:
+            if sweeper:
+                sweeper.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await sweeper
+
+
+async def _sweep_forever(work: Work) -> None:
+    tidied_at = clock.monotonic() - TIDY_SECONDS
+    while True:
+        await asyncio.sleep(work.settings.sweep_seconds)
+        try:
+            await sweep(work)
+            if clock.monotonic() - tidied_at >= TIDY_SECONDS:
+                tidied_at = clock.monotonic()
+                await tidy(work)
+        except Exception:
+            log.exception("sweep_failed")
+
+
+async def sweep(work: Work) -> int:
+    """Nudge every stream whose work has waited too long; forget jobs of killed workers. Returns how many were nudged."""
+    before = clock.now() - timedelta(seconds=work.settings.sweep_seconds)
+    async with work.database.shared() as session:
+        # A killed worker's job stays `doing` for ever and nothing needs it: work_due below finds the work itself.
+        await session.execute(
+            text("DELETE FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL OR status = 'failed'")
+        )
+        due = (
+            (await session.execute(select(WorkDue).where(WorkDue.due_at < before).order_by(WorkDue.due_at).limit(1000)))
+            .scalars()
+            .all()
+        )
+    for row in due:
+        task = STREAMS[row.stream]
+        # One waiting nudge a stream is enough.
+        with contextlib.suppress(AlreadyEnqueued):
+            await task.configure(queueing_lock=f"{row.stream}:{row.seller_id}").defer_async(seller_id=row.seller_id)
+    return len(due)
