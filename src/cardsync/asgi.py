@@ -6,29 +6,27 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from litestar import Litestar, Router
+from litestar import Litestar, Response, Router
 from litestar.di import Provide
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.spec import Components, SecurityScheme, Tag
+from litestar.exceptions import NotFoundException
 
-from cardsync import __version__, failures, health, limits, web
+from cardsync import failures, health, limits, web
 from cardsync.accounts.caller import KeyRing, requires_seller
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
 from cardsync.observe import observing
+from cardsync.openapi import openapi_config
 from cardsync.pricing import routes as pricing
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
 
-TAGS = [
-    Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
-    Tag("inventory", "Inventory uploads and their reports"),
-    Tag("pricing", "The price-updates export"),
-    Tag("objects", "The embedded object store"),
-    Tag("health", "For operators"),
-]
+async def _not_found(answer: Response[Any]) -> Response[Any]:
+    """An unknown address under /openapi is refused like any other."""
+    if answer.status_code == 404:
+        raise NotFoundException
+    return answer
 
 
 def create_app(settings: Settings, **testing: Any) -> Litestar:
@@ -63,6 +61,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             "session": Provide(web.provide_session),
         },
     )
+    description = openapi_config()
+    description.openapi_router = Router(
+        path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
+    )
     return Litestar(
         route_handlers=[agent_surface, inventory.put_object, health.healthz, health.readyz],
         request_class=web.ApiRequest,
@@ -75,23 +77,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         exception_handlers=failures.HANDLERS,
         middleware=[observing],
         lifespan=[lifespan],
-        openapi_config=openapi_config(),
+        openapi_config=description,
         logging_config=None,
         **testing,
-    )
-
-
-def openapi_config() -> OpenAPIConfig:
-    return OpenAPIConfig(
-        title="cardsync",
-        version=__version__,
-        description="Seller inventory sync: inventory CSV up, price changes down.",
-        tags=TAGS,
-        components=Components(
-            security_schemes={
-                "api_key": SecurityScheme(type="http", scheme="bearer", description="A seller API key, csk_…")
-            }
-        ),
-        path="/openapi",
-        use_handler_docstrings=True,
     )

@@ -14,12 +14,21 @@ import click
 from pydantic import ValidationError
 
 from cardsync import __version__, errors
+from cardsync.accounts import keys, sellers
 from cardsync.accounts.entitlements import PLANS, SYNC_MODES
 from cardsync.accounts.sellers import SellerError
-from cardsync.catalog.load import CatalogError
+from cardsync.catalog.load import CatalogError, import_catalog
+from cardsync.db import Database
+from cardsync.demo import run as run_demo
 from cardsync.embedded import EmbeddedError
+from cardsync.migrate import head_revision
 from cardsync.observe import setup_logging
+from cardsync.openapi import document
+from cardsync.price_file import price_file
+from cardsync.serve import database, run_web, run_worker
+from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
+from cardsync.tables import tenant_tables
 
 T = TypeVar("T")
 
@@ -52,8 +61,6 @@ def show(values: dict[str, Any], as_json: bool) -> None:
 
 def with_database(work: Callable[[Any], Awaitable[T]], settings: Settings | None = None) -> T:
     """Run `work(database)` beside a running server or without one."""
-    from cardsync.db import Database
-    from cardsync.serve import database
 
     async def main(url: str) -> T:
         async with Database.open(url, pool=2, hot_pool=1) as opened:
@@ -93,9 +100,8 @@ def program() -> None:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the embedded database and objects.")
 def serve(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> None:
     """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C."""
-    from cardsync.serve import serve as run
 
-    run(serve_settings(host, port, workers, data_dir), say)
+    run_serve(serve_settings(host, port, workers, data_dir), say)
 
 
 def serve_settings(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> Settings:
@@ -107,7 +113,6 @@ def serve_settings(host: str | None, port: int | None, workers: int | None, data
 @program.command(hidden=True)
 def web() -> None:
     """One web process, as `serve` starts it."""
-    from cardsync.serve import run_web
 
     run_web(settings_with())
 
@@ -115,7 +120,6 @@ def web() -> None:
 @program.command()
 def worker() -> None:
     """One worker process, for more of them or for other hosts."""
-    from cardsync.serve import database, run_worker
 
     settings = settings_with()
     if settings.database_url:
@@ -128,8 +132,6 @@ def worker() -> None:
 @program.command()
 def migrate() -> None:
     """Bring the database to this version's schema."""
-    from cardsync.migrate import head_revision
-    from cardsync.serve import database
 
     with database(settings_with(), say):
         say(f"the database is at {head_revision()}")
@@ -141,15 +143,13 @@ def migrate() -> None:
 @click.option("--exit", "leave", is_flag=True, help="Stop after the cycle instead of serving on.")
 def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:
     """A demo seller, one whole cycle by the real agent, and a server to look at."""
-    from cardsync.demo import run
 
-    run(serve_settings(None, port, None, data_dir), leave=leave)
+    run_demo(serve_settings(None, port, None, data_dir), leave=leave)
 
 
 @program.command()
 def openapi() -> None:
     """Print the interface description."""
-    from cardsync.openapi import document
 
     click.echo(document(), nl=False)
 
@@ -168,7 +168,6 @@ def print_settings() -> None:
 @click.option("--preset", default="competitive", show_default=True, help="premium, competitive, move or buy-box.")
 def price(file: Path, out: Path, preset: str) -> None:
     """The whole flow on one pricing export, without a server or database."""
-    from cardsync.price_file import price_file
 
     for line in price_file(file, out, preset):
         click.echo(line)
@@ -195,8 +194,6 @@ def seller_create(
     name: str, email: str, plan: str | None, lines: tuple[str, ...], sync_mode: str, as_json: bool
 ) -> None:
     """Create a seller; prints the password and API key, which are shown only once."""
-    from cardsync.accounts import sellers
-    from cardsync.db import Database
 
     settings = settings_with()
 
@@ -219,8 +216,6 @@ def seller_create(
 @click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE…")
 def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
     """Change a seller's plan and switches."""
-    from cardsync.accounts import sellers
-    from cardsync.db import Database
 
     values = sellers.read_settings(list(pairs))
 
@@ -237,8 +232,6 @@ def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True)
 def seller_show(seller_id: int, as_json: bool) -> None:
     """Everything about a seller that can be set, and the state of its syncs."""
-    from cardsync.accounts import sellers
-    from cardsync.db import Database
 
     async def read(database: Database) -> dict[str, Any]:
         async with database.tenant(seller_id) as session:
@@ -252,9 +245,6 @@ def seller_show(seller_id: int, as_json: bool) -> None:
 @click.confirmation_option(prompt="This erases everything of the seller. Go on?")
 def seller_delete(seller_id: int) -> None:
     """Erase a seller and everything that belongs to it."""
-    from cardsync.accounts import sellers
-    from cardsync.db import Database
-    from cardsync.tables import tenant_tables
 
     async def erase(database: Database) -> None:
         await sellers.delete_seller(database, seller_id, [table.name for table in tenant_tables()])
@@ -274,8 +264,6 @@ def key() -> None:
 @click.option("--json", "as_json", is_flag=True)
 def key_create(seller_id: int, name: str, as_json: bool) -> None:
     """Mint a key; it is shown only once."""
-    from cardsync.accounts import sellers
-    from cardsync.db import Database
 
     async def mint(database: Database) -> dict[str, Any]:
         return await sellers.mint_key(database, seller_id, name)
@@ -287,8 +275,6 @@ def key_create(seller_id: int, name: str, as_json: bool) -> None:
 @click.argument("key_id", type=int)
 def key_revoke(key_id: int) -> None:
     """Make a key useless, at once and on every process."""
-    from cardsync.accounts import keys
-    from cardsync.db import Database
 
     async def revoke(database: Database) -> bool:
         async with database.shared() as session:
@@ -304,8 +290,6 @@ def key_revoke(key_id: int) -> None:
 @click.option("--json", "as_json", is_flag=True)
 def key_list(seller_id: int, as_json: bool) -> None:
     """A seller's keys, never the secrets themselves."""
-    from cardsync.accounts import keys
-    from cardsync.db import Database
 
     async def read(database: Database) -> list[Any]:
         async with database.shared() as session:
@@ -333,8 +317,6 @@ def catalog() -> None:
 @click.option("--game", help="Import only this product line, or name it where the file does not.")
 def catalog_import(path: Path, form: str, game: str | None) -> None:
     """Load products; loading a newer edition of the same file updates them."""
-    from cardsync.catalog.load import import_catalog
-    from cardsync.db import Database
 
     async def load(database: Database) -> str:
         return await import_catalog(database, path, form, game, say)

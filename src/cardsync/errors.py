@@ -72,6 +72,12 @@ class NotFound(Problem):
     status, code = 404, "not_found"
 
 
+class MethodNotAllowed(Problem):
+    """This address does not take that method."""
+
+    status, code = 405, "method_not_allowed"
+
+
 class AlreadyUsed(Problem):
     """This upload URL was used already; each is good for one upload."""
 

@@ -107,8 +107,7 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
     if isinstance(exc, ValidationException):
         return problem(request, errors.InvalidPayload(_unread_body(exc)))
     if isinstance(exc, MethodNotAllowedException):
-        body = {"error": f"{request.method} is not allowed here", "code": "method_not_allowed"}
-        return Response(body, status_code=405, media_type=MediaType.JSON, headers=exc.headers)
+        return problem(request, errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=exc.headers))
     if isinstance(exc, NotFoundException):
         return internal_error(request, 404, "There is no such address")
     if exc.status_code == 413:

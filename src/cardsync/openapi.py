@@ -1,13 +1,161 @@
-"""The interface description: generated from the routes, in git as openapi.json, compared in CI."""
+"""The interface description: generated from the routes, completed with what all of them have in common, in git as openapi.json.
+
+The framework describes parameters, bodies and the answers that a route names; `complete` adds the request id, the headers of
+refusals, the codes behind each status, and the 500 that any route may give.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, fields
+from typing import Any
 
-from cardsync.asgi import create_app
-from cardsync.settings import Settings
+import msgspec
+from litestar.handlers import BaseRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
+
+from cardsync import __version__, errors
+from cardsync.web import InternalError
+
+TAGS = [
+    Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
+    Tag("inventory", "Inventory uploads and their reports"),
+    Tag("pricing", "The price-updates export"),
+    Tag("objects", "The embedded object store"),
+    Tag("health", "For operators"),
+]
+DESCRIPTION = (
+    "Seller inventory sync: inventory CSV up, price changes down.\n\n"
+    "Refusals are `{error, code}`. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
+    "not take as `components/responses/MethodNotAllowed`. Unknown body fields and query parameters are ignored."
+)
+TEXT = {"type": "string"}
+REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
+HEADERS = {
+    "X-Request-Id": {"description": "Names this request in the log; quote it to support", "schema": TEXT},
+    "WWW-Authenticate": {
+        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent (RFC 6750)',
+        "schema": TEXT,
+    },
+    "Retry-After": {"description": "Seconds to wait before trying again", "schema": {"type": "integer", "minimum": 0}},
+    "Allow": {"description": "The methods that this address takes", "schema": TEXT},
+    "Vary": {"description": "Accept: a page in HTML for browsers, JSON else", "schema": TEXT},
+}
+# Headers that belong to a status, whatever the route.
+OF_STATUS = {"401": ("WWW-Authenticate",), "405": ("Allow",), "500": ("Vary",), "503": ("Retry-After",)}
+
+
+def openapi_config() -> OpenAPIConfig:
+    return _Config(
+        title="cardsync",
+        version=__version__,
+        description=DESCRIPTION,
+        tags=TAGS,
+        components=Components(
+            security_schemes={
+                "api_key": SecurityScheme(type="http", scheme="bearer", description="A seller API key, csk_…")
+            }
+        ),
+        path="/openapi",
+        use_handler_docstrings=True,
+        operation_id_creator=_operation_id,
+    )
 
 
 def document() -> str:
+    """The text of openapi.json."""
+    from cardsync.asgi import create_app
+    from cardsync.settings import Settings
+
     schema = create_app(Settings(database_url="postgresql:///")).openapi_schema.to_schema()
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _operation_id(handler: BaseRouteHandler, *_: Any) -> str:
+    return handler.handler_name
+
+
+@dataclass
+class _Document(OpenAPI):
+    def to_schema(self) -> dict[str, Any]:
+        return complete(super().to_schema())
+
+
+@dataclass
+class _Config(OpenAPIConfig):
+    def to_openapi_schema(self) -> OpenAPI:
+        plain = super().to_openapi_schema()
+        return _Document(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+
+
+def complete(schema: dict[str, Any]) -> dict[str, Any]:
+    components = schema["components"]
+    _, own = msgspec.json.schema_components([InternalError], ref_template="#/components/schemas/{name}")
+    components["schemas"].update(own)
+    components["headers"] = HEADERS
+    components["responses"] = {
+        "InternalError": _internal_error("500", "internal_server_error", "An unhandled failure on our side"),
+        "UnknownRoute": _internal_error("404", "not_found", "There is no such address"),
+        "MethodNotAllowed": _with_headers("405", _refusal("405", [errors.MethodNotAllowed])),
+    }
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            operation["responses"] = _answers(operation["responses"])
+            if "requestBody" in operation:
+                _tell_body(operation["requestBody"])
+    return schema
+
+
+def _answers(responses: dict[str, Any]) -> dict[str, Any]:
+    told = {status: _with_headers(status, answer) for status, answer in responses.items() if not _is_framework(answer)}
+    told["500"] = {"$ref": "#/components/responses/InternalError"}
+    if "304" in told:
+        # It repeats what a 200 would say about caching (RFC 9110, section 15.4.5).
+        told["304"]["headers"] |= {
+            name: header for name, header in told["200"]["headers"].items() if name in ("ETag", "Cache-Control", "Vary")
+        }
+    return dict(sorted(told.items()))
+
+
+def _is_framework(answer: dict[str, Any]) -> bool:
+    """The framework's guess at validation failures, which we answer as 422."""
+    schemas = [content["schema"] for content in answer.get("content", {}).values()]
+    return any("status_code" in schema.get("properties", {}) for schema in schemas)
+
+
+def _with_headers(status: str, answer: dict[str, Any]) -> dict[str, Any]:
+    named = {name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()}
+    of_status = {name: {"$ref": f"#/components/headers/{name}"} for name in OF_STATUS.get(status, ())}
+    return {**answer, "headers": {**named, **of_status, **REQUEST_ID}}
+
+
+def _refusal(status: str, kinds: list[type[errors.Problem]]) -> dict[str, Any]:
+    schema = refusal_schema([kind.code for kind in kinds])
+    return {"description": refusal_text(kinds), "content": {"application/json": {"schema": schema}}}
+
+
+def refusal_schema(codes: list[str]) -> dict[str, Any]:
+    code = {"properties": {"code": {"enum": codes}}}
+    return {"allOf": [{"$ref": "#/components/schemas/ErrorBody"}, code]}
+
+
+def refusal_text(kinds: list[type[errors.Problem]]) -> str:
+    return "; ".join(f"`{kind.code}`: {kind.__doc__}" for kind in kinds)
+
+
+def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
+    same = {"properties": {"code": {"const": code}, "status": {"const": int(status)}}}
+    body = {"schema": {"allOf": [{"$ref": "#/components/schemas/InternalError"}, same]}}
+    answer = {"description": description, "content": {"application/json": body, "text/html": {"schema": TEXT}}}
+    return {**answer, "headers": {"Vary": {"$ref": "#/components/headers/Vary"}, **REQUEST_ID}}
+
+
+def _tell_body(body: dict[str, Any]) -> None:
+    """A JSON body may be gzipped, and may be absent where null is as good."""
+    form = body["content"].get("application/json")
+    if form is None or len(body["content"]) > 1:
+        return
+    body["required"] = {"type": "null"} not in form["schema"].get("oneOf", [])
+    body["description"] = "JSON in UTF-8, plain or gzipped."
+    body["content"]["application/gzip"] = {"schema": {"type": "string", "contentMediaType": "application/json"}}

@@ -17,11 +17,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import structlog
+from granian import Granian
+from granian.constants import Interfaces, Loops
+from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock, embedded
+from cardsync.asgi import create_app
+from cardsync.db import Database
+from cardsync.jobs import Work
 from cardsync.migrate import migrate
+from cardsync.observe import setup_logging
 from cardsync.settings import PREFIX, Settings
+from cardsync.storage import open_store
+from cardsync.worker import run_worker as work_jobs
 
 log = structlog.get_logger(__name__)
 
@@ -142,7 +152,6 @@ def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
     if not settings.metrics_bind:
         yield
         return
-    from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
@@ -202,7 +211,6 @@ def serve(settings: Settings, say: Say) -> None:
 
 def wait_until_ready(settings: Settings, children: list[Child], seconds: float = 60) -> None:
     """Until /readyz says so; raises when a process ends instead or it takes too long."""
-    import httpx
 
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
@@ -218,8 +226,6 @@ def wait_until_ready(settings: Settings, children: list[Child], seconds: float =
 
 def run_web(settings: Settings) -> None:
     """One granian server; its workers share the address."""
-    from granian import Granian
-    from granian.constants import Interfaces, Loops
 
     watch_parent()
     server = Granian(
@@ -241,8 +247,6 @@ def run_web(settings: Settings) -> None:
 
 def web_app() -> object:
     """The factory that each web worker calls."""
-    from cardsync.asgi import create_app
-    from cardsync.observe import setup_logging
 
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
@@ -252,10 +256,6 @@ def web_app() -> object:
 
 def run_worker(settings: Settings) -> None:
     """One worker process, until SIGTERM."""
-    from cardsync.db import Database
-    from cardsync.jobs import Work
-    from cardsync.storage import open_store
-    from cardsync.worker import run_worker as work_jobs
 
     async def main() -> None:
         assert settings.database_url is not None

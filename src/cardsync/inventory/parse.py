@@ -19,7 +19,7 @@ from cardsync.inventory.csv_format import COLUMNS, Block, Header
 from cardsync.money import MAX_UNITS, to_units
 
 TEXTS = ("set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
-PRICES = ("market", "direct_low", "low_with_shipping", "low", "price")
+PRICES = ("market", "direct_low", "low_with_shipping", "low", "price", "my_store_price")
 FRAME_COLUMNS = (
     "line", "listing_id", "product_line", "product_line_label", *TEXTS, *PRICES, "quantity", "custom",
 )  # fmt: skip
@@ -173,7 +173,7 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     """A block's good rows; the others, and bad prices, are reported in `parsed`."""
     texts = block.frame
     texts = texts.with_columns(pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns)
-    prices = [name for name in (*PRICES, "my_store_price") if name in header.positions]
+    prices = [name for name in PRICES if name in header.positions]
     names, line_codes = labels.columns(texts["product_line_label"])
     numbers, bad = _numbers(texts, prices)
     frame = texts.with_columns(
@@ -189,8 +189,7 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     _report_noted(
         texts.filter(good), {name: flags.filter(good) for name, flags in bad.items() if name in prices}, header, parsed
     )
-    extra = [name for name in prices if name not in PRICES]
-    return frame.filter(good).select(*FRAME_COLUMNS, *extra)
+    return frame.filter(good).select(FRAME_COLUMNS)
 
 
 def _numbers(texts: pl.DataFrame, prices: list[str]) -> tuple[list[pl.Series], dict[str, pl.Series]]:
