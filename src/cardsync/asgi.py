@@ -65,7 +65,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     description.openapi_router = Router(
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
     )
-    return Litestar(
+    app = Litestar(
         route_handlers=[agent_surface, inventory.put_object, health.healthz, health.readyz],
         request_class=web.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
@@ -75,9 +75,11 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             "store": Provide(web.provide_store, sync_to_thread=False),
         },
         exception_handlers=failures.HANDLERS,
-        middleware=[observing],
         lifespan=[lifespan],
         openapi_config=description,
         logging_config=None,
         **testing,
     )
+    # Around everything, the router too: an unknown address needs its request id as well.
+    app.asgi_handler = observing(app.asgi_handler)
+    return app

@@ -49,7 +49,7 @@ async def price_updates(
             return Response(b"", status_code=304, headers=headers)
     if answer.empty_reason:
         headers["X-Price-Export-Empty-Reason"] = answer.empty_reason
-    return Response(answer.body, media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(answer.body, media_type="text/csv", headers=headers)
 
 
 router = Router(path="", route_handlers=[price_updates], tags=["pricing"])
