@@ -22,6 +22,7 @@ from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
 
+
 async def _not_found(answer: Response[Any]) -> Response[Any]:
     """An unknown address under /openapi is refused like any other."""
     if answer.status_code == 404:

@@ -79,6 +79,10 @@ class Program(click.Group):
             return super().invoke(ctx)
         except (SellerError, EmbeddedError, CatalogError, errors.Problem) as e:
             raise click.ClickException(str(e)) from e
+        except OSError as e:
+            if isinstance(e, BrokenPipeError):
+                raise
+            raise click.ClickException(f"{e.filename}: {e.strerror}" if e.filename else str(e)) from e
         except ValidationError as e:
             first = e.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()

@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import polars as pl
 import psycopg
+from psycopg import AsyncCopy
+from psycopg.abc import PQGen
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import MetaData, text
@@ -144,8 +146,17 @@ async def copy_chunks(session: AsyncSession, query: str) -> bytes:
 
 
 async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
-    async with (await driver(session)).cursor().copy(statement) as copy:
-        return b"".join([bytes(part) async for part in copy])
+    connection = await driver(session)
+    parts: list[bytes] = []
+
+    def drain(copy: AsyncCopy) -> PQGen[None]:
+        while part := (yield from copy._read_gen()):
+            parts.append(bytes(part))
+
+    async with connection.cursor().copy(statement) as copy:
+        # One wait for all rows: `async for` takes each of them through the event loop, which costs more than the COPY.
+        await connection.wait(drain(copy))
+    return b"".join(parts)
 
 
 def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
@@ -153,8 +164,3 @@ def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]])
     if not data:
         return pl.DataFrame(schema=schema)
     return pl.read_csv(data, has_header=False, schema=schema, null_values=NULL, empty_string_is_null=False)
-
-
-def units(column: str) -> str:
-    """SQL for a numeric(12,4) column as integer ten-thousandths, without numeric arithmetic (its text always has 4 decimals)."""
-    return f"replace({column}::text, '.', '')::bigint"

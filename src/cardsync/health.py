@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import structlog
 from litestar import Response, get
+from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy import text
 
 from cardsync.db import Database
@@ -29,7 +30,11 @@ async def healthz() -> Health:
     return Health("ok")
 
 
-@get("/readyz", tags=["health"])
+@get(
+    "/readyz",
+    tags=["health"],
+    responses={503: ResponseSpec(Readiness, description="Something is missing", generate_examples=False)},
+)
 async def readyz(database: Database, store: Store) -> Response[Readiness]:
     """Database, migrations, queue and object store; 503 names what is missing."""
     checks = {**await _database_checks(database), "object_store": await _store_check(store)}

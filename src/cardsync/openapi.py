@@ -7,6 +7,7 @@ refusals, the codes behind each status, and the 500 that any route may give.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,7 +17,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
 from cardsync import __version__, errors
-from cardsync.web import InternalError
+from cardsync.web import InternalError, problems
 
 TAGS = [
     Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
@@ -42,8 +43,8 @@ HEADERS = {
     "Allow": {"description": "The methods that this address takes", "schema": TEXT},
     "Vary": {"description": "Accept: a page in HTML for browsers, JSON else", "schema": TEXT},
 }
-# Headers that belong to a status, whatever the route.
-OF_STATUS = {"401": ("WWW-Authenticate",), "405": ("Allow",), "500": ("Vary",), "503": ("Retry-After",)}
+# The header that belongs to a refusal of that status, whatever the route.
+OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "503": "Retry-After"}
 
 
 def openapi_config() -> OpenAPIConfig:
@@ -97,7 +98,7 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     components["responses"] = {
         "InternalError": _internal_error("500", "internal_server_error", "An unhandled failure on our side"),
         "UnknownRoute": _internal_error("404", "not_found", "There is no such address"),
-        "MethodNotAllowed": _with_headers("405", _refusal("405", [errors.MethodNotAllowed])),
+        "MethodNotAllowed": _finished("405", {"description": problems(errors.MethodNotAllowed)[405].description}),
     }
     for operations in schema["paths"].values():
         for operation in operations.values():
@@ -108,7 +109,7 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answers(responses: dict[str, Any]) -> dict[str, Any]:
-    told = {status: _with_headers(status, answer) for status, answer in responses.items() if not _is_framework(answer)}
+    told = {status: _finished(status, answer) for status, answer in responses.items() if not _is_framework(answer)}
     told["500"] = {"$ref": "#/components/responses/InternalError"}
     if "304" in told:
         # It repeats what a 200 would say about caching (RFC 9110, section 15.4.5).
@@ -124,24 +125,16 @@ def _is_framework(answer: dict[str, Any]) -> bool:
     return any("status_code" in schema.get("properties", {}) for schema in schemas)
 
 
-def _with_headers(status: str, answer: dict[str, Any]) -> dict[str, Any]:
-    named = {name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()}
-    of_status = {name: {"$ref": f"#/components/headers/{name}"} for name in OF_STATUS.get(status, ())}
-    return {**answer, "headers": {**named, **of_status, **REQUEST_ID}}
-
-
-def _refusal(status: str, kinds: list[type[errors.Problem]]) -> dict[str, Any]:
-    schema = refusal_schema([kind.code for kind in kinds])
-    return {"description": refusal_text(kinds), "content": {"application/json": {"schema": schema}}}
-
-
-def refusal_schema(codes: list[str]) -> dict[str, Any]:
-    code = {"properties": {"code": {"enum": codes}}}
-    return {"allOf": [{"$ref": "#/components/schemas/ErrorBody"}, code]}
-
-
-def refusal_text(kinds: list[type[errors.Problem]]) -> str:
-    return "; ".join(f"`{kind.code}`: {kind.__doc__}" for kind in kinds)
+def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """With its headers and, for a refusal, the codes that `web.problems` names in the description as the schema's choice."""
+    headers = {name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()}
+    codes = re.findall(r"(?:^|; )`(\w+)`: ", answer["description"])
+    if codes:
+        schema = {"allOf": [{"$ref": "#/components/schemas/ErrorBody"}, {"properties": {"code": {"enum": codes}}}]}
+        answer = {**answer, "content": {"application/json": {"schema": schema}}}
+    if codes and status in OF_STATUS:
+        headers[OF_STATUS[status]] = {"$ref": f"#/components/headers/{OF_STATUS[status]}"}
+    return {**answer, "headers": {**headers, **REQUEST_ID}}
 
 
 def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:

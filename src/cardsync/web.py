@@ -115,5 +115,14 @@ def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
     }
 
 
+WITH_JSON_BODY = (
+    errors.BadRequest,
+    errors.PayloadTooLarge,
+    errors.DecompressedTooLarge,
+    errors.UnsupportedMediaType,
+    errors.InvalidPayload,
+)
+"""What every route that reads a JSON body may answer."""
+
 BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.ServiceUnavailable)
 """What every route behind an API key may answer."""

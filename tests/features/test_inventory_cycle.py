@@ -23,3 +23,12 @@ async def test_the_same_file_again_changes_nothing(a_seller):
     report = await seller.import_csv(data)
     assert (report["state"], report["applied"], report["gone"]) == ("done", 130, 0)
     assert await seller.cards() == before
+
+
+async def test_a_row_that_is_kept_out_does_not_make_its_card_gone(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 6))))
+    broken = a_csv(a_row(1), a_row(2, quantity="two"), a_row(4, name=""), a_row(5)) + b'"3","Magic","short"\r\n'
+    report = await seller.import_csv(broken)
+    assert (report["rejected_count"], report["gone"]) == (3, 0)
+    assert [card["gone"] for card in await seller.cards()] == [False] * 5

@@ -11,7 +11,9 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
+from cardsync.catalog.set_names import set_columns
 from cardsync.db import Database, copy_chunks, copy_in, encode, frame_of
 
 # What `resolve` needs of each row, beside `row` and `title`.
@@ -30,49 +32,61 @@ _IDENTITY = (
 )
 _TEXTS = ("game", "set_name", "product_name", "number", "rarity", "finish", "language")
 _CHUNK = 20_000
+OFFERED_SQL = f"""
+    SELECT id, marketplace_product_id, game, {", ".join(CATALOG_KEYS)} FROM product WHERE NOT provisional
+       AND ((game, set_key) IN (SELECT game, key FROM wanted) OR (game, set_code_key) IN (SELECT game, key FROM wanted))
+"""
 
 
 async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given."""
-    keyed = await asyncio.to_thread(_keyed, rows)
-    async with database.shared() as session:
-        offered = await _offered(session, keyed)
+    # PostgreSQL reads the catalog on one core while the rows are keyed on the other.
+    reading = asyncio.create_task(_offered(database, rows.select("product_line", "set_name")))
+    try:
+        members, keyed = await asyncio.to_thread(_printings, rows)
+    finally:
+        offered = await reading
     found = await asyncio.to_thread(match, keyed, offered)
+    del offered
     left = keyed.join(found.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row")
     known = found.filter(pl.col("product_id").is_not_null()).select("row", "product_id", match="outcome")
-    if left.is_empty():
-        return known
-    made = await provisional(database, left)
-    return pl.concat([known, made.select(pl.col("row"), pl.col("product_id"), pl.col("match"))])
+    if left.height:
+        made = await provisional(database, left)
+        known = pl.concat([known, made.select("row", "product_id", "match")])
+    return members.join(known, on="row").drop("row").explode("rows").rename({"rows": "row"})
 
 
-def _keyed(rows: pl.DataFrame) -> pl.DataFrame:
+def _printings(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Which rows are of one printing (`row`: the printing's own number, `rows`), and the keyed printings.
+
+    A seller lists a printing in several conditions; whether it is sealed is all that the catalog asks of them.
+    """
     # A custom listing is named "<catalog name>: <title>".
     suffix = pl.concat_str(pl.lit(": "), "title")
-    plain = (
-        pl.when(pl.col("title") != "").then(pl.col("product_name").str.strip_suffix(suffix)).otherwise("product_name")
+    plain = pl.when(pl.col("title") != "").then(pl.col("product_name").str.strip_suffix(suffix))
+    rows = rows.with_columns(
+        plain.otherwise("product_name").alias("product_name"),
+        pl.when(pl.col("condition") == SEALED).then("condition").alias("condition"),
     )
-    return row_keys(rows.with_columns(plain.alias("product_name")).drop("title").rename({"product_line": "game"}))
+    grouped = rows.group_by(ROW_COLUMNS, maintain_order=True).agg(pl.col("row").alias("rows")).with_row_index("row")
+    return grouped.select("row", "rows"), row_keys(grouped.drop("rows").rename({"product_line": "game"}))
 
 
-async def _offered(session: AsyncSession, keyed: pl.DataFrame) -> pl.DataFrame:
+async def _offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:
     """The part of the catalog whose sets occur in the rows."""
-    wanted = pl.concat(
-        [
-            keyed.select("game", key="set_key"),
-            keyed.select("game", key="set_series"),
-        ]
-    ).drop_nulls()
-    wanted = wanted.unique().sort("game", "key")
-    await session.execute(text("CREATE TEMP TABLE wanted (game text, key text) ON COMMIT DROP"))
-    await copy_in(session, "wanted", ("game", "key"), encode(wanted))
-    columns = ", ".join(f"p.{name}" for name in ("id", "marketplace_product_id", "game", *CATALOG_KEYS))
-    data = await copy_chunks(
-        session,
-        f"""SELECT {columns} FROM product p WHERE NOT provisional AND
-            ((game, set_key) IN (SELECT game, key FROM wanted) OR (game, set_code_key) IN (SELECT game, key FROM wanted))""",
-    )
-    return _products(data)
+    wanted = await asyncio.to_thread(_wanted, sets)
+    async with database.shared() as session:
+        await session.execute(text("CREATE TEMP TABLE wanted (game text, key text) ON COMMIT DROP"))
+        await copy_in(session, "wanted", ("game", "key"), encode(wanted))
+        data = await copy_chunks(session, OFFERED_SQL)
+    return await asyncio.to_thread(_products, data)
+
+
+def _wanted(sets: pl.DataFrame) -> pl.DataFrame:
+    named = sets.unique().rename({"product_line": "game"})
+    keyed = named.hstack(set_columns(named))
+    keys = pl.concat(keyed.select("game", key=name) for name in ("set_key", "set_series")).drop_nulls()
+    return keys.unique().sort("game", "key")
 
 
 def _products(data: bytes) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
@@ -70,6 +71,9 @@ class Header:
         return self.names[self.positions[field]] if field in self.positions else None
 
 
+_LEADING_ID = re.compile(rb'\s*"?([0-9]{1,18})"?\s*,')
+
+
 class Fault(NamedTuple):
     """A record that cannot be read as cells, at the physical line where it starts."""
 
@@ -82,13 +86,15 @@ class Fault(NamedTuple):
 class Block(NamedTuple):
     """Some consecutive records: `line` and one String column per known column of the header, and what lay between.
 
-    `faults` lists the first 1,000; `tried` counts the records that were not certain.
+    `faults` lists the first 1,000; `tried` counts the records that were not certain; `named` are the ids that unreadable records
+    begin with, where they do.
     """
 
     frame: pl.DataFrame
     faults: list[Fault]
     fault_count: int
     tried: int
+    named: list[int]
 
 
 def read_header(line: bytes) -> Header:
@@ -188,13 +194,13 @@ def _read_block(
     certain = lines["certain"]
     if certain.all():
         frame = _read_certain(text, header, lines.height, fast=fast)
-        return Block(_numbered(frame, lines["index"], line), [], 0, 0), lines.height, lines.height
+        return Block(_numbered(frame, lines["index"], line), [], 0, 0, []), lines.height, lines.height
     raw = text.split(b"\n")[: lines.height]
     others = _Uncertain(raw, header, line, budget)
     others.read(lines, final=final)
     frame = _read_certain(b"\n".join(compress(raw, certain)), header, int(certain.sum()), fast=fast)
     frame = pl.concat([_numbered(frame, lines.filter("certain")["index"], line), others.frame()]).sort("line")
-    return Block(frame, others.faults, others.fault_count, others.tried), lines.height, others.used
+    return Block(frame, others.faults, others.fault_count, others.tried, others.named), lines.height, others.used
 
 
 def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
@@ -202,7 +208,7 @@ def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
 
 
 def _classified(text: bytes, header: Header) -> pl.DataFrame:
-    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record), its cells, the next certain line."""
+    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record), its cells, the next line that ends any record."""
     cell = r'(?:(?:"[^"\x00]*")+|[^",\r\n\x00]*)'
     line = pl.col("line")
     certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(
@@ -219,7 +225,11 @@ def _classified(text: bytes, header: Header) -> pl.DataFrame:
         cells=cells,
         blank=line.str.strip_chars() == "",
         hopeless=~pl.col("certain") & ~line.str.contains('"', literal=True) & (cells != len(header.names)),
-        next_certain=pl.when("certain").then("index").backward_fill().fill_null(lines.height),
+        next_barrier=pl.when(pl.col("certain") | (line.str.len_bytes() > MAX_LINE_BYTES))
+        .then("index")
+        .shift(-1)
+        .backward_fill()
+        .fill_null(lines.height),
     )
 
 
@@ -249,6 +259,7 @@ class _Uncertain:
         self.faults: list[Fault] = []
         self.fault_count = 0
         self.tried = 0
+        self.named: list[int] = []
         self.used = len(raw)
 
     def frame(self) -> pl.DataFrame:
@@ -259,7 +270,7 @@ class _Uncertain:
         lines = lines.filter(~pl.col("certain") & ~pl.col("blank"))
         within: list[int] = []
         settled = 0
-        for index, next_certain in lines.filter(~pl.col("hopeless")).select("index", "next_certain").iter_rows():
+        for index, barrier in lines.filter(~pl.col("hopeless")).select("index", "next_barrier").iter_rows():
             if index < settled:
                 continue
             if self.tried == self.budget:
@@ -268,8 +279,8 @@ class _Uncertain:
                     "the file has too many unreadable lines",
                 )
                 break
-            reach = min(next_certain, index + MAX_RECORD_LINES)
-            if reach == len(self.raw) and not final and reach - index < MAX_RECORD_LINES:
+            reach = min(barrier, index + MAX_RECORD_LINES)
+            if not final and reach == len(self.raw) < index + MAX_RECORD_LINES and not self._too_long(index):
                 self.used = index
                 break
             taken = self._take(index, reach)
@@ -281,6 +292,8 @@ class _Uncertain:
 
     def _unread(self, lines: pl.DataFrame, why: str | None) -> None:
         self.fault_count += lines.height
+        for index in lines["index"]:
+            self._name(index)
         for index, cells in lines.select("index", "cells").head(limits.REJECTED_LISTED).iter_rows():
             self.faults.append(Fault(self.line + index, None, "malformed_row", why or self._miscounted(cells)))
 
@@ -302,13 +315,21 @@ class _Uncertain:
 
     def _fault(self, fault: Fault) -> None:
         self.fault_count += 1
+        self._name(fault.line - self.line)
         if len(self.faults) < limits.REJECTED_LISTED:
             self.faults.append(fault)
 
+    def _name(self, index: int) -> None:
+        """Remember which listing an unreadable record is about: it is in the file, so its card is not gone."""
+        if self.header.positions["listing_id"] == 0 and (begins := _LEADING_ID.match(self.raw[index][:40])):
+            self.named.append(int(begins[1]))
+
+    def _too_long(self, index: int) -> bool:
+        return len(self.raw[index]) > MAX_LINE_BYTES
+
     def _record(self, index: int, reach: int) -> tuple[list[str] | None, int, str]:
-        too_long = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
-        if len(self.raw[index]) > MAX_LINE_BYTES:
-            return None, 1, too_long
+        if self._too_long(index):
+            return None, 1, f"the line is longer than {MAX_LINE_BYTES:,} bytes"
         reader = csv.reader((self.raw[at].decode() + "\n" for at in range(index, reach)), strict=True)
         try:
             cells = next(reader)
@@ -317,8 +338,6 @@ class _Uncertain:
         width = len(self.header.names)
         if len(cells) != width:
             return None, 1, self._miscounted(len(cells))
-        if any(len(self.raw[at]) > MAX_LINE_BYTES for at in range(index, index + reader.line_num)):
-            return None, 1, too_long
         if max(map(len, cells)) > MAX_CELL_CHARS:
             return None, 1, f"a cell is longer than {MAX_CELL_CHARS:,} characters"
         if reader.line_num > 1 and any("\n" in cell and cell.count(",") >= width - 1 for cell in cells):

@@ -30,6 +30,7 @@ STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(AMOUNTS, pl.Int64),
     "target_price": pl.Int64,
 }
+STORED_MONEY = (*AMOUNTS, "target_price")
 
 _SEPARATOR = "\x1f"
 
@@ -50,11 +51,17 @@ def current_price(rows: pl.DataFrame) -> pl.Expr:
     return pl.coalesce("price", "my_store_price") if "my_store_price" in rows.columns else pl.col("price")
 
 
-def absent_cards(frame: pl.DataFrame, stored: pl.DataFrame, product_line: str | None) -> pl.DataFrame:
-    """Active stored cards that the file lacks, of the lines it may speak for: the one it names, else those that occur in it."""
+def absent_cards(
+    frame: pl.DataFrame, rejected_ids: list[int], stored: pl.DataFrame, product_line: str | None
+) -> pl.DataFrame:
+    """Active stored cards that the file does not mention, of the lines it may speak for: the one it names, else those that occur.
+
+    A row that was kept out still mentions its card.
+    """
     lines = [product_line] if product_line else frame["product_line"].unique().to_list()
     active = stored.filter((pl.col("gone") == "f") & pl.col("product_line").is_in(lines))
-    return active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti").select("id", "product_line")
+    absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")
+    return absent.filter(~pl.col("marketplace_id").is_in(rejected_ids)).select("id", "product_line")
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
@@ -69,24 +76,29 @@ def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
     return sorted(short["product_line"].to_list())
 
 
+_INSERT, _UPDATE, _RENAME, _RETARGET = range(4)
+
+
 @dataclass(frozen=True)
 class Changes:
-    """The rows to write. `inserts` and `updates` carry the whole row, the target and what the price change was."""
+    """The rows to write: where they stand in `rows`, in the order to write them. Nothing is copied before its slab is written."""
 
-    inserts: pl.DataFrame
-    updates: pl.DataFrame
-    retargets: pl.DataFrame
+    rows: pl.DataFrame
+    insert_at: pl.Series
+    update_at: pl.Series
+    rename_at: pl.Series
+    retarget_at: pl.Series
 
     @property
     def total(self) -> int:
-        return self.inserts.height + self.updates.height + self.retargets.height
+        return self.insert_at.len() + self.update_at.len() + self.rename_at.len() + self.retarget_at.len()
 
 
 def changes(rows: pl.DataFrame) -> Changes:
     """Split `with_stored` rows, which also carry target_price and rule_id, by what has to be written.
 
-    `observed` marks rows whose prices or quantity moved (the old ones go to history), `renamed` rows whose texts or product
-    changed, `asked` rows whose new target is a price change that was not asked for before.
+    `observed` marks rows whose prices or quantity moved (the old ones go to history), `asked` rows whose new target is a price
+    change that was not asked for before. Known rows are renames when their texts or product changed, updates when only values did.
     """
     known = pl.col("id").is_not_null()
     moved = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in (*AMOUNTS, "quantity"))
@@ -98,13 +110,16 @@ def changes(rows: pl.DataFrame) -> Changes:
     asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
     rows = rows.with_columns(
         observed=(known & moved).fill_null(False),
-        renamed=(known & renamed).fill_null(False),
         asked=(retargeted & asks).fill_null(False),
-        written=(moved | renamed | returned).fill_null(False),
-        retargeted=retargeted.fill_null(False),
-    )
-    # Ordered by key: neighbouring index pages are touched together, and two writers can't deadlock.
-    inserts = rows.filter(~known).sort("marketplace_id")
-    updates = rows.filter(known & pl.col("written")).sort("id")
-    retargets = rows.filter(known & ~pl.col("written") & pl.col("retargeted")).sort("id")
-    return Changes(inserts, updates, retargets)
+        kind=pl.when(~known).then(pl.lit(_INSERT))
+        .when(renamed).then(pl.lit(_RENAME))
+        .when(moved | returned).then(pl.lit(_UPDATE))
+        .when(retargeted).then(pl.lit(_RETARGET)).cast(pl.Int8),
+    )  # fmt: skip
+    keys = rows.select("kind", "id", "marketplace_id").with_row_index("at")
+
+    def at(kind: int, key: str) -> pl.Series:
+        # Ordered by key: neighbouring index pages are touched together, and two writers can't deadlock.
+        return keys.filter(pl.col("kind") == kind).sort(key)["at"]
+
+    return Changes(rows, at(_INSERT, "marketplace_id"), at(_UPDATE, "id"), at(_RENAME, "id"), at(_RETARGET, "id"))

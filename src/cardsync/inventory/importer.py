@@ -20,9 +20,9 @@ from cardsync import bodies, clock, errors, limits
 from cardsync.accounts.entitlements import entitlements
 from cardsync.accounts.models import Account
 from cardsync.catalog.product_lines import NAME_BY_LABEL
-from cardsync.db import copy_chunks, frame_of, units
+from cardsync.db import copy_chunks, frame_of
 from cardsync.inventory import diff, history, slabs
-from cardsync.inventory.diff import current_price
+from cardsync.inventory.diff import Changes, current_price
 from cardsync.inventory.identify import identify
 from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.parse import Parsed, ProductLines, parse
@@ -37,13 +37,9 @@ from cardsync.sync.state import Lease, LeaseLost, hold_lease
 
 log = structlog.get_logger(__name__)
 
-CARD_ID_BLOCK = 100
+CARD_ID_BLOCK = 1000
 
-STORED_SQL = f"""
-    SELECT id, marketplace_id, product_id, match, identity_hash, product_line, gone, quantity,
-           {", ".join(units(name) for name in diff.AMOUNTS)}, {units("target_price")}
-      FROM card WHERE seller_id = {{seller_id}}
-"""
+STORED_SQL = f"SELECT {', '.join(diff.STORED)} FROM card WHERE seller_id = {{seller_id}}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +49,7 @@ class Verdict:
     run_id: int
     short: list[str]
     breaker: bool
+    absent: int
     confirmed: bool
 
     @property
@@ -79,19 +76,19 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     finally:
         stored = await reading
     rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
-    absent = diff.absent_cards(rows, stored, upload.product_line)
+    absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
     priced = await asyncio.to_thread(price_rows, rows, account, rules, upload.exported_at, upload.received_at)
     verdict = await judge(work, lease, upload, account, absent, stored, priced)
     blocked = {code: n for code, n in engine.summary(priced).blocked.items() if n}
     rows = await asyncio.to_thread(with_targets, rows, priced, hold=bool(verdict.review))
     del priced
     changes = await asyncio.to_thread(diff.changes, rows)
-    changes = replace(changes, inserts=await number_cards(work, upload.seller_id, changes.inserts))
+    changes = await number_cards(work, upload.seller_id, changes)
     if not verdict.believable:
         absent = absent.clear()
     plan = slabs.plan(changes, absent, work.settings.slab_rows)
     total = changes.total + absent.height
-    report = report_of(parsed, rows, absent.height, blocked, verdict)
+    report = report_of(parsed, rows, verdict.absent if verdict.believable else 0, blocked, verdict)
     lines = rows["product_line"].unique().to_list()
     new_lines = list(parsed.new_lines)
     del parsed, stored, rows, changes
@@ -104,7 +101,12 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
     async with work.database.tenant(seller_id) as session:
         data = await copy_chunks(session, STORED_SQL.format(seller_id=int(seller_id)))
-    return await asyncio.to_thread(frame_of, data, diff.STORED)
+    return await asyncio.to_thread(_stored, data)
+
+
+def _stored(data: bytes) -> pl.DataFrame:
+    frame = frame_of(data, diff.STORED | dict.fromkeys(diff.STORED_MONEY, pl.Decimal(12, 4)))
+    return frame.with_columns(pl.col(diff.STORED_MONEY).to_physical().cast(pl.Int64))
 
 
 async def read_file(work: Work, upload: Upload, account: Account) -> Parsed:
@@ -161,14 +163,15 @@ async def judge(
     )
     short = kept["short"] if kept else diff.short_lines(absent, stored)
     tripped = kept["breaker"] if kept else allowed.sync_mode == "full" and engine.breaker(priced)
+    gone = kept.get("absent", absent.height)
     async with work.database.tenant(upload.seller_id) as session:
         run_id = await _run_of(session, upload)
-        verdict = {"short": short, "breaker": tripped}
+        verdict = {"short": short, "breaker": tripped, "absent": gone}
         await session.execute(
             update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(verdict=verdict)
         )
         await hold_lease(session, lease, clock.now())
-    return Verdict(run_id, short, tripped, upload.confirmed)
+    return Verdict(run_id, short, tripped, gone, upload.confirmed)
 
 
 async def _run_of(session: AsyncSession, upload: Upload) -> int:
@@ -183,20 +186,21 @@ async def _run_of(session: AsyncSession, upload: Upload) -> int:
     return run.id
 
 
-async def number_cards(work: Work, seller_id: int, inserts: pl.DataFrame) -> pl.DataFrame:
+async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
     """Give new cards their ids, in blocks from one sequence: unique over all sellers, one round trip for all of them."""
-    if inserts.is_empty():
-        return inserts
+    count = changes.insert_at.len()
+    if not count:
+        return changes
     async with work.database.tenant(seller_id) as session:
         blocks = (
             await session.scalars(
                 text("SELECT nextval('card_id_block') FROM generate_series(1, :n)"),
-                {"n": -(-inserts.height // CARD_ID_BLOCK)},
+                {"n": -(-count // CARD_ID_BLOCK)},
             )
         ).all()
-    index = pl.int_range(pl.len())
-    block = pl.lit(pl.Series(blocks, dtype=pl.Int64)).gather(index // CARD_ID_BLOCK)
-    return inserts.with_columns(id=block * CARD_ID_BLOCK + index % CARD_ID_BLOCK)
+    firsts = pl.DataFrame({"first": blocks}, schema={"first": pl.Int64}).select(pl.col("first") * CARD_ID_BLOCK)
+    ids = firsts.select(pl.int_ranges("first", pl.col("first") + CARD_ID_BLOCK).explode()).to_series().head(count)
+    return replace(changes, rows=changes.rows.with_columns(changes.rows["id"].scatter(changes.insert_at, ids)))
 
 
 def report_of(

@@ -90,6 +90,8 @@ class Parsed:
     noted_count: int = 0
     lines: list[str] = field(default_factory=list)
     new_lines: dict[str, str] = field(default_factory=dict)
+    # Listings that the file names in rows that were kept out: their cards are neither updated nor gone.
+    rejected_ids: list[int] = field(default_factory=list)
 
 
 def parse(data: bytes | memoryview, lines: ProductLines, product_line: str | None) -> Parsed:
@@ -185,6 +187,7 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     code = _codes(texts, bad, line_codes)
     good = code.is_null()
     parsed.rows += texts.height + block.fault_count
+    parsed.rejected_ids += [*block.named, *frame.filter(~good)["listing_id"].drop_nulls()]
     _report_rejected(block, code, header, parsed)
     _report_noted(
         texts.filter(good), {name: flags.filter(good) for name, flags in bad.items() if name in prices}, header, parsed

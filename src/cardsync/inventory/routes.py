@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Router, get, post, put
+from litestar import MediaType, Router, get, post, put
 from litestar.datastructures import State
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -19,7 +21,7 @@ from cardsync.inventory.models import Upload
 from cardsync.settings import Settings
 from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
 from cardsync.sync import state as sync_state
-from cardsync.web import BEHIND_A_KEY, ApiRequest, media_type, problems
+from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, media_type, problems
 
 
 class UploadRequest(msgspec.Struct):
@@ -111,8 +113,7 @@ def report_of(upload: Upload) -> UploadReport:
     status_code=200,
     responses=problems(
         *BEHIND_A_KEY,
-        errors.BadRequest,
-        errors.InvalidPayload,
+        *WITH_JSON_BODY,
         errors.InvalidProductLine,
         errors.ObjectStorePipelineDisabled,
     ),
@@ -141,9 +142,48 @@ async def request_upload(
     )
 
 
+@dataclass
+class _InventoryBody(Operation):
+    """POST /sync reads its body itself, so the framework can't see its forms."""
+
+    def __post_init__(self) -> None:
+        text = Schema(type=OpenAPIType.STRING)
+        names = ("key", "product_line", "sync_cycle_id", "exported_at")
+        self.request_body = RequestBody(
+            required=True,
+            description="The CSV, gzip or plain; or the key of an object that was PUT before. At most 10 MB on the wire.",
+            content={
+                **_CSV_FORMS,
+                "application/octet-stream": OpenAPIMediaType(
+                    schema=Schema(type=OpenAPIType.STRING, content_media_type="text/csv")
+                ),
+                "application/json": OpenAPIMediaType(
+                    schema=Schema(type=OpenAPIType.OBJECT, required=["key"], properties=dict.fromkeys(names, text))
+                ),
+            },
+        )
+
+
+_CSV_FORMS = {
+    kind: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING, content_media_type=kind))
+    for kind in ("application/gzip", "text/csv")
+}
+
+
+@dataclass
+class _ObjectBody(Operation):
+    def __post_init__(self) -> None:
+        self.request_body = RequestBody(
+            required=True,
+            description="The CSV: at most 20 MB where it begins with 1f 8b (gzip), else 50 MB. No Content-Type is needed.",
+            content=_CSV_FORMS,
+        )
+
+
 @post(
     "/sync",
     status_code=202,
+    operation_class=_InventoryBody,
     request_max_body_size=limits.BODY_WIRE_BYTES,
     responses=problems(
         *BEHIND_A_KEY,
@@ -225,6 +265,9 @@ async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) 
 @put(
     "/objects/{key:path}",
     status_code=200,
+    # Text, because JSON would send `null` where nothing is meant.
+    media_type=MediaType.TEXT,
+    operation_class=_ObjectBody,
     tags=["objects"],
     request_max_body_size=limits.PRESIGNED_PLAIN_BYTES + 1,
     responses=problems(

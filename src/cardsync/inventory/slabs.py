@@ -6,7 +6,8 @@ A slab commits only while the lease is ours and nobody cancelled, so a worker th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,16 +16,18 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.db import Database, copy_in, encode
+from cardsync.db import Database, copy_in, driver, encode
 from cardsync.inventory.diff import AMOUNTS, IDENTITY, Changes
 from cardsync.sync.state import Lease, hold_lease
 
+WRITERS = 2
+PLAN_SQL = "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
 _TYPES = {
     "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint", "identity_hash": "bigint",
     "rule_id": "bigint", "quantity": "integer", "custom": "boolean", "gone": "boolean", "observed": "boolean",
-    "renamed": "boolean", "asked": "boolean", "match": "text",
+    "asked": "boolean", "match": "text",
     **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
 }  # fmt: skip
 
@@ -56,6 +59,7 @@ class Writer:
     kept_since: datetime
     total: int
     progress: list[int] = field(default_factory=lambda: [0])
+    counting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def seller_id(self) -> int:
@@ -73,8 +77,8 @@ def _sets(columns: Sequence[str]) -> str:
 CHANGE_SQL = """
     INSERT INTO price_change (seller_id, run_id, card_id, old_price, new_price, rule_id)
     SELECT :seller, :run, id, price, target_price, rule_id FROM incoming WHERE asked
-    ON CONFLICT (seller_id, run_id, card_id) DO NOTHING
 """
+CHANGE_AGAIN_SQL = f"{CHANGE_SQL} ON CONFLICT (seller_id, run_id, card_id) DO NOTHING"
 INSERT_SQL = f"""
     INSERT INTO card (seller_id, observed_at, priced_at, created_at, updated_at, {_list(_CARD)})
     SELECT :seller, :observed_at, CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now, {_list(_CARD)}
@@ -87,16 +91,15 @@ HISTORY_SQL = f"""
      WHERE c.seller_id = :seller AND i.observed AND c.observed_at >= :kept_since
     ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
 """
-UPDATE_SQL = f"""
+_UPDATE = f"""
     UPDATE card c
-       SET {_sets(_VALUES)}, priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price THEN :now ELSE c.priced_at END,
+       SET {{sets}}, priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price THEN :now ELSE c.priced_at END,
            observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END, updated_at = :now
       FROM incoming i
      WHERE c.seller_id = :seller AND c.id = i.id
 """
-RENAME_SQL = (
-    f"UPDATE card c SET {_sets(_NAMES)} FROM incoming i WHERE c.seller_id = :seller AND c.id = i.id AND i.renamed"
-)
+UPDATE_SQL = _UPDATE.format(sets=_sets(_VALUES))
+RENAME_SQL = _UPDATE.format(sets=_sets((*_VALUES, *_NAMES)))
 RETARGET_SQL = """
     UPDATE card c SET target_price = i.target_price, priced_at = :now
       FROM incoming i WHERE c.seller_id = :seller AND c.id = i.id
@@ -109,42 +112,44 @@ GONE_SQL = """
 
 @dataclass(frozen=True)
 class Slab:
-    """A part of the rows to write: what is copied in, and the statements that settle it."""
+    """A part of the rows to write: which of `rows`, what of them is copied in, and the statements that settle it."""
 
     phase: str
     rows: pl.DataFrame
+    at: pl.Series
     columns: tuple[str, ...]
     statements: tuple[str, ...]
 
 
-def _slabs(phase: str, rows: pl.DataFrame, columns: Sequence[str], statements: Sequence[str], size: int) -> list[Slab]:
+def _slabs(
+    phase: str, rows: pl.DataFrame, at: pl.Series, columns: Sequence[str], statements: Sequence[str], size: int
+) -> list[Slab]:
+    rows = rows.select(columns)
     return [
-        Slab(phase, rows.slice(start, size).select(columns), tuple(columns), tuple(statements))
-        for start in range(0, rows.height, size)
+        Slab(phase, rows, at.slice(start, size), tuple(columns), tuple(statements))
+        for start in range(0, at.len(), size)
     ]
 
 
 def plan(changes: Changes, absent: pl.DataFrame, size: int) -> list[Slab]:
     """Value changes first, then cards that are gone, then what only has a new target."""
     gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
-    asked = ("price", "target_price", "rule_id", "asked")
-    return [
-        *_slabs("importing", changes.inserts, (*_CARD, "rule_id", "asked"), (INSERT_SQL, CHANGE_SQL), size),
-        *_slabs(
-            "importing",
-            changes.updates,
-            ("id", *_VALUES, *_NAMES, "rule_id", "asked", "observed", "renamed"),
-            (HISTORY_SQL, UPDATE_SQL, RENAME_SQL, CHANGE_SQL),
-            size,
-        ),
-        *_slabs("importing", gone, ("id", "observed"), (HISTORY_SQL, GONE_SQL), size),
-        *_slabs("repricing", changes.retargets, ("id", *asked), (RETARGET_SQL, CHANGE_SQL), size),
-    ]
+    everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
+    asked = ("rule_id", "asked")
+    values = ("id", *_VALUES, "observed", *asked)
+    parts: list[tuple[str, pl.DataFrame, pl.Series, Sequence[str], Sequence[str]]] = [
+        ("importing", changes.rows, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL)),
+        ("importing", changes.rows, changes.update_at, values, (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL)),
+        ("importing", changes.rows, changes.rename_at, (*values, *_NAMES), (HISTORY_SQL, RENAME_SQL, CHANGE_AGAIN_SQL)),
+        ("importing", gone, everywhere, ("id", "observed"), (HISTORY_SQL, GONE_SQL)),
+        ("repricing", changes.rows, changes.retarget_at, ("id", "price", "target_price", *asked), (RETARGET_SQL, CHANGE_AGAIN_SQL)),
+    ]  # fmt: skip
+    return [slab for part in parts for slab in _slabs(*part, size)]
 
 
 def _encoded(slab: Slab) -> memoryview:
     amounts = [name for name in MONEY if name in slab.columns]
-    return encode(slab.rows.with_columns(decimal_text(name) for name in amounts))
+    return encode(slab.rows[slab.at].with_columns(decimal_text(name) for name in amounts))
 
 
 def decimal_text(name: str) -> pl.Expr:
@@ -154,35 +159,52 @@ def decimal_text(name: str) -> pl.Expr:
     return ((column // 10_000).cast(pl.String) + "." + fraction).alias(name)
 
 
-async def _ahead(slabs: list[Slab]) -> AsyncIterator[tuple[Slab, memoryview]]:
-    """Each slab with its bytes; the next one is encoded in a thread while PostgreSQL works on this one."""
-    following = asyncio.create_task(asyncio.to_thread(_encoded, slabs[0])) if slabs else None
-    for index, slab in enumerate(slabs):
-        assert following is not None
-        data = await following
-        if index + 1 < len(slabs):
-            following = asyncio.create_task(asyncio.to_thread(_encoded, slabs[index + 1]))
-        yield slab, data
-
-
 async def write(writer: Writer, slabs: list[Slab]) -> None:
-    """Commit slab after slab. Raises LeaseLost or CancelRequested at a boundary; what is committed stays."""
-    async for slab, data in _ahead(slabs):
-        async with writer.database.tenant(writer.seller_id) as session:
-            await _write_slab(session, writer, slab, data)
-            writer.progress[0] += slab.rows.height
-            await hold_lease(
-                session, writer.lease, clock.now(), phase=slab.phase, done=writer.progress[0], total=writer.total
-            )
+    """Commit slab after slab. Raises LeaseLost or CancelRequested at a boundary; what is committed stays.
 
-
-async def _write_slab(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:
-    if writer.progress[0] == 0:
+    Several are under way at once, on a connection each: while one is encoded or waits for the disk, PostgreSQL works on another.
+    """
+    if not slabs:
+        return
+    async with writer.database.tenant(writer.seller_id) as session:
         # From here on until the run's end the export can't answer 304 from the stored fingerprint.
         await session.execute(
             text("UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"),
             {"seller": writer.seller_id},
         )
+        await hold_lease(session, writer.lease, clock.now())
+    waiting = deque(slabs)
+    ended = await asyncio.gather(*(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True)
+    for error in ended:
+        if error is not None:
+            raise error
+
+
+async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
+    try:
+        while waiting:
+            await _write_slab(writer, waiting.popleft())
+    except BaseException:
+        # The others end with the slab that they are at, which the same lease or cancel stops.
+        waiting.clear()
+        raise
+
+
+async def _write_slab(writer: Writer, slab: Slab) -> None:
+    data = await asyncio.to_thread(_encoded, slab)
+    async with writer.database.tenant(writer.seller_id) as session:
+        # Each row is one look-up in the primary key; without statistics of `incoming` the planner would read every seller's cards.
+        await (await driver(session)).execute(PLAN_SQL)
+        await _settle(session, writer, slab, data)
+        # Counted in the order of the row's lock, which is the order of the commits.
+        async with writer.counting:
+            writer.progress[0] += slab.at.len()
+            await hold_lease(
+                session, writer.lease, clock.now(), phase=slab.phase, done=writer.progress[0], total=writer.total
+            )
+
+
+async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:
     columns = ", ".join(f"{name} {_TYPES[name]}" for name in slab.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     await copy_in(session, "incoming", slab.columns, data)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import MediaType, Response, Router, get
+from litestar import Response, Router, get
+from litestar.datastructures import ResponseHeader
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
 
@@ -20,7 +21,19 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 
 @get(
     "/export/price-updates",
-    media_type=MediaType.TEXT,
+    media_type="text/csv",
+    response_headers=[
+        ResponseHeader(
+            "ETag", documentation_only=True, description="Weak; names the set of (id, target). read_only accounts only"
+        ),
+        ResponseHeader("Cache-Control", documentation_only=True, description="private, no-cache"),
+        ResponseHeader("Vary", documentation_only=True, description="Authorization"),
+        ResponseHeader(
+            "X-Price-Export-Empty-Reason",
+            documentation_only=True,
+            description=f"Why the CSV is header-only, joined by commas: {', '.join(price_export.REASONS)}",
+        ),
+    ],
     responses={
         304: ResponseSpec(
             data_container=None, description="Nothing changed since the ETag in If-None-Match (read_only accounts)"

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Router, get, post
+from litestar import MediaType, Router, get, post
 from litestar.datastructures import State
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
+from cardsync import clock
 from cardsync.accounts.caller import Caller
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.db import Database
@@ -20,7 +20,7 @@ from cardsync.sync import last_seen
 from cardsync.sync import state as sync_state
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.logs import CycleLog, record_cycle
-from cardsync.web import BEHIND_A_KEY, problems, storable
+from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, problems, storable
 
 
 class HeartbeatBody(msgspec.Struct):
@@ -76,7 +76,7 @@ def _rfc3339(moment: datetime | None) -> str | None:
     return clock.rfc3339(moment) if moment else None
 
 
-@post("/heartbeat", status_code=200, responses=problems(*BEHIND_A_KEY, errors.BadRequest, errors.InvalidPayload))
+@post("/heartbeat", status_code=200, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
 async def heartbeat(
     caller: Caller, database: Database, settings: Settings, state: State, data: HeartbeatBody | None = None
 ) -> Heartbeat:
@@ -143,14 +143,15 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
     )
 
 
-@post("/sync/request", status_code=200, responses=problems(*BEHIND_A_KEY, errors.BadRequest, errors.InvalidPayload))
+@post("/sync/request", status_code=200, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
 async def request_sync(caller: Caller, session: AsyncSession, data: SyncRequest | None = None) -> Requested:
     """Ask for a sync; the next poll hands it out. Asking again changes nothing, of two kinds `full` wins."""
     await sync_state.request_sync(session, caller.seller_id, read_kind(data.kind if data else None), clock.now())
     return Requested("requested")
 
 
-@post("/sync/log", status_code=201, responses=problems(*BEHIND_A_KEY, errors.BadRequest, errors.InvalidPayload))
+# Text, because JSON would send `null` where nothing is meant.
+@post("/sync/log", status_code=201, media_type=MediaType.TEXT, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
 async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()

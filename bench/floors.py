@@ -1,0 +1,197 @@
+"""The floors as servers: raw ASGI programs on granian that do nothing but the work itself. `ground.floor_server` starts them."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import hashlib
+import os
+import uuid
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from isal import igzip
+from psycopg_pool import AsyncConnectionPool
+
+from cardsync.accounts.caller import CALLER_SQL
+from cardsync.db import libpq_url
+
+JSON = [(b"content-type", b"application/json")]
+CHUNK = 128 * 1024
+
+
+@asynccontextmanager
+async def _pool(size: int) -> AsyncIterator[AsyncConnectionPool[Any]]:
+    pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
+        libpq_url(os.environ["FLOOR_DATABASE"]), min_size=size, max_size=size, kwargs={"autocommit": True}, open=False
+    )
+    await pool.open(wait=True)
+    yield pool
+    await pool.close()
+
+
+async def _answer(send: Any, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _body(receive: Any) -> bytes:
+    message = await receive()
+    body: bytes = message["body"]
+    while message.get("more_body"):
+        message = await receive()
+        body += message["body"]
+    return body
+
+
+class Program:
+    """An ASGI application with a pool; `size` connections."""
+
+    size = 4
+
+    def __init__(self) -> None:
+        self._stack: Any = None
+        self.pool: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            return
+        if self.pool is None:
+            self._stack = _pool(self.size)
+            self.pool = await self._stack.__aenter__()
+        if scope["path"] == "/ready":
+            await _answer(send, 200, [], b"")
+            return
+        await self.serve(scope, receive, send)
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        raise NotImplementedError
+
+
+class HeartbeatIn(msgspec.Struct):
+    version: str | None = None
+    platform: str | None = None
+
+
+class Heartbeat(Program):
+    """Key hash, the caller's row in one transaction, JSON in and out; last-seen kept and written once a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[bytes, tuple[int, int]] = {}
+        self.seen: dict[int, tuple[datetime.datetime, str | None, str | None]] = {}
+        self.flushing: asyncio.Task[None] | None = None
+        self.decoder = msgspec.json.Decoder(HeartbeatIn)
+        self.encoder = msgspec.json.Encoder()
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        if self.flushing is None:
+            self.flushing = asyncio.create_task(self._flush())
+        key = next(value for name, value in scope["headers"] if name == b"authorization").split(b" ", 1)[1]
+        # As the product: the checksum, then the hash.
+        zlib.crc32(key[:-6])
+        digest = hashlib.sha256(key).digest()
+        if (owner := self.known.get(digest)) is None:
+            async with self.pool.connection() as connection:
+                cursor = await connection.execute("SELECT seller_id, id FROM api_key WHERE key_hash = %s", [digest])
+                owner = self.known[digest] = await cursor.fetchone()
+        seller, key_id = owner
+        sql = f"SET LOCAL app.seller_id = '{seller}'; {CALLER_SQL.format(seller_id=seller, key_id=key_id)}"
+        async with self.pool.connection() as connection:
+            cursor = await connection.execute(sql)
+            cursor.nextset()
+            row = await cursor.fetchone()
+        body = self.decoder.decode(await _body(receive))
+        self.seen[seller] = (datetime.datetime.now(datetime.UTC), body.version, body.platform)
+        out = {
+            "update_available": False,
+            "force_update": False,
+            "product_lines": [{"name": name, "category_id": 1} for name in row[5]],
+            "has_pending_tasks": False,
+            "sync_mode": row[4],
+            "upload_approved": row[9],
+        }
+        await _answer(send, 200, JSON, self.encoder.encode(out))
+
+    async def _flush(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            seen, self.seen = self.seen, {}
+            for seller, (moment, _, _) in seen.items():
+                async with self.pool.connection() as connection:
+                    await connection.execute(
+                        "UPDATE agent_seen SET last_seen_at = %s WHERE seller_id = %s", [moment, seller]
+                    )
+
+
+class Accept(Program):
+    """Receive + isal inflate + write with fsync + one commit."""
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        path = Path(os.environ["FLOOR_FOLDER"]) / uuid.uuid4().hex
+        with path.open("wb") as file:
+            more = True
+            while more:
+                message = await receive()
+                file.write(message["body"])
+                more = message.get("more_body", False)
+            file.flush()
+            await asyncio.to_thread(self._check, path, file.fileno())
+        async with self.pool.connection() as connection:
+            await connection.execute("INSERT INTO floor_upload (path) VALUES (%s)", [str(path)])
+        await _answer(send, 202, JSON, b'{"status":"accepted"}')
+
+    @staticmethod
+    def _check(path: Path, descriptor: int) -> None:
+        buffer = bytearray(CHUNK)
+        with path.open("rb") as raw:
+            reader = igzip.IGzipFile(fileobj=raw, mode="rb")
+            while reader.readinto(buffer):
+                pass
+        os.fsync(descriptor)
+
+
+class Export(Program):
+    """Streams the COPY of the rows that the export would send, one transaction in the seller's scope."""
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        seller = int(os.environ["FLOOR_SELLER"])
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/csv")]})
+        async with self.pool.connection() as connection, connection.transaction():
+            await connection.execute(f"SET LOCAL app.seller_id = '{seller}'")
+            async with connection.cursor().copy(os.environ["FLOOR_COPY"]) as copy:
+                # psycopg hands over a row at a time; a message a row would measure the server, not the COPY.
+                parts, size = [], 0
+                async for part in copy:
+                    parts.append(part)
+                    size += len(part)
+                    if size > CHUNK:
+                        await send({"type": "http.response.body", "body": b"".join(parts), "more_body": True})
+                        parts, size = [], 0
+        await send({"type": "http.response.body", "body": b"".join(parts)})
+
+
+PROGRAMS = {"heartbeat": Heartbeat, "accept": Accept, "export": Export}
+
+
+def app() -> Program:
+    return PROGRAMS[os.environ["FLOOR_APP"]]()
+
+
+def main() -> None:
+    from granian import Granian
+    from granian.constants import Interfaces, Loops
+
+    host, _, port = os.environ["FLOOR_BIND"].rpartition(":")
+    Granian(
+        "floors:app", address=host, port=int(port), interface=Interfaces.ASGI, workers=1, loop=Loops.uvloop, factory=True,
+        log_enabled=False, log_access=False, backpressure=256,
+    ).serve()  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""Shall a cycle run now: every rule of the decision as a table of cases, and what must hold for any facts at all."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cardsync.sync.decision import KINDS, Lock, SyncFacts, decide, due_at, is_stale, merge_kinds, phase, read_kind
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+INTERVAL = 6 * HOUR
+RETRY = 5 * MINUTE
+QUIET = SyncFacts(
+    now=NOW,
+    requested_kind=None,
+    lock=None,
+    agent_id="a",
+    auto_sync_paused=False,
+    first_sync_due=False,
+    next_due_at=NOW + HOUR,
+)
+
+
+def a_lock(**values) -> Lock:
+    return replace(Lock(kind="full", trigger="scheduled", first_sync=False, agent_id="a", uploaded=False), **values)
+
+
+# What is different from a quiet account, and the decision: (action, reason, sync_requested, kind, first_sync).
+CASES = {
+    "nothing to do": ({}, ("wait", "no_sync_needed", False, None, False)),
+    "due this very moment": ({"next_due_at": NOW}, ("sync", "scheduled", False, "full", False)),
+    "a microsecond early": (
+        {"next_due_at": NOW + timedelta(microseconds=1)},
+        ("wait", "no_sync_needed", False, None, False),
+    ),
+    "never synced is due at once": ({"next_due_at": None}, ("sync", "scheduled", False, "full", False)),
+    "due and history missing": (
+        {"next_due_at": None, "first_sync_due": True},
+        ("sync", "scheduled", False, "full", True),
+    ),
+    "not due, history missing": ({"first_sync_due": True}, ("wait", "no_sync_needed", False, None, False)),
+    "paused": ({"auto_sync_paused": True}, ("wait", "auto_sync_paused", False, None, False)),
+    "paused beats due": (
+        {"auto_sync_paused": True, "next_due_at": None},
+        ("wait", "auto_sync_paused", False, None, False),
+    ),
+    "a request": ({"requested_kind": "orders"}, ("sync", "manual_request", True, "orders", False)),
+    "a request beats paused": (
+        {"requested_kind": "full", "auto_sync_paused": True},
+        ("sync", "manual_request", True, "full", False),
+    ),
+    "a request beats due": (
+        {"requested_kind": "pricing", "next_due_at": None},
+        ("sync", "manual_request", True, "pricing", False),
+    ),
+    "a first sync by request": (
+        {"requested_kind": "full", "first_sync_due": True},
+        ("sync", "manual_request", True, "full", True),
+    ),
+    "somebody else's lock": ({"lock": a_lock(agent_id="b")}, ("wait", "in_progress", False, None, False)),
+    "a lock beats a request": (
+        {"lock": a_lock(agent_id="b"), "requested_kind": "full"},
+        ("wait", "in_progress", True, None, False),
+    ),
+    "a lock beats paused": (
+        {"lock": a_lock(agent_id="b"), "auto_sync_paused": True},
+        ("wait", "in_progress", False, None, False),
+    ),
+    "a lock of nobody": ({"lock": a_lock(agent_id=None)}, ("wait", "in_progress", False, None, False)),
+    "nobody polls a lock of nobody": (
+        {"lock": a_lock(agent_id=None), "agent_id": None},
+        ("wait", "in_progress", False, None, False),
+    ),
+    "the holder hears the same again": (
+        {"lock": a_lock(kind="orders", trigger="manual", first_sync=True)},
+        ("sync", "manual_request", True, "orders", True),
+    ),
+    "the holder of a scheduled cycle": ({"lock": a_lock()}, ("sync", "scheduled", False, "full", False)),
+    "what is due now does not change a cycle handed out": (
+        {"lock": a_lock(first_sync=False), "first_sync_due": True},
+        ("sync", "scheduled", False, "full", False),
+    ),
+    "the holder after an upload": ({"lock": a_lock(uploaded=True)}, ("wait", "in_progress", False, None, False)),
+}
+
+
+@pytest.mark.parametrize(("differs", "expected"), CASES.values(), ids=CASES.keys())
+def test_decision(differs, expected):
+    decision = decide(replace(QUIET, **differs))
+    assert (
+        decision.action,
+        decision.reason,
+        decision.sync_requested,
+        decision.kind,
+        decision.first_sync,
+    ) == expected
+
+
+moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+kinds = st.sampled_from(KINDS)
+agents = st.sampled_from([None, "a", "b"])
+locks = st.builds(
+    Lock,
+    kind=kinds,
+    trigger=st.sampled_from(["manual", "scheduled"]),
+    first_sync=st.booleans(),
+    agent_id=agents,
+    uploaded=st.booleans(),
+)
+any_facts = st.builds(
+    SyncFacts,
+    now=moments,
+    requested_kind=st.none() | kinds,
+    lock=st.none() | locks,
+    agent_id=agents,
+    auto_sync_paused=st.booleans(),
+    first_sync_due=st.booleans(),
+    next_due_at=st.none() | moments,
+)
+
+
+@given(any_facts)
+def test_precedence_holds_for_any_facts(facts):
+    decision = decide(facts)
+    due = facts.next_due_at is None or facts.now >= facts.next_due_at
+    if facts.lock is not None:
+        mine = facts.agent_id is not None and facts.agent_id == facts.lock.agent_id and not facts.lock.uploaded
+        assert (decision.action == "sync") == mine
+        assert mine or decision.reason == "in_progress"
+    elif facts.requested_kind is not None:
+        assert (decision.action, decision.reason) == ("sync", "manual_request")
+    elif facts.auto_sync_paused:
+        assert (decision.action, decision.reason) == ("wait", "auto_sync_paused")
+    else:
+        assert (decision.action, decision.reason) == (("sync", "scheduled") if due else ("wait", "no_sync_needed"))
+
+
+@given(any_facts)
+def test_a_wait_carries_neither_kind_nor_first_sync(facts):
+    decision = decide(facts)
+    if decision.action == "wait":
+        assert (decision.kind, decision.first_sync) == (None, False)
+    else:
+        assert decision.kind in KINDS
+
+
+@given(any_facts)
+def test_a_waiting_request_always_shows(facts):
+    if facts.requested_kind is not None:
+        assert decide(facts).sync_requested
+
+
+@pytest.mark.parametrize(
+    ("last", "failures", "failed", "expected"),
+    [
+        (None, 0, None, None),
+        (NOW, 0, None, NOW + INTERVAL),
+        (NOW, 0, NOW, NOW + INTERVAL),
+        (None, 1, NOW, NOW + 5 * MINUTE),
+        (None, 2, NOW, NOW + 10 * MINUTE),
+        (None, 3, NOW, NOW + 20 * MINUTE),
+        (None, 7, NOW, NOW + 320 * MINUTE),
+        (None, 8, NOW, NOW + INTERVAL),
+        (None, 10**6, NOW, NOW + INTERVAL),
+        (NOW - 7 * HOUR, 1, NOW, NOW + 5 * MINUTE),
+        (NOW - HOUR, 1, NOW, NOW + 5 * HOUR),
+    ],
+)
+def test_due_at(last, failures, failed, expected):
+    assert due_at(last, INTERVAL, failures, failed, RETRY) == expected
+
+
+intervals = st.timedeltas(timedelta(minutes=30), timedelta(days=30))
+
+
+@given(last=st.none() | moments, interval=intervals, failures=st.integers(1, 10**9), failed=moments)
+def test_a_failure_delays_by_at_least_one_retry_and_at_most_the_interval(last, interval, failures, failed):
+    due = due_at(last, interval, failures, failed, RETRY)
+    assert due >= failed + min(RETRY, interval)
+    assert due <= max(failed, last or failed) + interval
+
+
+@given(last=moments, interval=intervals, failures=st.integers(0, 10**9), failed=st.none() | moments)
+def test_nothing_is_due_before_the_interval_is_over(last, interval, failures, failed):
+    assert due_at(last, interval, failures, failed, RETRY) >= last + interval
+
+
+@given(last=st.none() | moments, interval=intervals, failures=st.integers(1, 40), failed=moments)
+def test_one_more_failure_is_never_due_earlier(last, interval, failures, failed):
+    once, again = (due_at(last, interval, n, failed, RETRY) for n in (failures, failures + 1))
+    assert again >= once
+
+
+@pytest.mark.parametrize(
+    ("age", "lease_is_live", "uploads_open", "expected"),
+    [
+        (timedelta(seconds=300), False, 0, False),
+        (timedelta(seconds=300, microseconds=1), False, 0, True),
+        (timedelta(days=1), True, 0, False),
+        (timedelta(days=1), False, 1, False),
+        (timedelta(days=1), True, 3, False),
+        (None, False, 0, True),
+        (None, False, 1, False),
+        (timedelta(seconds=-5), False, 0, False),
+    ],
+)
+def test_is_stale(age, lease_is_live, uploads_open, expected):
+    stale = is_stale(
+        None if age is None else NOW - age,
+        lease_is_live=lease_is_live,
+        uploads_open=uploads_open,
+        now=NOW,
+        stale_after=timedelta(seconds=300),
+    )
+    assert stale is expected
+
+
+IDLE = {
+    "lock_held": False,
+    "lock_uploaded": False,
+    "requested": False,
+    "uploads_open": 0,
+    "lease_is_live": False,
+    "work_phase": None,
+    "cancelling": False,
+    "in_review": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("differs", "expected"),
+    [
+        ({}, "idle"),
+        ({"requested": True}, "requested"),
+        ({"lock_held": True}, "collecting"),
+        ({"lock_held": True, "requested": True}, "collecting"),
+        ({"lock_held": True, "in_review": True}, "collecting"),
+        ({"uploads_open": 1}, "queued"),
+        ({"lock_held": True, "lock_uploaded": True, "uploads_open": 1}, "queued"),
+        ({"uploads_open": 1, "lease_is_live": True, "work_phase": "importing"}, "importing"),
+        ({"uploads_open": 1, "lease_is_live": True, "work_phase": "repricing"}, "repricing"),
+        ({"uploads_open": 1, "lease_is_live": False, "work_phase": "repricing"}, "queued"),
+        ({"lease_is_live": True, "work_phase": "importing", "cancelling": True}, "cancelling"),
+        ({"cancelling": True}, "idle"),
+        ({"in_review": True}, "awaiting_review"),
+        ({"in_review": True, "requested": True}, "awaiting_review"),
+    ],
+)
+def test_phase(differs, expected):
+    assert phase(**(IDLE | differs)) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_known_kind_is_read_as_it_is(kind):
+    assert read_kind(kind) == kind
+
+
+@pytest.mark.parametrize("value", [None, "", "Full", "everything", 7, True, [], ["orders"], {"kind": "orders"}, 1.5])
+def test_any_other_kind_is_full(value):
+    assert read_kind(value) == "full"
+
+
+@pytest.mark.parametrize(
+    ("waiting", "new", "expected"),
+    [
+        (None, "orders", "orders"),
+        (None, "full", "full"),
+        ("orders", "pricing", "pricing"),
+        ("full", "orders", "full"),
+        ("orders", "full", "full"),
+        ("orders", "orders", "orders"),
+    ],
+)
+def test_merge_kinds(waiting, new, expected):
+    assert merge_kinds(waiting, new) == expected

@@ -1,0 +1,335 @@
+"""Real processes: a server of our own with its data folder and ports, sellers in it, and what is left when it is gone.
+
+Waiting is always for a condition with a deadline (`until`). `Server` is a context manager that leaves no process behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import psutil
+import psycopg
+from psycopg.rows import dict_row
+
+from cardsync import embedded
+from cardsync.accounts import sellers
+from cardsync.db import Database
+
+T = TypeVar("T")
+PROGRAM = [sys.executable, "-m", "cardsync"]
+START_SECONDS = 60
+UPLOADED = ("done", "failed", "cancelled", "awaiting_review", "discarded")
+
+
+def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: float = 30) -> T:
+    """The first true value of `condition`."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {seconds:.0f} s still waiting for {what if isinstance(what, str) else what()}")
+        time.sleep(0.02)
+    return value
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def a_folder() -> Iterator[Path]:
+    """A folder that the database's own user can enter, unlike pytest's; with it goes every process that works in it."""
+    path = Path(tempfile.mkdtemp(prefix="cs-", dir="/tmp"))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        for process in processes_of(path):
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(processes_of(path), 5)
+        for record in path.rglob("socket.path"):
+            shutil.rmtree(os.fsdecode(record.read_bytes()), ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Every living process that names the folder in its command line or environment, or works in it."""
+    mine = os.getpid()
+
+    def belongs(process: psutil.Process) -> bool:
+        with suppress(psutil.Error, OSError):
+            if process.pid == mine or process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            named = [*process.cmdline(), process.environ().get("CARDSYNC_DATA_DIR", ""), process.cwd()]
+            return any(str(folder) in text for text in named)
+        return False
+
+    return [process for process in psutil.process_iter() if belongs(process)]
+
+
+def told(processes: list[psutil.Process]) -> list[str]:
+    lines = []
+    for process in processes:
+        with suppress(psutil.Error):
+            lines.append(f"{process.pid} {' '.join(process.cmdline())[:120]}")
+    return lines
+
+
+def kill(*processes: psutil.Process) -> None:
+    """kill -9, all at once, and wait until they are gone."""
+    for process in processes:
+        with suppress(psutil.Error):
+            process.suspend()  # none of them sees another die
+    for process in processes:
+        with suppress(psutil.Error):
+            process.kill()
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Seller:
+    """A seller of a server, over HTTP."""
+
+    server: Server
+    id: int
+    api_key: str
+
+    def http(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.server.url, headers={"Authorization": f"Bearer {self.api_key}"}, timeout=httpx.Timeout(30)
+        )
+
+    def upload(self, data: bytes, exported_at: str | None = None) -> int:
+        headers = {"Content-Type": "application/gzip"} | ({"X-Exported-At": exported_at} if exported_at else {})
+        with self.http() as http:
+            answer = http.post("/api/v1/sync", content=gzip.compress(data, 1), headers=headers)
+        assert answer.status_code == 202, answer.text
+        return int(answer.json()["upload_id"])
+
+    def get(self, path: str) -> httpx.Response:
+        with self.http() as http:
+            return http.get(path)
+
+    def report(self, upload_id: int) -> dict[str, Any]:
+        answer = self.get(f"/api/v1/uploads/{upload_id}")
+        assert answer.status_code == 200, answer.text
+        report: dict[str, Any] = answer.json()
+        return report
+
+    def finished(self, upload_id: int, seconds: float = 60) -> dict[str, Any]:
+        """The upload's report, once it is worked off; the server may come and go meanwhile."""
+
+        def ended() -> dict[str, Any] | None:
+            with suppress(httpx.TransportError):
+                report = self.report(upload_id)
+                return report if report["state"] in UPLOADED else None
+            return None
+
+        return until(ended, lambda: f"upload {upload_id}; the server says:\n{self.server.said()[-3000:]}", seconds)
+
+    def sql(self, query: str, **values: Any) -> list[dict[str, Any]]:
+        return self.server.sql(query, seller=self.id, **values)
+
+
+class Server:
+    """`cardsync serve` in a process of its own."""
+
+    def __init__(self, folder: Path, data_dir: Path | None = None, **settings: str) -> None:
+        self.folder, self.data_dir = folder, data_dir or folder / "data"
+        self.port, self.metrics_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "serve.log"
+        given = {
+            "DATA_DIR": str(self.data_dir),
+            "BIND": f"127.0.0.1:{self.port}",
+            "METRICS_BIND": f"127.0.0.1:{self.metrics_port}",
+            "LEASE_SECONDS": "2",
+            "SLAB_ROWS": "200",
+            "SWEEP_SECONDS": "0.5",
+            **settings,
+        }
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDSYNC_")}
+        self.env = clean | {f"CARDSYNC_{name}": value for name, value in given.items()}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(Exception):
+            self.stop()
+        kill(*processes_of(self.data_dir))
+        if self.process is not None:
+            self.process.wait(10)
+
+    def launch(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Another `cardsync` process with the same settings."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                **options,
+            )  # fmt: skip
+
+    def start(self) -> None:
+        self.process = self.launch("serve")
+        until(self.ready, lambda: f"the server; it says:\n{self.said()}", START_SECONDS)
+
+    def ready(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.said()
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200
+        return False
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Its exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def supervisor(self) -> psutil.Process:
+        assert self.process is not None
+        return psutil.Process(self.process.pid)
+
+    def children(self, kind: str) -> list[psutil.Process]:
+        """Living `web` or `worker` processes below the supervisor, main process first."""
+
+        def is_one(process: psutil.Process) -> bool:
+            with suppress(psutil.Error):
+                return process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-2:] == ["cardsync", kind]
+            return False
+
+        return [process for process in self.supervisor().children(recursive=True) if is_one(process)]
+
+    def postgres(self) -> list[psutil.Process]:
+        return [process for process in processes_of(self.data_dir) if process.name() == "postgres"]
+
+    def run(self, *command: str) -> Ran:
+        """A command that ends by itself."""
+        ended = subprocess.run(
+            [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+        )
+        return Ran(ended.returncode, ended.stdout, ended.stderr)
+
+    def admin_seller(self, email: str = "somebody@example.invalid", *options: str) -> Seller:
+        """By the command line, as an operator does it."""
+        ran = self.run("admin", "seller", "create", "--name", "Some Body", "--email", email, *options, "--json")
+        assert ran.code == 0, ran.err
+        made = json.loads(ran.out)
+        return Seller(self, made["seller_id"], made["api_key"])
+
+    def seller(self, *, plan: str = "founder", sync_mode: str = "full", **settings: Any) -> Seller:
+        """The same without a process, for tests that need many."""
+        email = f"seller-{time.monotonic_ns()}@example.invalid"
+
+        async def make(url: str) -> sellers.CreatedSeller:
+            async with Database.open(url, pool=1, hot_pool=1) as database:
+                async with database.shared() as session:
+                    made = await sellers.create_seller(
+                        session, name="A Seller", email=email, plan=plan, lines=[], sync_mode=sync_mode
+                    )
+                if settings:
+                    pairs = [f"{key}={str(value).lower()}" for key, value in settings.items()]
+                    async with database.tenant(made.seller_id) as session:
+                        await sellers.change_seller(session, made.seller_id, sellers.read_settings(pairs))
+                return made
+
+        with embedded.running(self.data_dir) as server:
+            made = asyncio.run(make(server.url()))
+        return Seller(self, made.seller_id, made.api_key)
+
+    def sql(self, query: str, **values: Any) -> list[dict[str, Any]]:
+        """Rows as the superuser sees them, for looking behind the interface."""
+        with (
+            embedded.running(self.data_dir) as server,
+            psycopg.connect(server.admin_url(), row_factory=dict_row, autocommit=True) as connection,
+        ):
+            return connection.execute(query, values).fetchall()
+
+
+CARDS = """
+    SELECT marketplace_id, listing_id, custom, product_id, match, identity_hash, quantity, gone, price, market, low, low_with_shipping,
+           direct_low, target_price, observed_at, priced_at IS NULL AS unpriced, product_line, set_name, product_name, title,
+           number, rarity, condition, condition_label, printing, language, photo_url
+      FROM card WHERE seller_id = %(seller)s ORDER BY marketplace_id
+"""
+OBSERVATIONS = """
+    SELECT c.marketplace_id, o.observed_at, o.quantity, o.price, o.market, o.low, o.low_with_shipping, o.direct_low
+      FROM price_observation o JOIN card c USING (seller_id) WHERE o.seller_id = %(seller)s AND c.id = o.card_id
+     ORDER BY 1, 2
+"""
+# Uploads and runs by their place in the order, because ids differ between sellers.
+RUNS = """
+    SELECT u.place, r.trigger, r.state, r.summary, r.finished_at IS NOT NULL AS finished
+      FROM price_run r JOIN (SELECT id, rank() OVER (ORDER BY id) AS place FROM upload WHERE seller_id = %(seller)s) u
+        ON u.id = r.upload_id WHERE r.seller_id = %(seller)s ORDER BY u.place
+"""
+PRICE_CHANGES = """
+    SELECT dense_rank() OVER (ORDER BY p.run_id) AS run, c.marketplace_id, p.old_price, p.new_price, r.priority
+      FROM price_change p JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id
+      LEFT JOIN pricing_rule r ON r.seller_id = p.seller_id AND r.id = p.rule_id
+     WHERE p.seller_id = %(seller)s ORDER BY 1, 2
+"""
+UPLOADS = "SELECT state, error_code, report, verdict FROM upload WHERE seller_id = %(seller)s ORDER BY id"
+ACTIVITY = "SELECT count(*) AS times FROM activity WHERE seller_id = %(seller)s AND action = 'inventory.imported'"
+LINES = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = %(seller)s ORDER BY 1"
+STATE = """
+    SELECT lock_kind, lock_uploaded, lease_token, lease_expires_at, work_phase, cancel_requested_at, uploads_open, review_upload_id,
+           export_fingerprint, last_sync_at IS NOT NULL AS synced, scheduled_failures
+      FROM sync_state WHERE seller_id = %(seller)s
+"""
+SNAPSHOT = {
+    "cards": CARDS, "observations": OBSERVATIONS, "runs": RUNS, "price_changes": PRICE_CHANGES, "uploads": UPLOADS,
+    "activity": ACTIVITY, "lines": LINES, "state": STATE,
+}  # fmt: skip
+
+
+def snapshot(seller: Seller) -> dict[str, Any]:
+    """Everything that an import leaves behind, in a form that two sellers with the same files share."""
+    with (
+        embedded.running(seller.server.data_dir) as server,
+        psycopg.connect(server.admin_url(), row_factory=dict_row, autocommit=True) as connection,
+    ):
+        taken: dict[str, Any] = {
+            name: connection.execute(query, {"seller": seller.id}).fetchall() for name, query in SNAPSHOT.items()
+        }
+    return taken | {"export": seller.get("/api/v1/export/price-updates").content}
+
+
+def assert_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name, value in wanted.items():
+        if found[name] == value:
+            continue
+        assert type(found[name]) is type(value), name
+        assert len(found[name]) == len(value), f"{name}: {len(found[name])} instead of {len(value)}"
+        wrong = [pair for pair in zip(found[name], value, strict=True) if pair[0] != pair[1]]
+        assert not wrong, f"{name}: {len(wrong)} differ, the first: {wrong[0]}"

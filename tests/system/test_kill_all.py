@@ -1,0 +1,171 @@
+"""kill -9 of everything, of the supervisor, of the database, of the web process: accepted is kept, nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from tests.system.inventories import FIRST, SECOND, inventory
+from tests.system.processes import (
+    Seller,
+    Server,
+    a_folder,
+    assert_same,
+    kill,
+    processes_of,
+    snapshot,
+    told,
+    until,
+)
+
+ROWS = 2000
+SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
+FILES = inventory(ROWS), inventory(ROWS, 2)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with a_folder() as folder, Server(folder) as started:
+        yield started
+
+
+def nothing_left(folder: Path, seconds: float = 20) -> None:
+    until(lambda: not processes_of(folder), lambda: f"the end of {told(processes_of(folder))}", seconds)
+
+
+def without_database(server: Server) -> list[psutil.Process]:
+    return [process for process in processes_of(server.data_dir) if process.name() != "postgres"]
+
+
+def kill_everything(server: Server) -> None:
+    kill(server.supervisor(), *processes_of(server.data_dir))
+    assert server.process is not None
+    server.process.wait(10)
+    nothing_left(server.data_dir)
+
+
+def restarted_round(server: Server, moment: float) -> None:
+    """Accept two uploads, kill all at the moment, start again: each accepted one is there, once."""
+    undisturbed, seller = server.seller(), server.seller()
+    for data, exported_at in zip(FILES, (FIRST, SECOND), strict=True):
+        assert undisturbed.finished(undisturbed.upload(data, exported_at))["state"] == "done"
+    accepted = [seller.upload(FILES[0], FIRST), seller.upload(FILES[1], SECOND)]
+    time.sleep(moment)  # the moment is what is tested
+    kill_everything(server)
+    server.start()
+    assert [seller.finished(upload_id)["state"] for upload_id in accepted] == ["done", "done"], server.said()[-2000:]
+    assert_same(snapshot(seller), snapshot(undisturbed))
+
+
+def test_everything_killed_during_an_import(server: Server) -> None:
+    restarted_round(server, random.uniform(0, 1.0))
+
+
+@pytest.mark.soak
+def test_everything_killed_at_many_moments(server: Server) -> None:
+    for _ in range(SOAK_ROUNDS):
+        restarted_round(server, random.uniform(0, 2.0))
+
+
+def test_everything_killed_while_uploads_arrive(server: Server) -> None:
+    """What was answered 202 is worked off; what was not may be there or not, but never half."""
+    seller, accepted = server.seller(), []
+
+    def uploads_until_killed(seller: Seller) -> None:
+        with suppress(httpx.TransportError):
+            while True:
+                accepted.append(seller.upload(FILES[len(accepted) % 2]))
+                if len(accepted) == 4:
+                    kill_everything(server)
+
+    uploads_until_killed(seller)
+    assert len(accepted) >= 4
+    server.start()
+    assert all(seller.finished(upload_id)["state"] == "done" for upload_id in accepted)
+    everything = seller.sql("SELECT id, state FROM upload WHERE seller_id = %(seller)s ORDER BY id")
+    assert {row["state"] for row in everything} == {"done"}
+    runs = seller.sql("SELECT count(*) AS runs, count(DISTINCT upload_id) AS uploads FROM price_run WHERE seller_id = %(seller)s")
+    assert runs == [{"runs": len(everything), "uploads": len(everything)}]
+    [state] = snapshot(seller)["state"]
+    assert (state["lock_kind"], state["lease_token"], state["uploads_open"]) == (None, None, 0)
+
+
+def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_database(server: Server) -> None:
+    seller = server.seller()
+    upload_id = seller.upload(FILES[0])
+    [postmaster] = [process for process in server.postgres() if "-D" in process.cmdline()]
+    kill(server.supervisor())
+    assert server.process is not None
+    server.process.wait(10)
+    until(lambda: not without_database(server), lambda: f"the end of {told(without_database(server))}", 30)
+    assert postmaster.is_running()
+    server.start()
+    assert [process for process in server.postgres() if "-D" in process.cmdline()] == [postmaster]
+    assert seller.finished(upload_id)["state"] == "done"
+    assert server.stop() == 0
+    nothing_left(server.data_dir)
+
+
+def test_children_of_a_killed_supervisor_that_nobody_reaps_end_too(server: Server) -> None:
+    """As in a container whose first process is no init: the dead supervisor stays a zombie."""
+    kill(server.supervisor())
+    until(lambda: not without_database(server), lambda: f"the end of {told(without_database(server))}", 30)
+
+
+def test_a_killed_web_process_comes_back_and_leaves_no_orphans(server: Server) -> None:
+    before = server.children("web")
+    assert len(before) == 2  # granian's main process and its worker
+    kill(before[0])
+    until(lambda: not any(alive(process) for process in before), lambda: f"the end of {told(before)}", 20)
+    until(lambda: len(server.children("web")) == 2 and server.ready(), "the next web process", 30)
+
+
+def alive(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def test_a_killed_web_worker_comes_back(server: Server) -> None:
+    worker = server.children("web")[1]
+    kill(worker)
+    until(lambda: not alive(worker), "its end", 10)
+    until(server.ready, "the next one", 30)
+
+
+def test_a_killed_database_is_started_again_and_the_import_goes_on(server: Server) -> None:
+    seller = server.seller()
+    upload_id = seller.upload(FILES[0])
+    [postmaster] = [process for process in server.postgres() if "-D" in process.cmdline()]
+    kill(postmaster)
+    assert seller.finished(upload_id)["state"] == "done"
+    until(server.ready, "the server", 30)
+    assert seller.get("/api/v1/status").json()["phase"] == "idle"
+    later = seller.upload(FILES[1])
+    assert seller.finished(later)["state"] == "done"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopping_leaves_no_process(server: Server, number: int) -> None:
+    assert server.stop(number) == 0
+    nothing_left(server.data_dir, 1)
+
+
+def test_an_impatient_second_signal_leaves_no_process(server: Server) -> None:
+    server.seller().upload(FILES[0])
+    assert server.process is not None
+    for _ in range(5):
+        server.process.send_signal(signal.SIGINT)
+        time.sleep(0.15)  # a person who presses Ctrl-C again and again
+        if server.process.poll() is not None:
+            break
+    assert server.process.wait(40) == 0, server.said()[-2000:]
+    nothing_left(server.data_dir, 5)

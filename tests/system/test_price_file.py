@@ -1,0 +1,70 @@
+"""`cardsync price`: one file in, one file out, nothing else needed."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import a_csv, a_row, read_csv
+
+GOOD = a_csv(a_row(1, market="1.20", price="1.00"), a_row(2, market="1.00", price="1.00"), a_row(3, quantity="-1"))
+
+
+def price(path: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cardsync", "price", str(path), "--out", str(out), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(("name", "content"), [("export.csv", GOOD), ("an export.csv.gz", gzip.compress(GOOD))])
+def test_a_good_file(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    ran = price(tmp_path / name, out := tmp_path / "out put.csv")
+    assert ran.returncode == 0, ran.stderr
+    rows = read_csv(out.read_bytes())
+    assert [(row["TCGplayer Id"], row["TCG Marketplace Price"], row["Add to Quantity"]) for row in rows] == [("1", "1.1900", "0")]
+    assert "3 rows read, 2 usable, 1 rejected" in ran.stdout
+    assert "line 4: " in ran.stdout
+    assert f"price updates: {out}" in ran.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, out.name])  # no draft stays
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"hello\n", "line 1"),
+        (GOOD.split(b"\r\n")[0] + b"\r\n", ""),
+        (b"", ""),
+        (gzip.compress(GOOD)[:-9], "damaged gzip"),
+        (b"\x1f\x8b" + b"nonsense" * 20, "damaged gzip"),
+    ],
+    ids=["no header", "only a header", "empty", "cut gzip", "no gzip"],
+)
+def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: bytes, told: str) -> None:
+    (tmp_path / "bad.csv").write_bytes(content)
+    ran = price(tmp_path / "bad.csv", tmp_path / "out.csv")
+    assert ran.returncode == 1, ran.stdout
+    assert_one_sentence(ran.stderr)
+    assert told in ran.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_other_mistakes_get_one_sentence_too(tmp_path: Path) -> None:
+    (tmp_path / "good.csv").write_bytes(GOOD)
+    unknown = price(tmp_path / "good.csv", tmp_path / "out.csv", "--preset", "greedy")
+    assert unknown.returncode == 1
+    assert_one_sentence(unknown.stderr)
+    nowhere = price(tmp_path / "good.csv", tmp_path / "no such folder" / "out.csv")
+    assert nowhere.returncode == 1, nowhere.stderr
+    assert_one_sentence(nowhere.stderr)
+    absent = price(tmp_path / "absent.csv", tmp_path / "out.csv")
+    assert absent.returncode == 2
+    assert "absent.csv" in absent.stderr
+
+
+def assert_one_sentence(text: str) -> None:
+    assert "Traceback" not in text
+    assert len(text.strip().splitlines()) == 1, text
+    assert text.startswith("Error: ")

@@ -1,0 +1,182 @@
+"""`cardsync serve` and the admin commands as an operator meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.system.inventories import inventory
+from tests.system.processes import PROGRAM, Server, a_folder, processes_of, told, until
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with a_folder() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Two web processes, in a path with spaces."""
+    with a_folder() as path, Server(path, path / "my card data", WEB_WORKERS="2") as started:
+        yield started
+
+
+def test_admin_commands_while_it_runs(server: Server) -> None:
+    seller = server.admin_seller("running@example.invalid", "--plan", "founder", "--line", "magic")
+    assert seller.get("/api/v1/status").json()["sync_mode"] == "full"
+    changed = server.run("admin", "seller", "set", str(seller.id), "sync_mode=read_only", "write_consent=false")
+    assert (changed.code, changed.out.strip()) == (0, f"seller {seller.id}: sync_mode=read_only, write_consent=False")
+    assert seller.get("/api/v1/status").json()["sync_mode"] == "read_only"
+    with seller.http() as http:
+        assert http.post("/api/v1/heartbeat", json={}).json()["sync_mode"] == "read_only"
+    [key] = json.loads(server.run("admin", "key", "list", str(seller.id), "--json").out)["keys"]
+    assert server.run("admin", "key", "revoke", str(key["key_id"])).code == 0
+    for _ in range(20):  # both web processes know it
+        assert seller.get("/api/v1/status").status_code in (401, 403)
+
+
+def test_web_processes_share_the_address(server: Server) -> None:
+    assert len(server.children("web")) == 3  # granian's main process and two workers
+    seller = server.seller()
+    answers = [seller.get("/api/v1/status").status_code for _ in range(40)]  # a connection each
+    assert answers == [200] * 40
+    upload_id = seller.upload(inventory(300))
+    assert seller.finished(upload_id)["state"] == "done"
+
+
+def test_metrics_are_on_their_own_port_only(server: Server) -> None:
+    httpx.get(f"{server.url}/healthz")
+    metrics = httpx.get(f"http://127.0.0.1:{server.metrics_port}/metrics")
+    assert metrics.status_code == 200
+    assert 'cardsync_requests_total{method="GET",route="/readyz",status="200"}' in metrics.text
+    public = httpx.get(f"{server.url}/metrics")
+    assert public.status_code == 404
+    assert "cardsync_requests_total" not in public.text
+
+
+def test_the_workers_imports_are_counted(server: Server) -> None:
+    seller = server.seller()
+    seller.finished(seller.upload(inventory(10)))
+    text = httpx.get(f"http://127.0.0.1:{server.metrics_port}/metrics").text
+    assert "cardsync_upload_seconds_count" in text or "cardsync_uploads_finished_total" in text
+
+
+def test_readyz_says_what_it_looked_at(server: Server) -> None:
+    checks = httpx.get(f"{server.url}/readyz").json()["checks"]
+    assert checks == dict.fromkeys(("database", "role", "migrations", "queue", "object_store"), "ok")
+
+
+def test_an_address_taken_by_another_program_is_one_sentence(folder: Path) -> None:
+    server = Server(folder)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", server.port))
+        taken.listen()
+        ran = server.run("serve")
+    assert ran.code == 1
+    assert_last_line_is_a_sentence(ran.err, str(server.port))
+    assert "Traceback" not in ran.err
+    assert not processes_of(server.data_dir), told(processes_of(server.data_dir))
+
+
+def test_an_address_taken_by_another_cardsync_is_one_sentence(server: Server, folder: Path) -> None:
+    """The other one answers /readyz in our place."""
+    second = Server(folder)
+    ran = second.run("serve", "--port", str(server.port))
+    assert ran.code == 1, ran.err
+    assert_last_line_is_a_sentence(ran.err, str(server.port))
+    assert "Traceback" not in ran.err
+    assert not processes_of(second.data_dir), told(processes_of(second.data_dir))
+    assert server.ready()
+
+
+def assert_last_line_is_a_sentence(text: str, part: str) -> None:
+    last = text.strip().splitlines()[-1]
+    assert last.startswith("Error: "), text
+    assert part in last, text
+
+
+def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_there(folder: Path) -> None:
+    with Server(folder, folder / "cards of mine") as server:
+        seller = server.seller()
+        accepted = [seller.upload(inventory(3000, edition)) for edition in (1, 2)]
+        until(lambda: seller.report(accepted[0])["state"] != "queued", "the import")
+        assert server.stop() == 0, server.said()
+        assert not processes_of(server.data_dir), told(processes_of(server.data_dir))
+        assert "Traceback" not in server.said(), server.said()
+        # The database is off: the admin commands start it for themselves.
+        shown = server.run("admin", "seller", "show", str(seller.id), "--json")
+        assert shown.code == 0, shown.err
+        assert json.loads(shown.out)["plan"] == "founder"
+        another = server.admin_seller("stopped@example.invalid")
+        assert not processes_of(server.data_dir), told(processes_of(server.data_dir))
+        server.start()
+        assert [seller.finished(upload_id)["state"] for upload_id in accepted] == ["done", "done"]
+        [row] = seller.sql("SELECT count(*) AS n FROM price_run WHERE seller_id = %(seller)s")
+        assert row["n"] == 2
+        assert another.get("/api/v1/status").status_code == 200
+
+
+def test_a_slow_upload_outlives_the_signal(folder: Path) -> None:
+    """A body that is on its way when SIGTERM comes is answered, or its connection is cut: never a 202 that is lost."""
+    with Server(folder) as server:
+        seller = server.seller()
+        data = inventory(2000)
+
+        def body() -> Iterator[bytes]:
+            for start in range(0, len(data), 100_000):
+                yield data[start : start + 100_000]
+                if start == 0:
+                    assert server.process is not None
+                    server.process.send_signal(signal.SIGTERM)
+
+        accepted = None
+        with seller.http() as http:
+            try:
+                answer = http.post("/api/v1/sync", content=body(), headers={"Content-Type": "text/csv"})
+                accepted = answer.json()["upload_id"] if answer.status_code == 202 else None
+            except httpx.TransportError:
+                pass
+        assert server.process is not None
+        assert server.process.wait(40) == 0
+        server.start()
+        ids = [row["id"] for row in seller.sql("SELECT id FROM upload WHERE seller_id = %(seller)s")]
+        assert ids == ([accepted] if accepted else ids[:1])
+        assert all(seller.finished(upload_id)["state"] == "done" for upload_id in ids)
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(folder: Path) -> None:
+    """As an ordinary user; root may write anywhere."""
+    options = {}
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        options = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        probe = subprocess.run([PROGRAM[0], "-c", "import cardsync"], capture_output=True, check=False, cwd="/", **options)
+        if probe.returncode != 0:
+            pytest.skip("the user nobody cannot read this installation")
+    server = Server(folder)
+    server.data_dir.mkdir(mode=0o555)
+    for command in (["serve"], ["admin", "seller", "show", "1"], ["demo", "--exit"]):
+        ran = subprocess.run(
+            [*PROGRAM, *command], env=server.env | {"HOME": "/nonexistent"}, capture_output=True, text=True, timeout=60, cwd="/",
+            check=False, **options,
+        )  # fmt: skip
+        assert ran.returncode == 1, ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert_last_line_is_a_sentence(ran.stderr, str(server.data_dir))
+
+
+def test_a_setting_that_is_wrong_is_one_sentence(folder: Path) -> None:
+    ran = Server(folder, WEB_WORKERS="none").run("serve")
+    assert ran.code == 1
+    assert_last_line_is_a_sentence(ran.err, "CARDSYNC_WEB_WORKERS")
+    shutil.rmtree(folder / "data", ignore_errors=True)

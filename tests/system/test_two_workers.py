@@ -1,0 +1,79 @@
+"""Several worker processes on one database: every upload is done once, and a seller's in order."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from builders import a_csv, a_row
+from tests.system.processes import Seller, Server, a_folder, processes_of, told, until
+
+SELLERS, UPLOADS, ROWS = 4, 5, 300
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with a_folder() as folder, Server(folder, SLAB_ROWS="50") as started:
+        yield started
+
+
+def a_file(edition: int) -> bytes:
+    return a_csv(*(a_row(n, market=f"{1 + edition / 10:.2f}", price="1.00", quantity=1 + n % 3) for n in range(1, ROWS + 1)))
+
+
+def test_three_workers_share_the_work(server: Server) -> None:
+    with ExitStack() as stack:
+        extra = [server.launch("worker"), server.launch("worker")]
+        for process in extra:
+            stack.callback(process.kill)
+        until(lambda: workers(server) == 3, "three workers", 30)
+        sellers = [server.seller() for _ in range(SELLERS)]
+        ids: dict[int, list[int]] = {seller.id: [] for seller in sellers}
+        for edition in range(UPLOADS):
+            for seller in sellers:
+                ids[seller.id].append(seller.upload(a_file(edition)))
+        for seller in sellers:
+            assert {seller.finished(upload_id, 90)["state"] for upload_id in ids[seller.id]} == {"done"}
+            assert_each_once_and_in_order(seller, ids[seller.id])
+        for process in extra:
+            process.send_signal(signal.SIGTERM)
+        assert [process.wait(30) for process in extra] == [0, 0], server.said()[-2000:]
+    assert server.ready()  # the last to leave the database is not the first who left
+
+
+def workers(server: Server) -> int:
+    """How many processes wait for jobs."""
+    query = "SELECT count(*) AS n FROM procrastinate_workers WHERE last_heartbeat > now() - interval '30 s'"
+    return int(server.sql(query)[0]["n"])
+
+
+def assert_each_once_and_in_order(seller: Seller, ids: list[int]) -> None:
+    uploads = seller.sql("SELECT id, attempts, begun_at, finished_at FROM upload WHERE seller_id = %(seller)s ORDER BY id")
+    assert [row["id"] for row in uploads] == ids
+    assert [row["attempts"] for row in uploads] == [1] * UPLOADS
+    for earlier, later in zip(uploads, uploads[1:], strict=False):
+        assert earlier["finished_at"] <= later["begun_at"]
+    counts = seller.sql("""
+        SELECT (SELECT count(*) FROM price_run WHERE seller_id = %(seller)s) AS runs,
+               (SELECT count(*) FROM activity WHERE seller_id = %(seller)s) AS imports,
+               (SELECT count(*) FROM price_change WHERE seller_id = %(seller)s) AS changes,
+               (SELECT count(*) FROM price_observation WHERE seller_id = %(seller)s) AS observations,
+               (SELECT count(*) FROM card WHERE seller_id = %(seller)s AND market = %(market)s) AS cards
+    """, market=1 + (UPLOADS - 1) / 10)  # fmt: skip
+    assert counts[0]["runs"] == counts[0]["imports"] == UPLOADS
+    assert counts[0]["cards"] == ROWS
+    assert counts[0]["observations"] == ROWS * (UPLOADS - 1)
+
+
+def test_a_worker_leaves_when_told(server: Server) -> None:
+    process = server.launch("worker")
+    try:
+        before = processes_of(server.data_dir)
+        until(lambda: workers(server) >= 2, "the second worker", 30)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0, server.said()[-2000:]
+        assert process.pid not in [other.pid for other in processes_of(server.data_dir)], told(before)
+    finally:
+        process.kill()
