@@ -28,7 +28,7 @@ from cardsync.db import Database
 from cardsync.money import dollars, to_units
 from cardsync.pricing import engine, store
 from cardsync.pricing.rules import SellerPricing
-from cardsync.serve import Stopped, database, processes, stop_on_signals, supervise, wait_until_ready
+from cardsync.serve import Stopped, database, find_address_free, processes, stop_on_signals, supervise, wait_until_ready
 from cardsync.settings import Settings
 
 console = Console(highlight=False, soft_wrap=True)
@@ -53,6 +53,7 @@ def run(settings: Settings, *, leave: bool) -> None:
     # The story is told here; the processes speak up only when something is wrong.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
     try:
+        find_address_free(settings)
         with database(settings, say) as ready:
             demo = asyncio.run(_prepare(ready))
             with processes(ready) as children:

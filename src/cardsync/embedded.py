@@ -106,6 +106,13 @@ class EmbeddedServer:
         """The superuser: for migrations only."""
         return self._url(SUPERUSER, dbname)
 
+    def is_up(self) -> bool:
+        """Whether its main process lives; cheap enough to ask twice a second."""
+        with suppress(psutil.Error, OSError, ValueError, IndexError):
+            process = psutil.Process(int(_pid_file(self.data_dir)[0]))
+            return bool(process.name() == "postgres" and process.status() != psutil.STATUS_ZOMBIE)
+        return False
+
     def _url(self, role: str, dbname: str) -> str:
         host = quote(os.fsencode(self.socket_dir), safe="")
         return f"postgresql://{role}@/{quote(dbname, safe='')}?host={host}&port={self.port}"

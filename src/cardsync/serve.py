@@ -9,6 +9,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -36,6 +37,8 @@ from cardsync.worker import run_worker as work_jobs
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 25
+# How long processes of a killed supervisor may still hold the address that its successor wants.
+ADDRESS_SECONDS = 3
 Say = Callable[[str], None]
 
 
@@ -45,12 +48,38 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
     with ExitStack() as stack:
         if settings.database_url is None:
             server = stack.enter_context(embedded.running(settings.data_dir, say=say))
+            stack.enter_context(_kept_up(server, settings.data_dir, say))
             owner, url = server.admin_url(), server.url()
         else:
             owner, url = settings.migration_database_url or settings.database_url, settings.database_url
         if migrated:
             migrate(owner)
         yield settings.model_copy(update={"database_url": url, "migration_database_url": owner})
+
+
+@contextmanager
+def _kept_up(server: embedded.EmbeddedServer, data_dir: Path, say: Say) -> Iterator[None]:
+    """Start the embedded server again when it dies while the block lasts; web and worker processes connect anew."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.5):
+            if server.is_up():
+                continue
+            log.warning("database_died")
+            try:
+                with embedded.running(data_dir, say=say):
+                    log.warning("database_started_again")
+            except embedded.EmbeddedError as e:
+                log.warning("database_is_down", reason=str(e))
+
+    thread = threading.Thread(target=watch, daemon=True, name="watch-database")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @dataclass
@@ -89,15 +118,18 @@ def child_env(settings: Settings) -> dict[str, str]:
 
 
 def watch_parent() -> None:
-    """End this process like a SIGTERM when the supervisor named in the environment is gone."""
-    parent = int(os.environ.get(f"{PREFIX}PARENT", "0"))
-    if not parent:
+    """End this process like a SIGTERM when the one that started it is gone: a dead parent's children get another one.
+
+    Only below a supervisor, which names itself in the environment.
+    """
+    supervisor = int(os.environ.get(f"{PREFIX}PARENT", "0"))
+    if not supervisor:
         return
+    parent = os.getppid()
 
     def watch() -> None:
-        # The direct parent may be a process manager of the web server, so the pid itself is asked.
         pause = threading.Event()
-        while _alive(parent):
+        while os.getppid() == parent and _alive(supervisor):
             pause.wait(0.5)
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -120,6 +152,9 @@ class Stopped(BaseException):
 
 def stop_on_signals() -> None:
     def stop(_number: int, _frame: object) -> None:
+        # A second one must not interrupt the stopping, which would leave processes behind.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise Stopped
 
     signal.signal(signal.SIGTERM, stop)
@@ -201,12 +236,34 @@ def serve(settings: Settings, say: Say) -> None:
     """`cardsync serve`: until SIGTERM or Ctrl-C."""
     stop_on_signals()
     try:
+        find_address_free(settings)
         with database(settings, say) as ready, processes(ready) as children:
             wait_until_ready(ready, children)
             say(f"cardsync serves {ready.origin}")
             supervise(children)
     except Stopped:
         say("stopped")
+
+
+def find_address_free(settings: Settings) -> None:
+    """Raises if somebody listens there: another cardsync would answer /readyz in our place."""
+    deadline = clock.monotonic() + ADDRESS_SECONDS
+    pause = threading.Event()
+    while (problem := _bind_problem(settings)) and clock.monotonic() < deadline:
+        pause.wait(0.2)
+    if problem:
+        raise RuntimeError(f"cannot serve on {settings.bind}: {problem}; --port chooses another port")
+
+
+def _bind_problem(settings: Settings) -> str | None:
+    host = settings.host.strip("[]")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, settings.port))
+        except OSError as e:
+            return e.strerror or str(e)
+    return None
 
 
 def wait_until_ready(settings: Settings, children: list[Child], seconds: float = 60) -> None:

@@ -145,8 +145,10 @@ class Seller:
 
         def ended() -> dict[str, Any] | None:
             with suppress(httpx.TransportError):
-                report = self.report(upload_id)
-                return report if report["state"] in UPLOADED else None
+                answer = self.get(f"/api/v1/uploads/{upload_id}")
+                if answer.status_code < 500:
+                    assert answer.status_code == 200, answer.text
+                    return answer.json() if answer.json()["state"] in UPLOADED else None
             return None
 
         return until(ended, lambda: f"upload {upload_id}; the server says:\n{self.server.said()[-3000:]}", seconds)

@@ -92,7 +92,9 @@ def test_everything_killed_while_uploads_arrive(server: Server) -> None:
     assert all(seller.finished(upload_id)["state"] == "done" for upload_id in accepted)
     everything = seller.sql("SELECT id, state FROM upload WHERE seller_id = %(seller)s ORDER BY id")
     assert {row["state"] for row in everything} == {"done"}
-    runs = seller.sql("SELECT count(*) AS runs, count(DISTINCT upload_id) AS uploads FROM price_run WHERE seller_id = %(seller)s")
+    runs = seller.sql(
+        "SELECT count(*) AS runs, count(DISTINCT upload_id) AS uploads FROM price_run WHERE seller_id = %(seller)s"
+    )
     assert runs == [{"runs": len(everything), "uploads": len(everything)}]
     [state] = snapshot(seller)["state"]
     assert (state["lock_kind"], state["lease_token"], state["uploads_open"]) == (None, None, 0)
@@ -112,6 +114,20 @@ def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_datab
     assert seller.finished(upload_id)["state"] == "done"
     assert server.stop() == 0
     nothing_left(server.data_dir)
+
+
+def test_a_start_right_after_a_killed_supervisor(server: Server) -> None:
+    """Its children still live for a moment: they hold the address, and one of them imports."""
+    seller = server.seller()
+    accepted = [seller.upload(data) for data in FILES]
+    kill(server.supervisor())
+    assert server.process is not None
+    server.process.wait(10)
+    server.start()
+    assert [seller.finished(upload_id)["state"] for upload_id in accepted] == ["done", "done"]
+    assert [run["state"] for run in snapshot(seller)["runs"]] == ["completed", "completed"]
+    assert server.stop() == 0
+    nothing_left(server.data_dir, 5)
 
 
 def test_children_of_a_killed_supervisor_that_nobody_reaps_end_too(server: Server) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from builders import read_csv
 from tests.system.inventories import FIRST, SECOND, inventory
 from tests.system.processes import Seller, Server, a_folder, assert_same, kill, snapshot, until
 
+from builders import read_csv
 from cardsync import embedded
 
 ROWS = 4000
@@ -131,7 +131,7 @@ def test_killed_again_and_again(ground: Ground) -> None:
     ids = [seller.upload(ground.files[0], FIRST), seller.upload(ground.files[1], SECOND)]
     lives = 3
     for life in range(1, lives + 1):
-        until(lambda: attempts(seller) >= life, "the next life")
+        until(lambda life=life: attempts(seller) >= life, "the next life")  # type: ignore[misc]
         until(lambda: progressed(seller), "a committed slab", 20)
         kill_worker(server)
     assert [seller.finished(upload_id)["state"] for upload_id in ids] == ["done", "done"]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from builders import a_csv, a_row, read_csv
 
 GOOD = a_csv(a_row(1, market="1.20", price="1.00"), a_row(2, market="1.00", price="1.00"), a_row(3, quantity="-1"))
@@ -24,7 +25,9 @@ def test_a_good_file(tmp_path: Path, name: str, content: bytes) -> None:
     ran = price(tmp_path / name, out := tmp_path / "out put.csv")
     assert ran.returncode == 0, ran.stderr
     rows = read_csv(out.read_bytes())
-    assert [(row["TCGplayer Id"], row["TCG Marketplace Price"], row["Add to Quantity"]) for row in rows] == [("1", "1.1900", "0")]
+    assert [(row["TCGplayer Id"], row["TCG Marketplace Price"], row["Add to Quantity"]) for row in rows] == [
+        ("1", "1.1900", "0")
+    ]
     assert "3 rows read, 2 usable, 1 rejected" in ran.stdout
     assert "line 4: " in ran.stdout
     assert f"price updates: {out}" in ran.stdout

@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 
 import pytest
-from builders import a_csv, a_row
 from tests.system.processes import Seller, Server, a_folder, processes_of, told, until
+
+from builders import a_csv, a_row
 
 SELLERS, UPLOADS, ROWS = 4, 5, 300
 
@@ -20,7 +22,9 @@ def server() -> Iterator[Server]:
 
 
 def a_file(edition: int) -> bytes:
-    return a_csv(*(a_row(n, market=f"{1 + edition / 10:.2f}", price="1.00", quantity=1 + n % 3) for n in range(1, ROWS + 1)))
+    return a_csv(
+        *(a_row(n, market=f"{1 + edition / 10:.2f}", price="1.00", quantity=1 + n % 3) for n in range(1, ROWS + 1))
+    )
 
 
 def test_three_workers_share_the_work(server: Server) -> None:
@@ -50,10 +54,12 @@ def workers(server: Server) -> int:
 
 
 def assert_each_once_and_in_order(seller: Seller, ids: list[int]) -> None:
-    uploads = seller.sql("SELECT id, attempts, begun_at, finished_at FROM upload WHERE seller_id = %(seller)s ORDER BY id")
+    uploads = seller.sql(
+        "SELECT id, attempts, begun_at, finished_at FROM upload WHERE seller_id = %(seller)s ORDER BY id"
+    )
     assert [row["id"] for row in uploads] == ids
     assert [row["attempts"] for row in uploads] == [1] * UPLOADS
-    for earlier, later in zip(uploads, uploads[1:], strict=False):
+    for earlier, later in pairwise(uploads):
         assert earlier["finished_at"] <= later["begun_at"]
     counts = seller.sql("""
         SELECT (SELECT count(*) FROM price_run WHERE seller_id = %(seller)s) AS runs,

@@ -25,6 +25,9 @@ from cardsync.pricing.store import make_preset_rule
 from cardsync.sync.models import SyncState
 
 
+PASSWORDS = PasswordHasher()
+
+
 class SellerError(Exception):
     """What an admin command says in one sentence."""
 
@@ -144,7 +147,7 @@ async def create_seller(
     await session.flush()
     password = secrets.token_urlsafe(12)
     session.add(
-        Member(seller_id=seller.id, email=email, name=name, role="owner", password_hash=PasswordHasher().hash(password))
+        Member(seller_id=seller.id, email=email, name=name, role="owner", password_hash=PASSWORDS.hash(password))
     )
     await enter_tenant(session, seller.id)
     session.add(Account(seller_id=seller.id, plan=plan, sync_mode=sync_mode, product_lines=_known_lines(lines)))

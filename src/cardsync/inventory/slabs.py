@@ -16,12 +16,14 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.db import Database, copy_in, driver, encode
+from cardsync.db import Database, copy_in, encode
 from cardsync.inventory.diff import AMOUNTS, IDENTITY, Changes
 from cardsync.sync.state import Lease, hold_lease
 
 WRITERS = 2
-PLAN_SQL = "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
+# The slab's cards. Its ids are sorted, so the range keeps any plan from reading more than all cards once in all slabs together:
+# a seller who is newer than the table's statistics counts as one row there, and is read whole for every slab.
+_JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
 _TYPES = {
@@ -87,8 +89,8 @@ INSERT_SQL = f"""
 HISTORY_SQL = f"""
     INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_list(AMOUNTS)})
     SELECT c.seller_id, c.id, c.observed_at, c.quantity, {_list(AMOUNTS, "c.")}
-      FROM card c JOIN incoming i ON i.id = c.id
-     WHERE c.seller_id = :seller AND i.observed AND c.observed_at >= :kept_since
+      FROM card c, incoming i
+     WHERE {_JOINED} AND i.observed AND c.observed_at >= :kept_since
     ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
 """
 _UPDATE = f"""
@@ -96,17 +98,17 @@ _UPDATE = f"""
        SET {{sets}}, priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price THEN :now ELSE c.priced_at END,
            observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END, updated_at = :now
       FROM incoming i
-     WHERE c.seller_id = :seller AND c.id = i.id
+     WHERE {_JOINED}
 """
 UPDATE_SQL = _UPDATE.format(sets=_sets(_VALUES))
 RENAME_SQL = _UPDATE.format(sets=_sets((*_VALUES, *_NAMES)))
-RETARGET_SQL = """
+RETARGET_SQL = f"""
     UPDATE card c SET target_price = i.target_price, priced_at = :now
-      FROM incoming i WHERE c.seller_id = :seller AND c.id = i.id
+      FROM incoming i WHERE {_JOINED}
 """
-GONE_SQL = """
+GONE_SQL = f"""
     UPDATE card c SET gone = true, quantity = 0, target_price = NULL, observed_at = :observed_at, updated_at = :now
-      FROM incoming i WHERE c.seller_id = :seller AND c.id = i.id AND NOT c.gone
+      FROM incoming i WHERE {_JOINED} AND NOT c.gone
 """
 
 
@@ -193,8 +195,6 @@ async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
 async def _write_slab(writer: Writer, slab: Slab) -> None:
     data = await asyncio.to_thread(_encoded, slab)
     async with writer.database.tenant(writer.seller_id) as session:
-        # Each row is one look-up in the primary key; without statistics of `incoming` the planner would read every seller's cards.
-        await (await driver(session)).execute(PLAN_SQL)
         await _settle(session, writer, slab, data)
         # Counted in the order of the row's lock, which is the order of the commits.
         async with writer.counting:
@@ -206,11 +206,13 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
 
 async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:
     columns = ", ".join(f"{name} {_TYPES[name]}" for name in slab.columns)
+    if INSERT_SQL not in slab.statements:
+        columns += ", PRIMARY KEY (id)"
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     await copy_in(session, "incoming", slab.columns, data)
     values = {
         "seller": writer.seller_id, "run": writer.run_id, "observed_at": writer.observed_at, "now": clock.now(),
-        "kept_since": writer.kept_since,
+        "kept_since": writer.kept_since, "first": slab.rows["id"][slab.at[0]], "last": slab.rows["id"][slab.at[-1]],
     }  # fmt: skip
     for statement in slab.statements:
         names = {name for name in values if f":{name}" in statement}

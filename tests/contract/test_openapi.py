@@ -1,0 +1,304 @@
+"""The interface description: in step with the program, structurally sound, and complete in statuses, codes, bodies and headers."""
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from builders import a_csv, a_row
+from cardsync import errors
+from cardsync.cli import program
+
+FILE = Path(__file__).parents[2] / "openapi.json"
+DOCUMENT = json.loads(FILE.read_text())
+OPERATIONS = {
+    (method.upper(), path): operation
+    for path, operations in DOCUMENT["paths"].items()
+    for method, operation in operations.items()
+}
+BEHIND_A_KEY = {name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/")}
+WITH_JSON_BODY = {
+    ("POST", f"/api/v1/{path}") for path in ("heartbeat", "sync/request", "sync/log", "sync/upload-request")
+}
+PROBLEMS = [
+    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind is not errors.Problem
+]  # fmt: skip
+
+
+def test_the_file_in_git_is_what_the_program_prints():
+    printed = CliRunner().invoke(program, ["openapi"])
+    assert printed.exit_code == 0
+    assert FILE.read_text() == printed.output, "run: make openapi"
+
+
+async def test_the_server_serves_the_same_document(service):
+    async with service.client() as http:
+        assert (await http.get("/openapi/openapi.json")).json() == DOCUMENT
+
+
+def test_every_route_of_the_issue_is_there():
+    assert set(OPERATIONS) == {
+        ("POST", "/api/v1/heartbeat"),
+        ("GET", "/api/v1/sync/pending"),
+        ("POST", "/api/v1/sync/request"),
+        ("GET", "/api/v1/status"),
+        ("POST", "/api/v1/sync/upload-request"),
+        ("PUT", "/objects/{key}"),
+        ("POST", "/api/v1/sync"),
+        ("GET", "/api/v1/uploads/{upload_id}"),
+        ("POST", "/api/v1/uploads/{upload_id}/confirm"),
+        ("POST", "/api/v1/uploads/{upload_id}/discard"),
+        ("GET", "/api/v1/export/price-updates"),
+        ("POST", "/api/v1/sync/log"),
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+    }
+
+
+def references(node):
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+def resolve(reference: str):
+    node = DOCUMENT
+    for part in reference.removeprefix("#/").split("/"):
+        node = node[part]
+    return node
+
+
+def test_it_is_openapi_3_1_and_every_reference_leads_somewhere():
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    found = set(references(DOCUMENT))
+    assert found
+    for reference in found:
+        assert reference.startswith("#/components/")
+        assert resolve(reference)
+
+
+def test_operation_ids_are_unique():
+    ids = [operation["operationId"] for operation in OPERATIONS.values()]
+    assert len(set(ids)) == len(ids) == len(OPERATIONS)
+
+
+@pytest.mark.parametrize("name", OPERATIONS, ids=" ".join)
+def test_an_operation_is_structurally_sound(name):
+    operation = OPERATIONS[name]
+    known_tags = {tag["name"] for tag in DOCUMENT["tags"]}
+    assert operation["description"]
+    assert set(operation["tags"]) <= known_tags
+    in_path = {part[1:-1] for part in name[1].split("/") if part.startswith("{")}
+    parameters = operation.get("parameters", [])
+    assert {parameter["name"] for parameter in parameters if parameter["in"] == "path"} == in_path
+    assert len({(parameter["in"], parameter["name"]) for parameter in parameters}) == len(parameters)
+    for parameter in parameters:
+        assert parameter["schema"]
+        assert parameter["in"] != "path" or parameter["required"] is True
+    assert any(status.startswith("2") for status in operation["responses"])
+    for status, answer in operation["responses"].items():
+        assert len(status) == 3
+        full = resolve(answer["$ref"]) if "$ref" in answer else answer
+        assert full["description"]
+        assert all("schema" in content for content in full.get("content", {}).values())
+        for header in full["headers"].values():
+            assert "$ref" in header or "schema" in header
+
+
+def answer(name: tuple[str, str], status: int) -> dict:
+    found = OPERATIONS[name]["responses"][str(status)]
+    return resolve(found["$ref"]) if "$ref" in found else found
+
+
+def codes(name: tuple[str, str], status: int) -> set[str]:
+    """The codes that a status of a route may carry."""
+    parts = answer(name, status)["content"]["application/json"]["schema"]["allOf"]
+    code = parts[1]["properties"]["code"]
+    return set(code.get("enum", [code.get("const")]))
+
+
+@pytest.mark.parametrize("name", OPERATIONS, ids=" ".join)
+def test_every_route_tells_its_500_in_json_and_html_and_the_request_id(name):
+    assert set(answer(name, 500)["content"]) == {"application/json", "text/html"}
+    assert codes(name, 500) == {"internal_server_error"}
+    for status in OPERATIONS[name]["responses"]:
+        assert "X-Request-Id" in answer(name, int(status))["headers"]
+
+
+@pytest.mark.parametrize("name", BEHIND_A_KEY, ids=" ".join)
+def test_every_route_behind_a_key_tells_401_403_and_503_with_their_headers(name):
+    assert codes(name, 401) == {"unauthorized"}
+    assert "account_suspended" in codes(name, 403)
+    assert codes(name, 503) == {"service_unavailable"}
+    assert "WWW-Authenticate" in answer(name, 401)["headers"]
+    assert "Retry-After" in answer(name, 503)["headers"]
+    assert OPERATIONS[name]["security"] == [{"api_key": []}]
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - BEHIND_A_KEY.keys()), ids=" ".join)
+def test_a_route_without_a_key_asks_for_none(name):
+    assert not OPERATIONS[name].get("security")
+    assert "401" not in OPERATIONS[name]["responses"]
+
+
+# Beside what every route behind a key may answer: the statuses and codes of the specification.
+OWN_REFUSALS = {
+    **{
+        name: {
+            400: {"bad_request"},
+            413: {"payload_too_large", "decompressed_too_large"},
+            415: {"unsupported_media_type"},
+            422: {"invalid_payload"},
+        }
+        for name in WITH_JSON_BODY
+    },
+    ("POST", "/api/v1/sync/upload-request"): {
+        400: {"bad_request"},
+        403: {"account_suspended", "object_store_pipeline_disabled"},
+        413: {"payload_too_large", "decompressed_too_large"},
+        415: {"unsupported_media_type"},
+        422: {"invalid_payload", "invalid_product_line"},
+    },
+    ("POST", "/api/v1/sync"): {
+        400: {"bad_request"},
+        403: {"account_suspended", "object_store_pipeline_disabled"},
+        413: {"payload_too_large", "decompressed_too_large"},
+        422: {
+            "invalid_csv", "invalid_gzip", "invalid_product_line", "csv_processing_failed", "invalid_object_key", "invalid_payload",
+        },
+    },
+    ("GET", "/api/v1/uploads/{upload_id}"): {404: {"not_found"}},
+    ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
+    ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
+    ("PUT", "/objects/{key}"): {
+        403: {"invalid_signature", "url_expired"},
+        404: {"not_found"},
+        409: {"already_used"},
+        413: {"payload_too_large"},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS, ids=" ".join)
+def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
+    expected = (
+        {401: {"unauthorized"}, 403: {"account_suspended"}, 503: {"service_unavailable"}}
+        if name in BEHIND_A_KEY
+        else {}
+    )
+    expected |= OWN_REFUSALS.get(name, {})
+    told = {int(status) for status in OPERATIONS[name]["responses"] if int(status) >= 400 and int(status) != 500}
+    if name == ("GET", "/readyz"):
+        assert told == {503}
+        return
+    assert {status: codes(name, status) for status in told} == expected
+
+
+def test_every_code_has_one_problem_class_and_appears():
+    assert len(PROBLEMS) > 15
+    by_code = {kind.code: kind for kind in PROBLEMS}
+    assert len(by_code) == len(PROBLEMS)
+    told = {code for name in OPERATIONS for status in OPERATIONS[name]["responses"] if int(status) >= 400
+            and name != ("GET", "/readyz") for code in codes(name, int(status))}  # fmt: skip
+    told |= set(DOCUMENT["components"]["responses"]["MethodNotAllowed"]["content"]["application/json"]["schema"]["allOf"][1][
+        "properties"]["code"]["enum"])  # fmt: skip
+    assert told == by_code.keys() | {"internal_server_error"}
+    for kind in PROBLEMS:
+        assert 400 <= kind.status < 600
+        assert kind.__doc__
+
+
+def test_what_belongs_to_no_route_is_told_as_a_component():
+    shared = DOCUMENT["components"]["responses"]
+    assert set(shared) == {"InternalError", "UnknownRoute", "MethodNotAllowed"}
+    assert "Allow" in shared["MethodNotAllowed"]["headers"]
+    assert "Vary" in shared["UnknownRoute"]["headers"]
+    internal = DOCUMENT["components"]["schemas"]["InternalError"]
+    assert set(internal["required"]) == {"error", "code", "status", "request_id"}
+    assert set(DOCUMENT["components"]["schemas"]["ErrorBody"]["required"]) == {"error", "code"}
+
+
+@pytest.mark.parametrize("name", sorted(WITH_JSON_BODY), ids=" ".join)
+def test_a_json_body_is_told_plain_and_gzipped(name):
+    body = OPERATIONS[name]["requestBody"]
+    assert set(body["content"]) == {"application/json", "application/gzip"}
+    assert body["required"] is (name == ("POST", "/api/v1/sync/log"))
+
+
+def test_the_inventory_upload_tells_both_of_its_forms():
+    body = OPERATIONS["POST", "/api/v1/sync"]["requestBody"]
+    assert body["required"] is True
+    assert set(body["content"]) == {"application/gzip", "application/octet-stream", "text/csv", "application/json"}
+    key_form = body["content"]["application/json"]["schema"]
+    assert key_form["required"] == ["key"]
+    assert set(key_form["properties"]) == {"key", "product_line", "sync_cycle_id", "exported_at"}
+    headers = {parameter["name"] for parameter in OPERATIONS["POST", "/api/v1/sync"]["parameters"]}
+    assert "X-Product-Line" in headers
+
+
+def test_the_presigned_put_tells_its_binary_body():
+    body = OPERATIONS["PUT", "/objects/{key}"]["requestBody"]
+    assert body["required"] is True
+    assert set(body["content"]) == {"application/gzip", "text/csv"}
+
+
+def test_the_export_tells_its_csv_its_headers_and_its_304():
+    name = ("GET", "/api/v1/export/price-updates")
+    ok, unchanged = answer(name, 200), answer(name, 304)
+    assert set(ok["content"]) == {"text/csv"}
+    assert {"ETag", "X-Price-Export-Empty-Reason", "Cache-Control", "Vary"} <= set(ok["headers"])
+    assert "ETag" in unchanged["headers"]
+    assert "X-Price-Export-Empty-Reason" not in unchanged["headers"]
+    assert "content" not in unchanged
+    assert "If-None-Match" in {parameter["name"] for parameter in OPERATIONS[name]["parameters"]}
+
+
+def test_the_empty_answers_are_told_as_empty():
+    assert "content" not in answer(("POST", "/api/v1/sync/log"), 201)
+    assert "content" not in answer(("PUT", "/objects/{key}"), 200)
+
+
+def fits(value, schema) -> bool:
+    """Enough of JSON Schema for the answers that we give: types, objects, arrays, unions, references."""
+    if "$ref" in schema:
+        return fits(value, resolve(schema["$ref"]))
+    for union in ("oneOf", "anyOf"):
+        if union in schema:
+            return any(fits(value, part) for part in schema[union])
+    kinds = {"string": str, "integer": int, "boolean": bool, "null": type(None), "array": list, "object": dict}
+    kind = schema.get("type")
+    if kind and (not isinstance(value, kinds[kind]) or (kind == "integer" and isinstance(value, bool))):
+        return False
+    if kind == "array":
+        return all(fits(item, schema.get("items", {})) for item in value)
+    if kind == "object" and "properties" in schema:
+        told = schema["properties"]
+        missing = set(schema.get("required", [])) - value.keys()
+        return not missing and value.keys() <= told.keys() and all(fits(item, told[key]) for key, item in value.items())
+    return True
+
+
+async def test_real_answers_fit_what_is_told(a_seller, service):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(a_row(1), a_row(2, price="broken"), a_row(3, quantity=-1)))
+    answers = {
+        ("POST", "/api/v1/heartbeat"): await seller.post("/api/v1/heartbeat"),
+        ("GET", "/api/v1/sync/pending"): await seller.get("/api/v1/sync/pending"),
+        ("GET", "/api/v1/status"): await seller.get("/api/v1/status"),
+        ("POST", "/api/v1/sync/request"): await seller.post("/api/v1/sync/request"),
+        ("POST", "/api/v1/sync/upload-request"): await seller.post("/api/v1/sync/upload-request"),
+        ("GET", "/api/v1/uploads/{upload_id}"): await seller.get(f"/api/v1/uploads/{report['id']}"),
+        ("POST", "/api/v1/sync"): await seller.upload(a_csv(a_row())),
+        ("GET", "/readyz"): await seller.get("/readyz"),
+    }
+    for name, given in answers.items():
+        [content] = answer(name, given.status_code)["content"].values()
+        assert fits(given.json(), content["schema"]), (name, given.text)
+    assert not fits({"status": 1}, {"$ref": "#/components/schemas/Health"})

@@ -1,0 +1,130 @@
+"""Settings: where values come from, which source wins, and that the page about them is true."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pydantic import ValidationError
+
+from cardsync.cli import program
+from cardsync.settings import Settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_around(monkeypatch):
+    import os
+
+    for name in [name for name in os.environ if name.startswith("CARDSYNC_")]:
+        monkeypatch.delenv(name)
+
+
+def test_the_page_in_git_is_what_the_program_prints():
+    printed = CliRunner().invoke(program, ["settings"])
+    assert printed.exit_code == 0
+    assert PAGE.read_text() == printed.output, "run: make openapi"
+
+
+def test_the_page_names_every_setting_with_its_meaning():
+    page = PAGE.read_text()
+    for name, info in Settings.model_fields.items():
+        assert f"### `{name}`" in page
+        assert info.description
+        assert info.description in page
+
+
+# decisions.md, section 10, of the settings that exist so far.
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bind", "127.0.0.1:8000"),
+        ("metrics_bind", "127.0.0.1:9464"),
+        ("database_url", None),
+        ("object_store_url", None),
+        ("allow_unknown_lines", False),
+        ("default_plan", "founder"),
+        ("sync_interval_minutes", 360),
+        ("sync_cooldown_seconds", 3600),
+        ("stale_lock_seconds", 300),
+        ("lease_seconds", 30),
+        ("slab_rows", 20_000),
+        ("claim_ttl_seconds", 600),
+        ("upload_retention_days", 30),
+        ("unclaimed_retention_days", 1),
+        ("history_retention_days", 730),
+    ],
+)
+def test_the_default_is_the_decided_one(name, value):
+    assert getattr(Settings(), name) == value
+
+
+def test_the_data_folder_is_the_users(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert Settings().data_dir == tmp_path / ".local" / "share" / "cardsync"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert Settings().data_dir == tmp_path / "data" / "cardsync"
+
+
+def test_the_environment_sets_a_value(monkeypatch):
+    monkeypatch.setenv("CARDSYNC_STALE_LOCK_SECONDS", "7")
+    assert Settings().stale_lock_seconds == 7
+
+
+def test_a_secret_may_stand_in_a_file(monkeypatch, tmp_path):
+    secret = tmp_path / "database"
+    secret.write_text("postgresql://user:password@host/db\n")
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL_FILE", str(secret))
+    assert Settings().database_url == "postgresql://user:password@host/db"
+
+
+def a_toml(monkeypatch, tmp_path, text: str) -> None:
+    path = tmp_path / "cardsync.toml"
+    path.write_text(text)
+    monkeypatch.setenv("CARDSYNC_CONFIG", str(path))
+
+
+def test_a_toml_file_sets_values(monkeypatch, tmp_path):
+    a_toml(monkeypatch, tmp_path, 'public_url = "https://sync.example"\nweb_workers = 3\n')
+    assert (Settings().public_url, Settings().web_workers) == ("https://sync.example", 3)
+
+
+def test_of_several_sources_the_strongest_wins(monkeypatch, tmp_path):
+    a_toml(monkeypatch, tmp_path, 'secret_key = "toml"\n')
+    assert Settings().secret_key == "toml"
+    (tmp_path / "key").write_text("file")
+    monkeypatch.setenv("CARDSYNC_SECRET_KEY_FILE", str(tmp_path / "key"))
+    assert Settings().secret_key == "file"
+    monkeypatch.setenv("CARDSYNC_SECRET_KEY", "environment")
+    assert Settings().secret_key == "environment"
+    assert Settings(secret_key="argument").secret_key == "argument"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SLAB_ROWS", "20001"),
+        ("SLAB_ROWS", "0"),
+        ("SYNC_INTERVAL_MINUTES", "29"),
+        ("WEB_WORKERS", "many"),
+        ("LEASE_SECONDS", "0"),
+    ],
+)
+def test_an_impossible_value_is_refused(monkeypatch, name, value):
+    monkeypatch.setenv(f"CARDSYNC_{name}", value)
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+def test_a_command_names_the_setting_that_is_wrong_in_one_line(monkeypatch):
+    monkeypatch.setenv("CARDSYNC_SLAB_ROWS", "many")
+    answer = CliRunner().invoke(program, ["admin", "seller", "show", "1"])
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith("Error: setting CARDSYNC_SLAB_ROWS: ")
+    assert answer.stderr.count("\n") == 1
+
+
+def test_the_origin_is_the_public_url_else_the_address_served():
+    assert Settings(public_url="https://sync.example/").origin == "https://sync.example"
+    assert Settings(bind="0.0.0.0:80").origin == "http://0.0.0.0:80"

@@ -1,0 +1,250 @@
+"""Tenancy, read from the database's own catalog: nothing of one seller can be seen, changed or even joined by another.
+
+A table that a later issue adds is covered by being there.
+"""
+
+import re
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from psycopg.rows import dict_row
+from sqlalchemy import create_engine
+
+from builders import a_csv, a_row
+from cardsync.db import APP_ROLE, engine_url, libpq_url
+from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
+
+# Tables whose seller_id decides who may see a row, partitions included.
+TENANT = """
+    SELECT c.oid, c.relname AS name, c.relrowsecurity AS enabled, c.relforcerowsecurity AS forced
+      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'seller_id' AND NOT a.attisdropped
+     WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND NOT c.relname = ANY(%s)
+"""
+FIRST_COLUMN = """
+    SELECT c.relname AS name, i.indexrelid::regclass::text AS index, i.indisprimary AS is_primary,
+           (SELECT attname FROM pg_attribute WHERE attrelid = i.indrelid AND attnum = i.indkey[0]) AS first
+      FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE i.indrelid = ANY(%s) AND i.indisunique
+"""
+FOREIGN_KEYS = """
+    SELECT k.conrelid::regclass::text AS name, k.conname,
+           (SELECT attname FROM pg_attribute WHERE attrelid = k.conrelid AND attnum = k.conkey[1]) AS first,
+           (SELECT attname FROM pg_attribute WHERE attrelid = k.confrelid AND attnum = k.confkey[1]) AS referred
+      FROM pg_constraint k WHERE k.contype = 'f' AND k.conrelid = ANY(%s)
+"""
+
+
+@pytest.fixture(scope="module")
+def owner(owner_url):
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True, row_factory=dict_row) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+async def sellers(service):
+    """Two sellers with something in every table that an import fills; the import also makes the month's partition."""
+    from builders import SellerBuilder
+
+    made = []
+    for _ in range(2):
+        seller = await SellerBuilder(service)()
+        await seller.get("/api/v1/sync/pending")
+        await seller.import_csv(a_csv(a_row(1), a_row(2, price="5.00", market="9.00")), **{"X-Sync-Cycle-Id": "c"})
+        await seller.import_csv(a_csv(a_row(1, price="1.10"), a_row(2, price="5.00", market="8.00")))
+        made.append(seller)
+    return made
+
+
+@pytest.fixture(scope="module")
+def tables(owner, sellers):
+    found = owner.execute(TENANT, [sorted(GLOBAL_BY_SELLER)]).fetchall()
+    assert {table.name for table in tenant_tables()} <= {row["name"] for row in found}
+    return found
+
+
+@pytest.fixture(scope="module")
+def oids(tables):
+    return [table["oid"] for table in tables]
+
+
+def test_partitions_are_among_the_tables_looked_at(tables):
+    assert [table["name"] for table in tables if re.fullmatch(r"price_observation_\d{6}", table["name"])]
+
+
+def test_every_tenant_table_has_a_primary_key_that_begins_with_the_seller(owner, tables, oids):
+    keys = {row["name"]: row["first"] for row in owner.execute(FIRST_COLUMN, [oids]) if row["is_primary"]}
+    assert keys == dict.fromkeys((table["name"] for table in tables), "seller_id")
+
+
+def test_every_unique_index_of_a_tenant_table_begins_with_the_seller(owner, oids):
+    rows = owner.execute(FIRST_COLUMN, [oids]).fetchall()
+    assert any(not row["is_primary"] for row in rows)
+    assert [row["index"] for row in rows if row["first"] != "seller_id"] == []
+
+
+def test_every_foreign_key_of_a_tenant_table_begins_with_the_seller(owner, oids):
+    rows = owner.execute(FOREIGN_KEYS, [oids]).fetchall()
+    assert rows
+    assert [row for row in rows if (row["first"], row["referred"]) != ("seller_id", "seller_id")] == []
+
+
+def test_row_level_security_is_enabled_and_forced_everywhere(tables):
+    assert [table["name"] for table in tables if not (table["enabled"] and table["forced"])] == []
+
+
+def test_every_policy_compares_the_seller_and_has_no_sub_select(owner, tables):
+    policies = owner.execute(
+        "SELECT tablename, permissive, roles::text[] AS roles, cmd, qual, with_check FROM pg_policies WHERE schemaname = 'public'"
+    ).fetchall()
+    by_table = {policy["tablename"]: policy for policy in policies}
+    assert len(policies) == len(by_table)
+    assert by_table.keys() == {table["name"] for table in tables}
+    for policy in policies:
+        assert (policy["cmd"], policy["roles"]) == ("ALL", ["public"])
+        for rule in (policy["qual"], policy["with_check"]):
+            assert "SELECT" not in rule.upper()
+            assert rule.startswith("(seller_id = ")
+            assert "app.seller_id" in rule
+            assert " OR " not in rule.upper()
+
+
+def test_only_the_tables_named_as_global_carry_a_seller_without_row_level_security(owner):
+    query = """
+        SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'seller_id'
+         WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND NOT c.relrowsecurity
+    """
+    assert {row["relname"] for row in owner.execute(query)} == GLOBAL_BY_SELLER
+
+
+def test_the_applications_role_has_no_power_of_its_own(owner):
+    [role] = owner.execute(
+        "SELECT oid, rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication FROM pg_roles WHERE rolname = %s",
+        [APP_ROLE],
+    ).fetchall()
+    oid = role.pop("oid")
+    assert not any(role.values())
+    owned = "SELECT relname FROM pg_class WHERE relowner = %s UNION ALL SELECT proname FROM pg_proc WHERE proowner = %s"
+    assert owner.execute(owned, [oid, oid]).fetchall() == []
+    assert owner.execute("SELECT roleid FROM pg_auth_members WHERE member = %s", [oid]).fetchall() == []
+
+
+def test_the_applications_role_cannot_change_the_schema(owner):
+    [row] = owner.execute(
+        "SELECT has_schema_privilege(%(r)s, 'public', 'CREATE') AS make, has_table_privilege(%(r)s, 'card', 'TRUNCATE') AS empty,"
+        " has_table_privilege(%(r)s, 'card', 'TRIGGER') AS trigger, has_table_privilege(%(r)s, 'alembic_version', 'UPDATE') AS version",
+        {"r": APP_ROLE},
+    ).fetchall()
+    assert not any(row.values())
+
+
+def test_functions_that_run_as_the_owner_pin_their_search_path_and_are_not_for_everybody(owner):
+    rows = owner.execute(
+        "SELECT proname, proconfig, has_function_privilege('public', oid, 'EXECUTE') AS everybody FROM pg_proc"
+        " WHERE prosecdef AND pronamespace = 'public'::regnamespace"
+    ).fetchall()
+    assert rows
+    for row in rows:
+        assert any(setting.startswith("search_path=") for setting in row["proconfig"] or [])
+        assert not row["everybody"]
+
+
+async def test_the_application_acts_as_its_role(service):
+    async with service.database.shared() as session:
+        from sqlalchemy import text
+
+        assert await session.scalar(text("SELECT current_user")) == APP_ROLE
+    assert await service.database.hot_row(1, "SELECT current_user::text") == (APP_ROLE,)
+
+
+@pytest.fixture
+def app(owner_url):
+    """A connection as the application makes it, outside any seller's scope."""
+    with psycopg.connect(libpq_url(owner_url), row_factory=dict_row) as connection:
+        yield connection
+        connection.rollback()
+
+
+FILLED = ("account", "card", "line_snapshot", "price_change", "price_observation", "price_run", "pricing_rule", "sync_cycle", "sync_state", "upload")  # fmt: skip
+
+
+def test_the_tables_of_these_tests_are_filled_for_both(owner, tables, sellers):
+    for seller in sellers:
+        for name in FILLED:
+            [row] = owner.execute(f"SELECT count(*) FROM {name} WHERE seller_id = {seller.id}").fetchall()
+            assert row["count"] > 0, name
+
+
+def test_without_a_scope_nothing_is_visible(app, tables):
+    for table in tables:
+        [row] = (
+            app.execute(f"SELECT count(*) FROM {table['name']}").fetchall() if may_read(app, table) else [{"count": 0}]
+        )
+        assert row["count"] == 0, table["name"]
+
+
+def may_read(app, table) -> bool:
+    [row] = app.execute("SELECT has_table_privilege(%s::oid, 'SELECT') AS may", [table["oid"]]).fetchall()
+    return row["may"]
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_a_seller_sees_its_own_rows_alone(app, sellers, name):
+    mine, theirs = sellers
+    app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
+    assert app.execute(f"SELECT DISTINCT seller_id FROM {name}").fetchall() == [{"seller_id": mine.id}]
+    assert app.execute(f"SELECT 1 FROM {name} WHERE seller_id = {theirs.id}").fetchall() == []
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_a_seller_changes_none_of_anothers_rows_even_when_it_names_them(app, sellers, name):
+    mine, theirs = sellers
+    app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
+    assert app.execute(f"UPDATE {name} SET seller_id = seller_id WHERE seller_id = {theirs.id}").rowcount == 0
+    assert app.execute(f"DELETE FROM {name} WHERE seller_id = {theirs.id}").rowcount == 0
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_a_seller_can_neither_add_rows_to_another_nor_give_its_own_away(app, sellers, name):
+    mine, theirs = sellers
+    app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+        app.execute(f"UPDATE {name} SET seller_id = {theirs.id}")
+
+
+def test_a_seller_cannot_insert_for_another(app, sellers):
+    mine, theirs = sellers
+    app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+        app.execute(f"INSERT INTO activity (seller_id, actor, action, summary) VALUES ({theirs.id}, 'a', 'b', 'c')")
+
+
+def test_a_partition_is_no_way_around(app, tables, sellers):
+    mine, theirs = sellers
+    for table in tables:
+        if table["name"].startswith("price_observation_") and may_read(app, table):
+            app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
+            assert app.execute(f"SELECT 1 FROM {table['name']} WHERE seller_id = {theirs.id}").fetchall() == []
+
+
+def test_the_scope_ends_with_its_transaction(app, sellers):
+    app.execute(f"SET LOCAL app.seller_id = '{sellers[0].id}'")
+    assert app.execute("SELECT count(*) FROM card").fetchone() == {"count": 2}
+    app.commit()
+    assert app.execute("SELECT count(*) FROM card").fetchone() == {"count": 0}
+
+
+def test_models_and_migrations_describe_the_same_database(owner_url):
+    def ours(thing, name, kind, reflected, compare_to) -> bool:
+        # The queue's own tables and the month's partitions have no model.
+        table = name if kind == "table" else getattr(getattr(thing, "table", None), "name", "")
+        return not re.match(r"procrastinate_|price_observation_\d", table or "")
+
+    engine = create_engine(engine_url(libpq_url(owner_url, role=None)))
+    try:
+        with engine.connect() as connection:
+            options = {"include_object": ours, "compare_type": True, "compare_server_default": True}
+            found = compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+    finally:
+        engine.dispose()
+    assert found == []

@@ -1,0 +1,233 @@
+"""Failures as callers see them: JSON or HTML, the request id, and nothing of our insides."""
+
+import asyncio
+import re
+
+import httpx
+import psycopg
+import pytest
+from litestar import get
+
+from cardsync.accounts import keys
+from cardsync.asgi import create_app
+from cardsync.db import libpq_url
+
+CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+
+
+async def unknown(service, accept: str | None, **headers: str) -> httpx.Response:
+    async with service.client() as http:
+        del http.headers["Accept"]
+        return await http.get("/nothing", headers=headers | ({"Accept": accept} if accept is not None else {}))
+
+
+@pytest.mark.parametrize(
+    ("accept", "html"),
+    [
+        (None, False),
+        ("", False),
+        ("application/json", False),
+        ("*/*", False),
+        ("text/html", True),
+        (CHROME, True),
+        ("TEXT/HTML", True),
+        ("text/html, application/json", False),
+        ("application/json, text/html", False),
+        ("text/html;q=0.9, application/json;q=0.8", True),
+        ("text/html;q=0.8, application/json;q=0.9", False),
+        ("text/html; q=0.5, */*; q=0.4", True),
+        ("text/html;q=0.4, */*;q=0.5", False),
+        ("text/html, */*", False),
+        ("text/html;q=0.5, application/*;q=0.6", False),
+        ("text/html;q=0.5, application/*;q=0.4, */*;q=1", True),
+        ("text/html;q=0.5, application/json;q=0.1, */*;q=1", True),
+        ("text/*", False),
+        ("text/html;q=0", False),
+        ("text/html;q=many", False),
+        ("text/html;level=1;q=0.7, application/json;q=0.6", True),
+        (";;;,,,=", False),
+    ],
+)
+async def test_an_internal_error_is_a_page_for_browsers_and_json_for_all_others(service, accept, html):
+    answer = await unknown(service, accept)
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"].startswith("text/html" if html else "application/json")
+    assert answer.headers["Vary"] == "Accept"
+
+
+async def test_an_internal_error_in_json_has_exactly_its_four_fields(service):
+    answer = await unknown(service, None)
+    body = answer.json()
+    assert set(body) == {"error", "code", "status", "request_id"}
+    assert (body["code"], body["status"]) == ("not_found", 404)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+async def test_the_request_id_is_the_same_in_header_and_body(service, accept):
+    answer = await unknown(service, accept)
+    request_id = answer.headers["X-Request-Id"]
+    assert re.fullmatch(r"[0-9a-f]{24}", request_id)
+    assert request_id in answer.text
+
+
+async def test_a_caller_may_bring_its_own_request_id(service):
+    answer = await unknown(service, None, **{"X-Request-Id": "agent-7.cycle_42"})
+    assert answer.headers["X-Request-Id"] == answer.json()["request_id"] == "agent-7.cycle_42"
+
+
+@pytest.mark.parametrize("given", ["short", "x" * 65, "<script>alert(1)</script>", "with space 123", "öäüöäüöäü"])
+async def test_a_strange_request_id_is_replaced(service, given):
+    answer = await unknown(service, "text/html", **{"X-Request-Id": given.encode("latin-1")})
+    assert answer.headers["X-Request-Id"] != given
+    assert given not in answer.text
+
+
+async def test_every_answer_carries_a_request_id_of_its_own(a_seller):
+    seller = await a_seller()
+    answers = [
+        await seller.get("/api/v1/status"),
+        await seller.get("/api/v1/uploads/1"),
+        await seller.post("/api/v1/heartbeat"),
+    ]
+    assert len({answer.headers["X-Request-Id"] for answer in answers}) == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/api/v1/heartbeat", "POST"),
+        ("DELETE", "/api/v1/status", "GET"),
+        ("PUT", "/api/v1/sync", "POST"),
+        ("PATCH", "/api/v1/uploads/1", "GET"),
+        ("POST", "/healthz", "GET"),
+    ],
+)
+async def test_a_method_that_a_route_does_not_take_is_405_with_allow(a_seller, method, path, allowed):
+    seller = await a_seller()
+    answer = await seller.http.request(method, path)
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert set(answer.json()) == {"error", "code"}
+    assert allowed in [name.strip() for name in answer.headers["Allow"].split(",")]
+
+
+@pytest.mark.parametrize("path", ["heartbeat", "sync/request", "sync/log", "sync/upload-request", "sync"])
+@pytest.mark.parametrize("declared", [True, False], ids=["content-length", "chunked"])
+async def test_a_body_over_ten_million_bytes_is_payload_too_large(a_seller, path, declared):
+    seller = await a_seller()
+
+    async def chunks():
+        for _ in range(11):
+            yield b" " * 1_000_000
+
+    body = b" " * 10_000_001 if declared else chunks()
+    answer = await seller.post(f"/api/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
+    assert set(answer.json()) == {"error", "code"}
+
+
+async def test_a_body_of_exactly_ten_million_bytes_is_read(a_seller):
+    seller = await a_seller()
+    body = b'{"version": "1"}'.ljust(10_000_000)
+    answer = await seller.post("/api/v1/heartbeat", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200
+
+
+async def test_a_refusal_is_json_also_for_a_browser(a_seller):
+    seller = await a_seller()
+    answer = await seller.get("/api/v1/uploads/1", headers={"Accept": CHROME})
+    assert answer.headers["Content-Type"] == "application/json"
+    assert set(answer.json()) == {"error", "code"}
+
+
+SECRET = "SELECT password FROM /etc/shadow"
+
+
+@get("/crash")
+async def crash() -> None:
+    raise RuntimeError(SECRET)
+
+
+@pytest.fixture(scope="module")
+async def crashing(settings):
+    """An application with a route of the test's own that fails unforeseen."""
+    app = create_app(settings)
+    app.register(crash)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app, raise_app_exceptions=False), base_url="http://test"
+    ) as http:
+        yield http
+
+
+@pytest.mark.parametrize("accept", ["application/json", CHROME])
+async def test_an_unforeseen_failure_tells_nothing_but_the_request_id(crashing, accept):
+    answer = await crashing.get("/crash", headers={"Accept": accept})
+    assert answer.status_code == 500
+    assert answer.headers["X-Request-Id"] in answer.text
+    for leak in (SECRET, "RuntimeError", "Traceback", ".py", "cardsync/"):
+        assert leak not in answer.text
+
+
+async def test_an_unforeseen_failure_in_json_is_an_internal_error(crashing):
+    body = (await crashing.get("/crash")).json()
+    assert set(body) == {"error", "code", "status", "request_id"}
+    assert (body["code"], body["status"]) == ("internal_server_error", 500)
+
+
+async def test_a_failing_statement_tells_nothing_of_the_database(a_seller, service, owner_url):
+    seller = await a_seller()
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+        owner.execute("ALTER TABLE agent_seen RENAME TO agent_seen_away")
+        try:
+            answer = await seller.get("/api/v1/status")
+        finally:
+            owner.execute("ALTER TABLE agent_seen_away RENAME TO agent_seen")
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal_server_error")
+    assert not re.search("agent_seen|SELECT|psycopg|sqlalchemy|relation", answer.text, re.IGNORECASE)
+    assert (await seller.get("/api/v1/status")).status_code == 200
+
+
+async def test_lost_database_connections_are_503_at_most_and_mend_themselves(a_seller, owner_url):
+    seller = await a_seller()
+    await seller.get("/api/v1/status")
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+        owner.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    codes = []
+    for _ in range(20):
+        answer = await seller.get("/api/v1/status")
+        codes.append(answer.status_code)
+        if answer.status_code == 503:
+            assert answer.json()["code"] == "service_unavailable"
+            assert set(answer.json()) == {"error", "code"}
+            assert int(answer.headers["Retry-After"]) > 0
+    assert set(codes) <= {200, 503}
+    assert codes[-1] == 200
+
+
+async def test_without_a_database_a_route_is_unavailable_and_says_when_to_come_back(settings):
+    away = settings.model_copy(update={"database_url": "postgresql://nobody@/nowhere?host=/nonexistent"})
+    app = create_app(away)
+    async with (
+        app.lifespan(),
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app, raise_app_exceptions=False), base_url="http://test"
+        ) as http,
+    ):
+        answer = await http.get("/api/v1/status", headers={"Authorization": f"Bearer {keys.new_key()}"})
+        ready = await http.get("/readyz")
+        alive = await http.get("/healthz")
+    assert (answer.status_code, answer.json()["code"], answer.headers["Retry-After"]) == (
+        503,
+        "service_unavailable",
+        "5",
+    )
+    assert (ready.status_code, ready.json()["checks"]["database"]) == (503, "unavailable")
+    assert ready.json()["checks"]["object_store"] == "ok"
+    assert alive.status_code == 200
+
+
+async def test_requests_at_the_same_time_keep_their_ids_apart(service):
+    ids = [f"request-{n:04}" for n in range(30)]
+    answers = await asyncio.gather(*(unknown(service, None, **{"X-Request-Id": name}) for name in ids))
+    assert [answer.json()["request_id"] for answer in answers] == ids

@@ -1,0 +1,103 @@
+"""The service's log: every line of a request carries its id, and no line carries a key, an address or what a seller sells."""
+
+import io
+import sys
+
+import httpx
+import pytest
+import structlog
+from litestar import get
+
+from builders import a_csv, a_row
+from cardsync import observe
+from cardsync.asgi import create_app
+
+
+@pytest.fixture
+def log(monkeypatch):
+    """What a process writes at its chattiest, as text."""
+    written = io.StringIO()
+    before = structlog.get_config()
+    monkeypatch.setattr("sys.stderr", written)
+    observe.setup_logging("debug", "json")
+    # Loggers that other tests have used keep their old configuration; the middleware's is one of them.
+    structlog.configure(cache_logger_on_first_use=False)
+    for module in _modules_with_a_log():
+        monkeypatch.setattr(module, "log", structlog.get_logger(module.__name__))
+    yield written
+    structlog.configure(**before)
+    monkeypatch.undo()
+    observe.setup_logging("warning", "json")
+
+
+def _modules_with_a_log():
+    ours = [module for name, module in sys.modules.items() if name.startswith("cardsync.") and hasattr(module, "log")]
+    assert len(ours) > 3
+    return ours
+
+
+async def test_a_request_is_logged_with_its_id_route_and_status(a_seller, log):
+    seller = await a_seller()
+    answer = await seller.get("/api/v1/uploads/1?token=secret")
+    [line] = [line for line in log.getvalue().splitlines() if answer.headers["X-Request-Id"] in line]
+    assert '"route": "/api/v1/uploads/{upload_id}"' in line
+    assert '"status": 404' in line
+    assert "secret" not in line
+
+
+async def test_good_polls_are_quiet_and_bad_ones_are_not(a_seller, service, log):
+    seller = await a_seller()
+    await seller.post("/api/v1/heartbeat")
+    await seller.get("/api/v1/sync/pending")
+    assert "/api/v1/heartbeat" not in log.getvalue()
+    async with service.client() as http:
+        await http.post("/api/v1/heartbeat")
+    assert '"route": "/api/v1/heartbeat"' in log.getvalue()
+
+
+async def test_a_crash_is_logged_with_its_trace_and_the_callers_request_id(settings, log):
+    @get("/crash")
+    async def crash() -> None:
+        raise RuntimeError("the reason")
+
+    app = create_app(settings)
+    app.register(crash)
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
+        answer = await http.get("/crash")
+    [line] = [line for line in log.getvalue().splitlines() if "request_crashed" in line]
+    assert answer.json()["request_id"] in line
+    assert "the reason" in line
+
+
+async def test_a_whole_cycle_leaves_no_key_address_or_name_in_the_log(a_seller, service, log):
+    seller = await a_seller()
+    await seller.post("/api/v1/heartbeat", json={"version": "1.0", "platform": "secret-platform"})
+    await seller.post("/api/v1/sync/request")
+    await seller.get("/api/v1/sync/pending", params={"agent_id": "secret-agent"})
+    slot = (await seller.post("/api/v1/sync/upload-request")).json()
+    rows = [a_row(n, name="Secret Lotus", set="Secret Set", price="1.00", market="77.77") for n in range(1, 4)]
+    async with service.client() as http:
+        await http.put(slot["upload_url"], content=a_csv(*rows, a_row(4, name="Secret Lotus", price="broken")))
+        await http.get("/api/v1/status", headers={"Authorization": f"Bearer {seller.api_key[:-1]}"})
+    await seller.post("/api/v1/sync", json={"key": slot["key"], "sync_cycle_id": "secret-cycle"})
+    await service.run_jobs()
+    await seller.export()
+    log_body = {"status": "failed", "steps": [{"name": "secret-step", "status": "failed", "error": "secret-error"}]}
+    await seller.post("/api/v1/sync/log", json=log_body)
+    text = log.getvalue()
+    assert "/api/v1/sync/log" in text
+    signature = slot["upload_url"].rpartition("signature=")[2]
+    for secret in (seller.api_key, seller.api_key[4:36], seller.email, seller.password, signature, slot["key"]):
+        assert secret not in text
+    assert "secret" not in text.lower()
+    assert "77.77" not in text
+
+
+async def test_a_failing_statement_is_logged_without_its_values(a_seller, service, log):
+    seller = await a_seller()
+    # The application's own sessions name statements in their errors, but not what was bound to them.
+    with pytest.raises(Exception) as failed:
+        await service.sql(seller.id, "SELECT CAST(:given AS text) FROM no_such_table", given="secret buyer")
+    assert "no_such_table" in str(failed.value)
+    assert "secret buyer" not in str(failed.value)

@@ -1,0 +1,94 @@
+"""`cardsync demo`: a stranger's first minute."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.system.processes import PROGRAM, Server, a_folder, processes_of, told, until
+
+from builders import read_csv
+
+
+@pytest.fixture(scope="module")
+def ground() -> Iterator[tuple[Server, str, float]]:
+    """A place whose path holds spaces, what the first run told, and how long it took."""
+    with a_folder() as folder:
+        place = Server(folder, folder / "my first cards")
+        began = time.monotonic()
+        ran = subprocess.run(
+            [*PROGRAM, "demo", "--exit", "--data-dir", str(place.data_dir)], env=place.env, capture_output=True, text=True,
+            timeout=120, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        yield place, ran.stdout, time.monotonic() - began
+
+
+def key_of(story: str) -> str:
+    found = re.search(r"^key  (csk_\w+)$", story, re.MULTILINE)
+    assert found, story
+    return found[1]
+
+
+def test_the_first_run_tells_the_whole_story(ground: tuple[Server, str, float]) -> None:
+    place, story, _ = ground
+    counts = re.search(r"(\d+) rows read: (\d+) matched, (\d+) provisional, (\d+) rejected, (\d+) duplicate", story)
+    assert counts, story
+    rows, matched, provisional, rejected, _ = map(int, counts.groups())
+    assert rows >= 250
+    assert matched > 200
+    assert provisional > 0
+    assert rejected > 0
+    assert len(re.findall(r"^    line \d+: .+ \([a-z_]+\)$", story, re.MULTILINE)) == rejected
+    priced = re.search(r"(\d+) priced, (\d+) changed", story)
+    assert priced, story
+    assert 0 < int(priced[2]) <= int(priced[1]) <= rows
+    assert f"the first ten of {priced[2]} price changes" in story
+    changes = re.findall(r"^ +([\d.]+|-) → +([\d.]+)  (.+) · (.+)\n +(\S.+)$", story, re.MULTILINE)
+    assert len(changes) == 10
+    assert all(old != new and len(why) > 10 for old, new, _, _, why in changes)
+    saved = re.search(r"(\d+) price updates saved: (.+\.csv)$", story, re.MULTILINE)
+    assert saved, story
+    assert saved[1] == priced[2]
+    exported = read_csv(Path(saved[2]).read_bytes())
+    assert len(exported) == int(saved[1])
+    assert Path(saved[2]).is_relative_to(place.data_dir)
+    assert f"URL  {place.url}" in story
+    assert "cycle reported: success" in story
+    key_of(story)
+
+
+def test_it_left_no_process(ground: tuple[Server, str, float]) -> None:
+    place, _, _ = ground
+    assert not processes_of(place.data_dir), told(processes_of(place.data_dir))
+
+
+def test_a_second_run_serves_the_same_seller_until_ctrl_c(ground: tuple[Server, str, float]) -> None:
+    place, story, first_seconds = ground
+    output = place.folder / "second.log"
+    began = time.monotonic()
+    with output.open("wb") as out:
+        process = subprocess.Popen(
+            [*PROGRAM, "demo", "--data-dir", str(place.data_dir)], env=place.env, stdout=out, stderr=out,
+            stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    try:
+        until(lambda: "Serving until Ctrl-C." in output.read_text(), lambda: f"the server: {output.read_text()}", 60)
+        assert time.monotonic() - began < max(15, first_seconds)
+        key = key_of(output.read_text())
+        assert key == key_of(story)
+        answer = httpx.get(f"{place.url}/api/v1/export/price-updates", headers={"Authorization": f"Bearer {key}"})
+        assert len(read_csv(answer.content)) > 10
+        assert "rows read" not in output.read_text()  # the cycle is not run again
+        process.send_signal(signal.SIGINT)
+        assert process.wait(40) == 0, output.read_text()
+    finally:
+        process.kill()
+    assert "Traceback" not in output.read_text()
+    until(lambda: not processes_of(place.data_dir), lambda: f"the end of {told(processes_of(place.data_dir))}", 1)
