@@ -8,8 +8,9 @@ import statistics
 from pathlib import Path
 from time import perf_counter
 
-import ground
 import psutil
+
+import ground
 from ground import MB, Client, Report, spread
 
 
@@ -29,10 +30,17 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         folder = made.settings.data_dir / "objects" / "floor"
         folder.mkdir(parents=True)
         with made.admin() as connection:
-            connection.execute("CREATE TABLE floor_upload (id bigserial PRIMARY KEY, path text, at timestamptz DEFAULT now())")
-            connection.execute("GRANT INSERT ON floor_upload TO cardsync_app; GRANT USAGE ON floor_upload_id_seq TO cardsync_app")
+            connection.execute(
+                "CREATE TABLE floor_upload (id bigserial PRIMARY KEY, path text, at timestamptz DEFAULT now())"
+            )
+            connection.execute(
+                "GRANT INSERT ON floor_upload TO cardsync_app; GRANT USAGE ON floor_upload_id_seq TO cardsync_app"
+            )
         # Without a worker: the imports of what is accepted would run beside the measurement.
-        with ground.service(made, workers=0) as children, ground.floor_server(made, "accept", folder=str(folder)) as (bind, _):
+        with (
+            ground.service(made, workers=0) as children,
+            ground.floor_server(made, "accept", folder=str(folder)) as (bind, _),
+        ):
             assert children[0].process is not None
             web = psutil.Process(children[0].process.pid)
             ours, floor = Client(made.settings.bind, seller.api_key), Client(bind, seller.api_key)

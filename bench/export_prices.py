@@ -8,12 +8,12 @@ import statistics
 from pathlib import Path
 from time import perf_counter
 
+import psutil
+
 import ground
 import import_inventory
-import psutil
-from ground import MB, Client, Ground, Report, spread
-
 from cardsync.pricing.export import EXPORTED, FINGERPRINT_SQL
+from ground import MB, Client, Ground, Report, spread
 
 CHANGES = 45_000
 POLLS = 300
@@ -85,7 +85,9 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                     cpu[name] += ground.cpu_seconds(web) - before
     for name, values in times.items():
         report.note(f"{name:<9} {spread(values, 'ms', 1000)}")
-    report.note(f"CPU of the web process: 304 {cpu['304'] / POLLS / 3 * 1000:.2f} ms, heartbeat {cpu['heartbeat'] / POLLS / 3 * 1000:.2f} ms")
+    report.note(
+        f"CPU of the web process: 304 {cpu['304'] / POLLS / 3 * 1000:.2f} ms, heartbeat {cpu['heartbeat'] / POLLS / 3 * 1000:.2f} ms"
+    )
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.at_most("export of 45,000 changes / COPY", middle["export"] / middle["floor"], 2)
     report.at_most("304 / heartbeat", middle["304"] / middle["heartbeat"], 2)

@@ -12,8 +12,9 @@ import subprocess
 from pathlib import Path
 from time import monotonic
 
-import ground
 import psutil
+
+import ground
 from ground import Client, Report
 
 CONNECTIONS = 32
@@ -80,7 +81,11 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             for turn in range(rounds + 1):
                 for name, (address, process) in servers.items():
                     before = ground.cpu_seconds(process)
-                    rate = with_wrk(address, seller.api_key, script) if load == "wrk" else with_sockets(address, seller.api_key)
+                    rate = (
+                        with_wrk(address, seller.api_key, script)
+                        if load == "wrk"
+                        else with_sockets(address, seller.api_key)
+                    )
                     cost = (ground.cpu_seconds(process) - before) / (rate * SECONDS) * 1000
                     if turn:
                         rates[name].append(rate)

@@ -18,15 +18,15 @@ from pathlib import Path
 from time import monotonic, perf_counter, sleep
 from typing import Any
 
-import ground
 import polars as pl
 import psutil
 import psycopg
-from ground import MB, Client, Ground, Report, spread
 from isal import igzip
 
+import ground
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.db import libpq_url
+from ground import MB, Client, Ground, Report, spread
 
 SLAB = 20_000
 FLOOR_TYPES = {pl.Int64: "bigint", pl.Float64: "double precision", pl.String: "text"}
@@ -180,8 +180,12 @@ def truth_of(made: Ground, seller: int) -> tuple[int, int, int]:
         ).fetchall()
     kinds = {"sku": pl.Int64, "match": pl.String, **dict.fromkeys([*fields, "finish"], pl.String)}
     found = pl.DataFrame(cards, schema=kinds, orient="row")
-    truth = pl.read_parquet(made.truth).select("sku", *(pl.col(name).alias(f"true_{name}") for name in [*fields, "finish"]))
-    exists = pl.DataFrame(known, schema={f"true_{name}": pl.String for name in fields}, orient="row").with_columns(in_catalog=True)
+    truth = pl.read_parquet(made.truth).select(
+        "sku", *(pl.col(name).alias(f"true_{name}") for name in [*fields, "finish"])
+    )
+    exists = pl.DataFrame(known, schema={f"true_{name}": pl.String for name in fields}, orient="row").with_columns(
+        in_catalog=True
+    )
     judged = found.join(truth.with_columns(pl.col("sku").cast(pl.Int64)), on="sku").join(
         exists, on=[f"true_{name}" for name in fields], how="left", nulls_equal=True
     )
@@ -205,18 +209,24 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             made.settle()
             seller = made.new_seller()
             with ground.service(made, workers=1) as children:
-                process = psutil.Process(next(child.process.pid for child in children if child.name.startswith("worker") and child.process))
+                process = psutil.Process(
+                    next(child.process.pid for child in children if child.name.startswith("worker") and child.process)
+                )
                 _warm_up(made)
                 idle = ground.memory(process)
                 took, told = upload(made, seller.api_key, file)
                 times["first"].append(took)
                 if turn == 0:
-                    report.note(f"{told['rows']:,} rows: {told['matched']:,} matched, {told['provisional']:,} provisional, {told['changed']:,} changed")
+                    report.note(
+                        f"{told['rows']:,} rows: {told['matched']:,} matched, {told['provisional']:,} provisional, {told['changed']:,} changed"
+                    )
                 made.settle()
                 took, told = upload(made, seller.api_key, again)
                 times["again"].append(took)
                 peaks.append(ground.peak_memory(process))
-                report.note(f"round {turn + 1}: floor {times['floor'][-1]:.2f} s, first {times['first'][-1]:.2f} s, again {took:.2f} s ({told['changed']:,} asked), worker peak {peaks[-1] / MB:.0f} MB, idle {idle / MB:.0f} MB")
+                report.note(
+                    f"round {turn + 1}: floor {times['floor'][-1]:.2f} s, first {times['first'][-1]:.2f} s, again {took:.2f} s ({told['changed']:,} asked), worker peak {peaks[-1] / MB:.0f} MB, idle {idle / MB:.0f} MB"
+                )
             if turn == 0:
                 count, right, wrong = truth_of(made, seller.seller_id)
             _forget(made, seller.seller_id)

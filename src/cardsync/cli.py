@@ -28,9 +28,11 @@ from cardsync.price_file import price_file
 from cardsync.serve import database, run_web, run_worker
 from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
-from cardsync.tables import tenant_tables
+from cardsync.storage import open_store
+from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
 
 T = TypeVar("T")
+ROW_ID = click.IntRange(1, 2**63 - 1)
 
 
 def say(line: str) -> None:
@@ -216,7 +218,7 @@ def seller_create(
 
 
 @seller.command("set")
-@click.argument("seller_id", type=int)
+@click.argument("seller_id", type=ROW_ID)
 @click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE…")
 def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
     """Change a seller's plan and switches."""
@@ -232,7 +234,7 @@ def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
 
 
 @seller.command("show")
-@click.argument("seller_id", type=int)
+@click.argument("seller_id", type=ROW_ID)
 @click.option("--json", "as_json", is_flag=True)
 def seller_show(seller_id: int, as_json: bool) -> None:
     """Everything about a seller that can be set, and the state of its syncs."""
@@ -245,15 +247,18 @@ def seller_show(seller_id: int, as_json: bool) -> None:
 
 
 @seller.command("delete")
-@click.argument("seller_id", type=int)
+@click.argument("seller_id", type=ROW_ID)
 @click.confirmation_option(prompt="This erases everything of the seller. Go on?")
 def seller_delete(seller_id: int) -> None:
     """Erase a seller and everything that belongs to it."""
 
-    async def erase(database: Database) -> None:
-        await sellers.delete_seller(database, seller_id, [table.name for table in tenant_tables()])
+    settings = settings_with()
+    tables = [*(table.name for table in tenant_tables()), *GLOBAL_BY_SELLER]
 
-    with_database(erase)
+    async def erase(database: Database) -> None:
+        await sellers.delete_seller(database, open_store(settings), seller_id, tables)
+
+    with_database(erase, settings)
     click.echo(f"seller {seller_id} is gone")
 
 
@@ -263,7 +268,7 @@ def key() -> None:
 
 
 @key.command("create")
-@click.argument("seller_id", type=int)
+@click.argument("seller_id", type=ROW_ID)
 @click.option("--name", default="key", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 def key_create(seller_id: int, name: str, as_json: bool) -> None:
@@ -276,7 +281,7 @@ def key_create(seller_id: int, name: str, as_json: bool) -> None:
 
 
 @key.command("revoke")
-@click.argument("key_id", type=int)
+@click.argument("key_id", type=ROW_ID)
 def key_revoke(key_id: int) -> None:
     """Make a key useless, at once and on every process."""
 
@@ -290,7 +295,7 @@ def key_revoke(key_id: int) -> None:
 
 
 @key.command("list")
-@click.argument("seller_id", type=int)
+@click.argument("seller_id", type=ROW_ID)
 @click.option("--json", "as_json", is_flag=True)
 def key_list(seller_id: int, as_json: bool) -> None:
     """A seller's keys, never the secrets themselves."""

@@ -147,16 +147,16 @@ async def copy_chunks(session: AsyncSession, query: str) -> bytes:
 
 async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
     connection = await driver(session)
-    parts: list[bytes] = []
+    out = io.BytesIO()
 
     def drain(copy: AsyncCopy) -> PQGen[None]:
         while part := (yield from copy._read_gen()):
-            parts.append(bytes(part))
+            out.write(part)
 
     async with connection.cursor().copy(statement) as copy:
         # One wait for all rows: `async for` takes each of them through the event loop, which costs more than the COPY.
         await connection.wait(drain(copy))
-    return b"".join(parts)
+    return out.getvalue()
 
 
 def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:

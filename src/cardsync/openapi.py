@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from litestar.handlers import BaseRouteHandler
 from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
 from cardsync import __version__, errors
@@ -59,6 +60,8 @@ def openapi_config() -> OpenAPIConfig:
             }
         ),
         path="/openapi",
+        # The framework's pages load their scripts from elsewhere; the document itself is served.
+        render_plugins=[JsonRenderPlugin()],
         use_handler_docstrings=True,
         operation_id_creator=_operation_id,
     )

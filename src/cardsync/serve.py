@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -37,6 +37,9 @@ from cardsync.worker import run_worker as work_jobs
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 25
+# A process that dies so soon after its start, so often in a row, is given up; the pauses between add up to 12 s.
+QUICK_SECONDS = 10
+MAX_QUICK_DEATHS = 6
 # How long processes of a killed supervisor may still hold the address that its successor wants.
 ADDRESS_SECONDS = 3
 Say = Callable[[str], None]
@@ -90,18 +93,24 @@ class Child:
     command: list[str]
     env: dict[str, str]
     process: subprocess.Popen[bytes] | None = None
-    starts: list[float] = field(default_factory=list)
+    started_at: float = 0
+    # Deaths in a row that came soon after the start.
+    quick_deaths: int = 0
+    restart_at: float | None = None
 
     def start(self) -> None:
-        self.starts = [*self.starts[-4:], clock.monotonic()]
+        self.started_at, self.restart_at = clock.monotonic(), None
         # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops things in order.
         self.process = subprocess.Popen(self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL)
 
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def crashes_on(self) -> bool:
-        return len(self.starts) == 5 and clock.monotonic() - self.starts[0] < 10
+    def died(self) -> None:
+        """Plan the next start: at once, or after a growing pause when it dies again and again."""
+        now = clock.monotonic()
+        self.quick_deaths = self.quick_deaths + 1 if now - self.started_at < QUICK_SECONDS else 0
+        self.restart_at = now + (min(0.25 * 2**self.quick_deaths, 5) if self.quick_deaths else 0)
 
 
 def child_env(settings: Settings) -> dict[str, str]:
@@ -171,7 +180,9 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
     children = [Child("web", [*program, "web"], env)]
-    children += [Child(f"worker-{n + 1}", [*program, "worker"], env) for n in range(settings.job_workers)]
+    # A worker's memory goes back to the system at once: its frames are large and short-lived.
+    frugal = {"MALLOC_ARENA_MAX": "2", "_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0", **env}
+    children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal) for n in range(settings.job_workers)]
     try:
         for child in children:
             child.start()
@@ -226,10 +237,13 @@ def supervise(children: list[Child]) -> None:
         for child in children:
             if child.process is None or child.process.poll() is None:
                 continue
-            log.warning("process_died", name=child.name, status=child.process.returncode)
-            if child.crashes_on():
+            if child.restart_at is None:
+                child.died()
+                log.warning("process_died", name=child.name, status=child.process.returncode)
+            if child.quick_deaths >= MAX_QUICK_DEATHS:
                 raise RuntimeError(f"the {child.name} process keeps dying; its last lines are above")
-            child.start()
+            if child.restart_at is not None and clock.monotonic() >= child.restart_at:
+                child.start()
 
 
 def serve(settings: Settings, say: Say) -> None:

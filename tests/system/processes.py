@@ -85,6 +85,12 @@ def processes_of(folder: Path) -> list[psutil.Process]:
     return [process for process in psutil.process_iter() if belongs(process)]
 
 
+def is_postgres(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return bool(process.name() == "postgres")
+    return False
+
+
 def told(processes: list[psutil.Process]) -> list[str]:
     lines = []
     for process in processes:
@@ -233,7 +239,7 @@ class Server:
         return [process for process in self.supervisor().children(recursive=True) if is_one(process)]
 
     def postgres(self) -> list[psutil.Process]:
-        return [process for process in processes_of(self.data_dir) if process.name() == "postgres"]
+        return [process for process in processes_of(self.data_dir) if is_postgres(process)]
 
     def run(self, *command: str) -> Ran:
         """A command that ends by itself."""

@@ -19,6 +19,7 @@ from tests.system.processes import (
     Server,
     a_folder,
     assert_same,
+    is_postgres,
     kill,
     processes_of,
     snapshot,
@@ -42,7 +43,7 @@ def nothing_left(folder: Path, seconds: float = 20) -> None:
 
 
 def without_database(server: Server) -> list[psutil.Process]:
-    return [process for process in processes_of(server.data_dir) if process.name() != "postgres"]
+    return [process for process in processes_of(server.data_dir) if not is_postgres(process)]
 
 
 def kill_everything(server: Server) -> None:
@@ -141,7 +142,11 @@ def test_a_killed_web_process_comes_back_and_leaves_no_orphans(server: Server) -
     assert len(before) == 2  # granian's main process and its worker
     kill(before[0])
     until(lambda: not any(alive(process) for process in before), lambda: f"the end of {told(before)}", 20)
-    until(lambda: len(server.children("web")) == 2 and server.ready(), "the next web process", 30)
+    until(
+        lambda: len(server.children("web")) == 2 and server.ready(),
+        lambda: f"the next web process of {told(server.children('web'))}; the server says:\n{server.said()[-3000:]}",
+        30,
+    )
 
 
 def alive(process: psutil.Process) -> bool:

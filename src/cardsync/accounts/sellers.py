@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,8 +22,8 @@ from cardsync.accounts.models import Account, Member, Seller
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
 from cardsync.pricing.store import make_preset_rule
+from cardsync.storage import Store
 from cardsync.sync.models import SyncState
-
 
 PASSWORDS = PasswordHasher()
 
@@ -60,15 +60,17 @@ def _choice(*allowed: str) -> Any:
 def _moment(value: str) -> datetime | None:
     if not value:
         return None
-    moment = datetime.fromisoformat(value)
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as e:
+        raise ValueError("a moment like 2027-01-31T12:00:00Z, or nothing") from e
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _minutes(value: str) -> int:
-    minutes = int(value)
-    if minutes < 30:
-        raise ValueError("at least 30")
-    return minutes
+def _minutes(value: str) -> int | None:
+    if value and not (value.isascii() and value.isdigit() and 30 <= int(value[:9]) <= 60 * 24 * 366):
+        raise ValueError("30 or more minutes, at most a year, or nothing for the default")
+    return int(value) if value else None
 
 
 def _quiet_hours(value: str) -> str | None:
@@ -90,7 +92,7 @@ def _money(value: str) -> Decimal:
         amount = Decimal(value)
     except InvalidOperation as e:
         raise ValueError("an amount like 50.00") from e
-    if not amount.is_finite() or amount < 0:
+    if not amount.is_finite() or not 0 <= amount < 10**8:
         raise ValueError("an amount like 50.00")
     return amount
 
@@ -204,11 +206,13 @@ async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
     }
 
 
-async def delete_seller(database: Database, seller_id: int, tenant_tables: list[str]) -> None:
-    """Erase everything of a seller, newest tables first so that foreign keys hold."""
+async def delete_seller(database: Database, store: Store, seller_id: int, tables: list[str]) -> None:
+    """Erase everything of a seller from `tables`, referring tables first so that foreign keys hold, then from the object store."""
     async with database.tenant(seller_id) as session:
-        for table in tenant_tables:
+        for table in tables:
             await session.execute(text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id})
         found = await session.scalar(delete(Seller).where(Seller.id == seller_id).returning(Seller.id))
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
+    for kind in ("syncs", "accepted"):
+        await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))

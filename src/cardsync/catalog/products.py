@@ -9,7 +9,6 @@ import asyncio
 
 import polars as pl
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys

@@ -43,7 +43,9 @@ def identity_hash() -> pl.Expr:
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Each row beside its stored card: `id` is null for a new one, stored columns end in `_old`."""
     old = stored.drop("product_line").rename(lambda name: name if name in ("id", "marketplace_id") else f"{name}_old")
-    return frame.join(old, on="marketplace_id", how="left", maintain_order="left")
+    # Joined by id alone: a join of the rows themselves would copy every column of them.
+    beside = frame.select("marketplace_id").join(old, on="marketplace_id", how="left", maintain_order="left")
+    return frame.hstack(beside.drop("marketplace_id"))
 
 
 def current_price(rows: pl.DataFrame) -> pl.Expr:

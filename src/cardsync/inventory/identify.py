@@ -28,8 +28,14 @@ async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stor
     ).with_row_index("row")
     unknown = rows.filter(pl.col("product_id").is_null())
     if unknown.height:
-        found = await products.resolve(database, unknown.select("row", *products.ROW_COLUMNS, "title"))
-        rows = rows.update(found, on="row", how="left")
+        asked = unknown.select("row", *products.ROW_COLUMNS, "title")
+        del unknown
+        found = await products.resolve(database, asked)
+        # Joined by number alone: a join of the rows themselves would copy every column of them.
+        beside = rows.select("row").join(found, on="row", how="left", maintain_order="left")
+        rows = rows.with_columns(
+            product_id=pl.coalesce("product_id", beside["product_id"]), match=pl.coalesce("match", beside["match"])
+        )
     return rows.drop("row")
 
 

@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import bodies, clock, errors, limits
+from cardsync import bodies, clock, errors, limits, observe
 from cardsync.accounts.entitlements import entitlements
 from cardsync.accounts.models import Account
 from cardsync.catalog.product_lines import NAME_BY_LABEL
@@ -268,6 +268,7 @@ async def finish(
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, lease, now)
         await sync_state.release_lease(session, lease)
+    _count(upload, "awaiting_review" if in_review else "done", now)
     log.info("upload_imported", seller_id=upload.seller_id, upload_id=upload.id, **{k: report[k] for k in COUNTS})
 
 
@@ -348,3 +349,9 @@ async def _end(work: Work, lease: Lease, upload: Upload, state: str, code: str |
         own.export_fingerprint = await fingerprint(session, upload.seller_id)
         await sync_state.upload_finished(session, upload.seller_id, state, now)
         await sync_state.release_lease(session, lease)
+    _count(upload, state, now)
+
+
+def _count(upload: Upload, state: str, now: datetime) -> None:
+    observe.UPLOADS.labels(state).inc()
+    observe.UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())
