@@ -53,11 +53,9 @@ def machine() -> str:
 
 def page(head: list[str], reports: list[Report], others: list[tuple[str, str]]) -> str:
     lines = ["# Results of `make bench`", "", *head, "", "| what | reached | reach | |", "|---|---|---|---|"]
-    for report in reports:
-        for figure in report.figures:
-            lines.append(
-                f"| {figure.what} | {figure.reached} | {figure.reach} | {'met' if figure.met else '**missed**'} |"
-            )
+    for figure in (figure for report in reports for figure in report.figures):
+        met = "met" if figure.met else "**missed**"
+        lines += [f"| {figure.what} | {figure.reached} | {figure.reach} | {met} |"]
     for report in reports:
         lines += ["", f"## {report.title}", "", "```", *report.notes, "```"]
     for name, told in others:

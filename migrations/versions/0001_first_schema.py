@@ -18,14 +18,20 @@ GLOBAL = ("agent_seen", "api_key", "catalog_import", "member", "product", "selle
 ROLE = """
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'cardsync_app') THEN
-        CREATE ROLE cardsync_app NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE;
+        BEGIN
+            CREATE ROLE cardsync_app NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN
+            NULL;  -- roles belong to the whole server: another database's migration made it just now
+        END;
     END IF;
-    -- The role that signs in acts as it; a superuser needs no membership.
-    IF NOT pg_has_role(current_user, 'cardsync_app', 'MEMBER') THEN
-        EXECUTE format('GRANT cardsync_app TO %I', current_user);
+    -- The role that signs in acts as it; who made the role may still lack the right to act as it (PostgreSQL 16 on).
+    IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        BEGIN
+            EXECUTE format('GRANT cardsync_app TO %I', current_user);
+        EXCEPTION WHEN insufficient_privilege THEN
+            NULL;  -- granted beforehand by whoever owns the role
+        END;
     END IF;
-EXCEPTION WHEN duplicate_object OR unique_violation THEN
-    NULL;  -- roles belong to the whole server: another database's migration made it just now
 END $$
 """
 
@@ -207,6 +213,7 @@ def create_tables() -> None:
         postgresql_with={"fillfactor": "85"},
     )
     op.create_index("uq_card_marketplace_id", "card", ["seller_id", "marketplace_id"], unique=True)
+    op.create_index("ix_card_custom", "card", ["seller_id", "listing_id"], postgresql_where=sa.text("custom"))
     op.create_table(
         "catalog_import",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
@@ -225,7 +232,9 @@ def create_tables() -> None:
         sa.Column("title", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("seller_id", "marketplace_id", name=op.f("pk_custom_listing")),
     )
-    op.create_index("ix_custom_listing_listing_id", "custom_listing", ["seller_id", "listing_id"], unique=False)
+    op.create_index(
+        "uq_custom_listing_title", "custom_listing", ["seller_id", "listing_id", sa.text("md5(title)")], unique=True
+    )
     op.create_table(
         "price_change",
         sa.Column("seller_id", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -386,6 +395,7 @@ def create_tables() -> None:
         sa.Column("begun_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("failures", sa.Integer(), server_default="0", nullable=False),
         sa.Column("verdict", postgresql.JSONB(astext_type=Text()), nullable=True),
         sa.Column("confirmed", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("report", postgresql.JSONB(astext_type=Text()), server_default="{}", nullable=False),

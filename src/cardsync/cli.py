@@ -112,7 +112,8 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
 
 def serve_settings(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> Settings:
     settings = settings_with(web_workers=workers, data_dir=data_dir)
-    bind = f"{host or settings.host}:{port or settings.port}"
+    host = host or settings.host
+    bind = f"[{host}]:{port or settings.port}" if ":" in host else f"{host}:{port or settings.port}"
     return settings.model_copy(update={"bind": bind})
 
 

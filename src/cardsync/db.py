@@ -126,9 +126,9 @@ async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:
 
 
 def encode(frame: pl.DataFrame) -> memoryview:
-    """`frame` as the CSV that COPY reads, nulls as \\N. CPU work: call it in a thread."""
+    """`frame` as the CSV that COPY reads: texts quoted, so that only a null is a bare \\N. CPU work: call it in a thread."""
     buffer = io.BytesIO()
-    frame.write_csv(buffer, include_header=False, quote_style="necessary", null_value=NULL)
+    frame.write_csv(buffer, include_header=False, quote_style="non_numeric", null_value=NULL)
     return buffer.getbuffer()
 
 

@@ -47,6 +47,7 @@ def setup_logging(level: str, form: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
+        _without_detail,
     ]
     structlog.configure(
         processors=[*shared, renderer],
@@ -58,6 +59,13 @@ def setup_logging(level: str, form: str) -> None:
     formatter = structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
+
+
+def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """PostgreSQL's DETAIL quotes values of the row; they are nobody's business here."""
+    if "exception" in event:
+        event["exception"] = re.sub(r"\n(DETAIL|CONTEXT): .*", "", str(event["exception"]))
+    return event
 
 
 def request_id_of(scope: Scope) -> str:

@@ -37,7 +37,7 @@ from cardsync.worker import run_worker as work_jobs
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 25
-# A process that dies so soon after its start, so often in a row, is given up; the pauses between add up to 12 s.
+# A process that fails so soon after its start, so often in a row, is given up; the pauses between add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 # How long processes of a killed supervisor may still hold the address that its successor wants.
@@ -107,9 +107,13 @@ class Child:
         return self.process is not None and self.process.poll() is None
 
     def died(self) -> None:
-        """Plan the next start: at once, or after a growing pause when it dies again and again."""
-        now = clock.monotonic()
-        self.quick_deaths = self.quick_deaths + 1 if now - self.started_at < QUICK_SECONDS else 0
+        """Plan the next start: at once, or after a growing pause when it fails soon after its start again and again.
+
+        A process that somebody killed has not failed.
+        """
+        assert self.process is not None
+        now, failed = clock.monotonic(), self.process.returncode >= 0
+        self.quick_deaths = self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
         self.restart_at = now + (min(0.25 * 2**self.quick_deaths, 5) if self.quick_deaths else 0)
 
 

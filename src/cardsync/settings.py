@@ -97,7 +97,7 @@ class Settings(BaseSettings):
 
     @property
     def host(self) -> str:
-        return self.bind.rpartition(":")[0]
+        return self.bind.rpartition(":")[0].strip("[]")
 
     @property
     def port(self) -> int:

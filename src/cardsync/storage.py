@@ -79,6 +79,14 @@ class Store(ABC):
         """Raise when the store can't be written."""
 
 
+def _make_durably(folder: Path) -> None:
+    """mkdir -p that survives a power cut: each new folder's name is synced in its parent."""
+    missing = [part for part in (folder, *folder.parents) if not part.exists()]
+    for part in reversed(missing):
+        part.mkdir(mode=0o700, exist_ok=True)
+        _sync_directory(part.parent)
+
+
 def _sync_directory(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
@@ -128,13 +136,13 @@ class LocalStore(Store):
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
         """A new file beside the objects to stream a body into; its bytes stay only if `write` links them."""
         folder = self.root / "incoming"
-        folder.mkdir(parents=True, exist_ok=True)
+        _make_durably(folder)
         return _spool(folder)
 
     def publish(self, path: Path, key: str) -> None:
         """Durably name the file at `path` `key`; raises ObjectExists when the key is taken (one of two racers wins)."""
         target = self.path(key)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        _make_durably(target.parent)
         with path.open("rb") as file:
             os.fsync(file.fileno())
         try:
@@ -178,7 +186,7 @@ class LocalStore(Store):
         self.path(key).unlink(missing_ok=True)
 
     async def check(self) -> None:
-        self.root.mkdir(parents=True, exist_ok=True)
+        _make_durably(self.root)
         if not os.access(self.root, os.W_OK):
             raise OSError(f"{self.root} is not writable")
 

@@ -204,8 +204,14 @@ class Server:
             )  # fmt: skip
 
     def start(self) -> None:
+        before = len(self.said())
         self.process = self.launch("serve")
-        until(self.ready, lambda: f"the server; it says:\n{self.said()}", START_SECONDS)
+        # Ready in its own eyes too: until then a process that dies makes it give up instead of starting another.
+        until(
+            lambda: self.ready() and "cardsync serves " in self.said()[before:],
+            lambda: f"the server; it says:\n{self.said()}",
+            START_SECONDS,
+        )
 
     def ready(self) -> bool:
         assert self.process is not None

@@ -209,6 +209,8 @@ async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
 async def delete_seller(database: Database, store: Store, seller_id: int, tables: list[str]) -> None:
     """Erase everything of a seller from `tables`, referring tables first so that foreign keys hold, then from the object store."""
     async with database.tenant(seller_id) as session:
+        # A slab ends by renewing its lease on this row: one that is under way rolls back instead of leaving cards behind.
+        await session.execute(text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id})
         for table in tables:
             await session.execute(text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id})
         found = await session.scalar(delete(Seller).where(Seller.id == seller_id).returning(Seller.id))

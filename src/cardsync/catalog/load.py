@@ -64,7 +64,10 @@ def read_catalog(path: Path, form: str, game: str | None) -> pl.DataFrame:
         pl.col("language").fill_null("en"),
         *(pl.col(name).replace("", None) for name in ("set_code", "number", "finish")),
     )
-    frame = frame.filter((pl.col("product_name").fill_null("") != "") & (pl.col("set_name").fill_null("") != ""))
+    frame = frame.filter(
+        (pl.col("product_name").fill_null("") != "")
+        & pl.col("set_name").fill_null("").str.len_chars().is_between(1, 500)
+    )
     _check_games(frame, path)
     return frame.filter(pl.col("game") == game) if game else frame
 

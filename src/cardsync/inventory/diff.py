@@ -21,6 +21,7 @@ IDENTITY = (
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.Int64,
     "marketplace_id": pl.Int64,
+    "listing_id": pl.Int64,
     "product_id": pl.Int64,
     "match": pl.String,
     "identity_hash": pl.Int64,
@@ -63,7 +64,7 @@ def absent_cards(
     lines = [product_line] if product_line else frame["product_line"].unique().to_list()
     active = stored.filter((pl.col("gone") == "f") & pl.col("product_line").is_in(lines))
     absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")
-    return absent.filter(~pl.col("marketplace_id").is_in(rejected_ids)).select("id", "product_line")
+    return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select("id", "product_line")
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
@@ -96,11 +97,11 @@ class Changes:
         return self.insert_at.len() + self.update_at.len() + self.rename_at.len() + self.retarget_at.len()
 
 
-def changes(rows: pl.DataFrame) -> Changes:
+def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     """Split `with_stored` rows, which also carry target_price and rule_id, by what has to be written.
 
-    `observed` marks rows whose prices or quantity moved (the old ones go to history), `asked` rows whose new target is a price
-    change that was not asked for before. Known rows are renames when their texts or product changed, updates when only values did.
+    `observed` marks rows whose prices or quantity moved (the old ones go to history), `asked` rows whose target is a price change
+    that was not asked for before, from that price to that target; with `hold` nothing is asked for. Known rows are renames when their texts or product changed, updates when only values did.
     """
     known = pl.col("id").is_not_null()
     moved = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in (*AMOUNTS, "quantity"))
@@ -109,10 +110,11 @@ def changes(rows: pl.DataFrame) -> Changes:
     )
     returned = (pl.col("gone_old") == "t") != pl.col("gone")
     retargeted = pl.col("target_price").ne_missing(pl.col("target_price_old"))
+    repriced = pl.col("price").ne_missing(pl.col("price_old"))
     asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
     rows = rows.with_columns(
         observed=(known & moved).fill_null(False),
-        asked=(retargeted & asks).fill_null(False),
+        asked=((retargeted | repriced) & asks & pl.lit(not hold)).fill_null(False),
         kind=pl.when(~known).then(pl.lit(_INSERT))
         .when(renamed).then(pl.lit(_RENAME))
         .when(moved | returned).then(pl.lit(_UPDATE))

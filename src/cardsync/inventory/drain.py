@@ -11,10 +11,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import obstore
 import procrastinate
+import psycopg
 import structlog
-from sqlalchemy import delete, select
-from sqlalchemy.exc import InterfaceError, OperationalError
+from psycopg_pool import PoolTimeout
+from sqlalchemy import delete, select, update
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
@@ -71,12 +75,11 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
         upload.state, upload.begun_at = "processing", upload.begun_at or clock.now()
         upload.attempts += 1
     async with _renewing(work, lease):
-        await _import(work, lease, upload)
-    return True
+        return await _import(work, lease, upload)
 
 
-async def _import(work: Work, lease: Lease, upload: Upload) -> None:
-    """Import one upload and settle how it ended."""
+async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
+    """Import one upload and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
     bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id)
     try:
         if upload.attempts > MAX_STARTS:
@@ -90,21 +93,43 @@ async def _import(work: Work, lease: Lease, upload: Upload) -> None:
         await importer.cancel(work, lease, upload)
     except LeaseLost:
         bound.warning("lease_lost")
-    except (OperationalError, InterfaceError):
-        # The database went away: the upload stays open, the sweep comes back to it.
-        bound.warning("database_lost")
-        raise
-    except Exception:
-        bound.exception("upload_crashed", attempt=upload.attempts)
-        await _give_up_or_leave(work, lease, upload)
+    except Exception as e:
+        if is_away(e):
+            # The database or the object store went away: not the file's fault, whatever it takes.
+            bound.warning("upload_waits", kind=type(e).__name__)
+            await _put_back(work, lease, upload)
+            return False
+        bound.exception("upload_crashed", failures=upload.failures + 1)
+        if upload.failures + 1 >= MAX_FAILURES:
+            await importer.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
+        else:
+            await _put_back(work, lease, upload, failures=upload.failures + 1)
+    return True
 
 
-async def _give_up_or_leave(work: Work, lease: Lease, upload: Upload) -> None:
-    if upload.attempts >= MAX_FAILURES:
-        await importer.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
-        return
-    async with work.database.tenant(upload.seller_id) as session:
-        await sync_state.release_lease(session, lease)
+async def _put_back(work: Work, lease: Lease, upload: Upload, *, failures: int | None = None) -> None:
+    """Leave the upload open for another try; if even that can't be written, the lease runs out by itself."""
+    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
+        async with work.database.tenant(upload.seller_id) as session:
+            await session.execute(
+                update(Upload)
+                .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+                .values(attempts=0, failures=upload.failures if failures is None else failures)
+            )
+            await sync_state.release_lease(session, lease)
+
+
+# SQLSTATE classes that speak of the server's state, not of what was asked: connection, shutdown, resources, rollback, lock.
+_AWAY_CLASSES = ("08", "57", "53", "40", "55")
+
+
+def is_away(error: BaseException) -> bool:
+    """Did a dependency fail, rather than the work? Pure."""
+    if isinstance(error, DBAPIError):
+        return is_away(error.orig) if error.orig is not None else True
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return error.sqlstate is None or error.sqlstate.startswith(_AWAY_CLASSES)
+    return isinstance(error, OSError | PoolExhausted | PoolTimeout | obstore.exceptions.BaseError)
 
 
 @asynccontextmanager
@@ -114,9 +139,13 @@ async def _renewing(work: Work, lease: Lease) -> AsyncIterator[None]:
     async def renew() -> None:
         while True:
             await asyncio.sleep(lease.seconds / 3)
-            with contextlib.suppress(LeaseLost, CancelRequested, OperationalError):
+            try:
                 async with work.database.tenant(lease.seller_id) as session:
                     await sync_state.hold_lease(session, lease, clock.now())
+            except (LeaseLost, CancelRequested):
+                return  # the next slab finds out by itself
+            except Exception as e:
+                log.warning("lease_not_renewed", kind=type(e).__name__)
 
     task = asyncio.create_task(renew())
     try:

@@ -30,7 +30,19 @@ async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime
             await session.execute(
                 text("SELECT ensure_price_observation_partition(:month)"), {"month": month_of(observed_at).date()}
             )
-    return since
+    return max(since, await _oldest(work))
+
+
+async def _oldest(work: Work) -> datetime:
+    """The first month that has a partition: what is older was not kept when it was seen, whatever is kept now."""
+    async with work.database.shared() as session:
+        name = await session.scalar(
+            text(
+                "SELECT min(c.relname) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+                " WHERE i.inhparent = 'price_observation'::regclass"
+            )
+        )
+    return datetime.strptime(f"{name[-6:]}+0000", "%Y%m%z") if name else datetime.max.replace(tzinfo=UTC)
 
 
 async def drop_old(work: Work) -> int:

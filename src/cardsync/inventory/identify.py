@@ -1,6 +1,7 @@
 """Which card and which product each row of a file is: parsed rows and stored cards in, the rows with ids, product and match out.
 
-By known SKU first, while its texts stay the same; else by the catalog; else a provisional product is made from the row itself.
+By known SKU first: a matched one for ever, another while its texts stay the same; else by the catalog; else a provisional product is
+made from the row itself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from cardsync.catalog import products
 from cardsync.catalog.condition import condition_columns
 from cardsync.db import Database
 from cardsync.inventory import diff
+from cardsync.sync import state as sync_state
 
 
 async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
@@ -22,7 +24,8 @@ async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stor
     frame = await number_listings(database, seller_id, frame)
     rows = await asyncio.to_thread(_described, frame, stored)
     rows = await _with_adopted(database, rows)
-    known = pl.col("product_id_old").is_not_null() & (pl.col("identity_hash") == pl.col("identity_hash_old"))
+    same_texts = pl.col("identity_hash") == pl.col("identity_hash_old")
+    known = pl.col("product_id_old").is_not_null() & (same_texts | (pl.col("match_old") == "matched"))
     rows = rows.with_columns(
         product_id=pl.when(known).then("product_id_old"), match=pl.when(known).then("match_old")
     ).with_row_index("row")
@@ -58,6 +61,8 @@ async def number_listings(database: Database, seller_id: int, frame: pl.DataFram
     if custom.is_empty():
         return frame
     async with database.tenant(seller_id) as session:
+        # One at a time, even if a worker that lost its lease is still at it.
+        await sync_state.locked(session, seller_id)
         numbers = await _numbers_of(session, seller_id, custom.unique(maintain_order=True))
     minted = frame.select("listing_id", "title", "custom").join(
         numbers.with_columns(custom=pl.lit(True)),
@@ -65,12 +70,14 @@ async def number_listings(database: Database, seller_id: int, frame: pl.DataFram
         how="left",
         maintain_order="left",
     )
+    if minted.filter("custom")["number"].null_count():
+        raise RuntimeError("a custom listing got no number")
     return frame.with_columns(marketplace_id=pl.coalesce(minted["number"], pl.col("listing_id")))
 
 
 async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFrame) -> pl.DataFrame:
     """(listing_id, title) → number; new ones are kept at once, so that a run that starts again finds them."""
-    rows = await session.execute(
+    await session.execute(
         text("""
             INSERT INTO custom_listing (seller_id, listing_id, title, marketplace_id)
             SELECT :seller, listing_id, title, -(counted.base + row_number() OVER (ORDER BY listing_id, title))
@@ -78,8 +85,7 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
                    (SELECT count(*) AS base FROM custom_listing WHERE seller_id = :seller) AS counted
              WHERE NOT EXISTS (
                    SELECT FROM custom_listing c
-                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id AND c.title = new.title)
-            ON CONFLICT DO NOTHING
+                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id AND md5(c.title) = md5(new.title))
         """),
         {"seller": seller_id, "ids": custom["listing_id"].to_list(), "titles": custom["title"].to_list()},
     )
@@ -95,8 +101,12 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
 
 
 async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Cards whose provisional product a later catalog adopted are matched from now on."""
-    waiting = rows.filter(pl.col("match_old") == "provisional").select(product_id_old="product_id_old").unique()
+    """Cards whose own product a later catalog adopted are matched from now on."""
+    waiting = (
+        rows.filter(pl.col("match_old").is_in(["provisional", "ambiguous"]))
+        .select(product_id_old="product_id_old")
+        .unique()
+    )
     if waiting.is_empty():
         return rows
     adopted = await products.adopted(database, waiting["product_id_old"].to_list())

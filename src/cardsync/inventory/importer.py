@@ -50,7 +50,13 @@ class Verdict:
     short: list[str]
     breaker: bool
     absent: int
+    sold_out: int
     confirmed: bool
+
+    @property
+    def gone(self) -> int:
+        """Cards that this upload makes gone: sold out, and absent where the file is believed."""
+        return self.sold_out + (self.absent if self.believable else 0)
 
     @property
     def review(self) -> list[str]:
@@ -77,18 +83,20 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         stored = await reading
     rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
     absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
-    priced = await asyncio.to_thread(price_rows, rows, account, rules, upload.exported_at, upload.received_at)
-    verdict = await judge(work, lease, upload, account, absent, stored, priced)
+    priced = await asyncio.to_thread(
+        price_rows, rows, account, rules, upload.exported_at, upload.begun_at or upload.received_at
+    )
+    verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
     blocked = {code: n for code, n in engine.summary(priced).blocked.items() if n}
     rows = await asyncio.to_thread(with_targets, rows, priced, hold=bool(verdict.review))
     del priced
-    changes = await asyncio.to_thread(diff.changes, rows)
+    changes = await asyncio.to_thread(diff.changes, rows, hold=bool(verdict.review))
     changes = await number_cards(work, upload.seller_id, changes)
     if not verdict.believable:
         absent = absent.clear()
     plan = slabs.plan(changes, absent, work.settings.slab_rows)
     total = changes.total + absent.height
-    report = report_of(parsed, rows, verdict.absent if verdict.believable else 0, blocked, verdict)
+    report = report_of(parsed, rows, blocked, verdict)
     lines = rows["product_line"].unique().to_list()
     new_lines = list(parsed.new_lines)
     del parsed, stored, rows, changes
@@ -131,7 +139,7 @@ def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed
 def price_rows(
     rows: pl.DataFrame, account: Account, rules: list[Any], observed_at: datetime, now: datetime
 ) -> pl.DataFrame:
-    """The engine over the identified rows. `now` is when the upload came, so that a run that starts again prices the same."""
+    """The engine over the identified rows. `now` is when the upload was begun, so that a run that starts again prices the same."""
     cards = rows.select(
         "marketplace_id", "condition", "printing", "language", "quantity", "custom",
         "market", "low", "low_with_shipping", "direct_low",
@@ -141,9 +149,10 @@ def price_rows(
 
 
 def with_targets(rows: pl.DataFrame, priced: pl.DataFrame, *, hold: bool) -> pl.DataFrame:
-    """Targets beside their rows. While the seller has to look first, every card keeps the target that it had."""
+    """Targets beside their rows. While the seller has to look first, a card keeps its target only if its price stayed too."""
     if hold:
-        return rows.with_columns(target_price=pl.col("target_price_old"), rule_id=pl.lit(None, pl.Int64))
+        kept = pl.when(pl.col("price").eq_missing(pl.col("price_old"))).then("target_price_old")
+        return rows.with_columns(target_price=kept, rule_id=pl.lit(None, pl.Int64))
     return rows.with_columns(target_price=priced["target"], rule_id=priced["rule_id"])
 
 
@@ -152,6 +161,7 @@ async def judge(
     lease: Lease,
     upload: Upload,
     account: Account,
+    rows: pl.DataFrame,
     absent: pl.DataFrame,
     stored: pl.DataFrame,
     priced: pl.DataFrame,
@@ -164,14 +174,17 @@ async def judge(
     short = kept["short"] if kept else diff.short_lines(absent, stored)
     tripped = kept["breaker"] if kept else allowed.sync_mode == "full" and engine.breaker(priced)
     gone = kept.get("absent", absent.height)
+    sold_out = kept.get("sold_out", rows.select((pl.col("gone") & (pl.col("gone_old") == "f")).sum()).item())
     async with work.database.tenant(upload.seller_id) as session:
         run_id = await _run_of(session, upload)
-        verdict = {"short": short, "breaker": tripped, "absent": gone}
+        verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
         await session.execute(
-            update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(verdict=verdict)
+            update(Upload)
+            .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+            .values(verdict=verdict, attempts=0)
         )
         await hold_lease(session, lease, clock.now())
-    return Verdict(run_id, short, tripped, gone, upload.confirmed)
+    return Verdict(run_id, short, tripped, gone, sold_out, upload.confirmed)
 
 
 async def _run_of(session: AsyncSession, upload: Upload) -> int:
@@ -203,10 +216,23 @@ async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
     return replace(changes, rows=changes.rows.with_columns(changes.rows["id"].scatter(changes.insert_at, ids)))
 
 
-def report_of(
-    parsed: Parsed, rows: pl.DataFrame, gone: int, blocked: dict[str, int], verdict: Verdict
-) -> dict[str, Any]:
+def notes_on(rows: pl.DataFrame) -> pl.DataFrame:
+    """What is told of rows that were kept: conditions that can't be read, ids that a custom listing shares with another card."""
+    shared = pl.col("custom") & pl.col("listing_id").is_duplicated()
+    column = pl.when(shared).then(pl.lit("TCGplayer Id")).otherwise(pl.lit("Condition"))
+    code = pl.when(shared).then(pl.lit("shared_id")).otherwise(pl.lit("unreadable_condition"))
+    message = (
+        pl.when(shared)
+        .then(pl.format("TCGplayer Id {} is shared by several listings: their prices are not exported", "listing_id"))
+        .otherwise(pl.format("Condition '{}' is not known", pl.col("condition_label").str.slice(0, 60)))
+    )
+    told = rows.filter(shared | pl.col("condition").is_null())
+    return told.select("line", column=column, code=code, message=message).sort("line")
+
+
+def report_of(parsed: Parsed, rows: pl.DataFrame, blocked: dict[str, int], verdict: Verdict) -> dict[str, Any]:
     """The upload's report as GET /uploads/{id} shows it."""
+    notes = notes_on(rows)
     matches = dict(rows["match"].value_counts().iter_rows())
     asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")) & ~pl.col("gone")
     return {
@@ -216,12 +242,13 @@ def report_of(
         "duplicates": parsed.duplicates,
         "rejected_count": parsed.rejected_count,
         "rejected": [asdict(row) for row in parsed.rejected],
-        "noted_count": parsed.noted_count,
-        "noted": [asdict(row) for row in parsed.noted],
+        "noted_count": parsed.noted_count + notes.height,
+        "noted": [asdict(row) for row in parsed.noted]
+        + notes.head(limits.REJECTED_LISTED - len(parsed.noted)).to_dicts(),
         "matched": matches.get("matched", 0),
         "provisional": matches.get("provisional", 0),
         "ambiguous": matches.get("ambiguous", 0),
-        "gone": gone,
+        "gone": verdict.gone,
         "priced": 0 if verdict.review else rows.select(pl.col("target_price").is_not_null().sum()).item(),
         "changed": 0 if verdict.review else rows.select(asks.sum()).item(),
         "blocked": blocked,
@@ -291,13 +318,24 @@ async def _settled(session: AsyncSession, upload: Upload, state: str, now: datet
 
 
 async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
-    """A newer upload was worked off: what waited for the seller's word before it is discarded."""
+    """A newer upload was worked off: what waited before it, for the seller's word or confirmed just now, is discarded."""
+    ids = {"now": clock.now(), "seller": upload.seller_id, "id": upload.id}
     await session.execute(
         text("""
-            UPDATE upload SET state = 'discarded', finished_at = :now
-             WHERE seller_id = :seller AND state = 'awaiting_review' AND id <> :id
+            WITH older AS (
+                SELECT id, state FROM upload
+                 WHERE seller_id = :seller AND id < :id AND stream = 'inventory'
+                   AND (state = 'awaiting_review' OR (state = 'queued' AND confirmed))
+            ), counted AS (
+                UPDATE sync_state SET uploads_open = greatest(uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
+                 WHERE seller_id = :seller
+            ), runs AS (
+                UPDATE price_run SET state = 'discarded', finished_at = :now
+                 WHERE seller_id = :seller AND upload_id IN (SELECT id FROM older)
+            )
+            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller AND id IN (SELECT id FROM older)
         """),
-        {"now": clock.now(), "seller": upload.seller_id, "id": upload.id},
+        ids,
     )
 
 
@@ -346,6 +384,8 @@ async def _end(work: Work, lease: Lease, upload: Upload, state: str, code: str |
             .where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)
             .values(state=state, finished_at=now)
         )
+        if own.review_upload_id == upload.id:
+            own.review_upload_id = None
         own.export_fingerprint = await fingerprint(session, upload.seller_id)
         await sync_state.upload_finished(session, upload.seller_id, state, now)
         await sync_state.release_lease(session, lease)

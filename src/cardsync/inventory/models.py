@@ -45,7 +45,9 @@ class Upload(Base):
     received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     begun_at: Mapped[datetime | None] = mapped_column(Moment)
     finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    # Starts that ended in nothing we know of (a killed worker), and failures of the file itself.
     attempts: Mapped[int] = mapped_column(server_default="0")
+    failures: Mapped[int] = mapped_column(server_default="0")
     # Decided once, before the first row is written, so that a run that starts again decides the same.
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     confirmed: Mapped[bool] = mapped_column(server_default=FALSE)
@@ -60,6 +62,7 @@ class Card(Base):
     __tablename__ = "card"
     __table_args__ = (
         Index("uq_card_marketplace_id", "seller_id", "marketplace_id", unique=True),
+        Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
         {"postgresql_with": {"fillfactor": "85"}},
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -102,7 +105,10 @@ class CustomListing(Base):
     """The negative marketplace_id of a custom listing, kept for ever once minted."""
 
     __tablename__ = "custom_listing"
-    __table_args__ = (Index("ix_custom_listing_listing_id", "seller_id", "listing_id"),)
+    __table_args__ = (
+        # Titles are as long as cells: their MD5 fits any index.
+        Index("uq_custom_listing_title", "seller_id", "listing_id", text("md5(title)"), unique=True),
+    )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     listing_id: Mapped[int] = mapped_column(BigInteger)

@@ -27,6 +27,8 @@ FRAME_COLUMNS = (
 MAX_ID = 2**63 - 1
 MAX_QUANTITY = 2**31 - 1
 MAX_LABEL_CHARS = 100
+# Sets are looked up by an index, which takes no text of any length.
+MAX_SET_NAME_CHARS = 500
 
 # Shapes that the column-wise conversion reads exactly; all others are read one by one.
 # (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not plain.)
@@ -250,6 +252,7 @@ def _codes(texts: pl.DataFrame, bad: dict[str, pl.Series], line_codes: pl.Series
     return texts.select(
         pl.when(bad.get("listing_id", nothing)).then(pl.lit("bad_id"))
         .when(pl.col("product_name").str.strip_chars() == "").then(pl.lit("missing_name"))
+        .when(pl.col("set_name").str.len_chars() > MAX_SET_NAME_CHARS).then(pl.lit("text_too_long"))
         .when(line_codes.is_not_null()).then(line_codes)
         .when(bad.get("quantity", nothing)).then(pl.lit("bad_quantity"))
         .alias("code")
@@ -260,6 +263,7 @@ def _codes(texts: pl.DataFrame, bad: dict[str, pl.Series], line_codes: pl.Series
 _SAYS = {
     "bad_id": ("listing_id", "{column} is {text!r}, not a positive whole number"),
     "missing_name": ("product_name", "{column} is blank"),
+    "text_too_long": ("set_name", "{column} is longer than 500 characters: {text!r}"),
     "unknown_product_line": ("product_line_label", "the product line {text!r} is not known"),
     "product_line_not_enabled": ("product_line_label", "the product line {text!r} is not enabled for this account"),
     "bad_quantity": ("quantity", "{column} is {text!r}, not a whole number from 0 to 2147483647"),

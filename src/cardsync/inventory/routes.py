@@ -247,9 +247,9 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
     status_code=200,
     responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.NotAwaitingReview),
 )
-async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession, settings: Settings) -> UploadReport:
+async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
-    return report_of(await uploads.confirm(session, settings, caller, upload_id))
+    return report_of(await uploads.confirm(session, caller, upload_id))
 
 
 @post(

@@ -80,7 +80,7 @@ CHANGE_SQL = """
     INSERT INTO price_change (seller_id, run_id, card_id, old_price, new_price, rule_id)
     SELECT :seller, :run, id, price, target_price, rule_id FROM incoming WHERE asked
 """
-CHANGE_AGAIN_SQL = f"{CHANGE_SQL} ON CONFLICT (seller_id, run_id, card_id) DO NOTHING"
+CHANGE_AGAIN_SQL = f"{CHANGE_SQL} ON CONFLICT (seller_id, run_id, card_id) DO UPDATE\n    SET old_price = excluded.old_price, new_price = excluded.new_price, rule_id = excluded.rule_id"
 INSERT_SQL = f"""
     INSERT INTO card (seller_id, observed_at, priced_at, created_at, updated_at, {_list(_CARD)})
     SELECT :seller, :observed_at, CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now, {_list(_CARD)}

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, clock, errors, limits
@@ -116,10 +116,14 @@ async def accept_key(
             return known
     copy = private_key(caller.seller_id)
     try:
-        await _check_size(store, key)
         await store.copy(key, copy)
+        # The copy, not what the URL still reaches, is what must fit.
+        await _check_size(store, copy)
     except ObjectMissing:
         raise errors.InvalidObjectKey from None
+    except errors.PayloadTooLarge:
+        await store.delete(copy)
+        raise
     async with database.tenant(caller.seller_id) as session:
         await sync_state.locked(session, caller.seller_id)
         if (known := await _upload_of(session, caller.seller_id, key)) is not None:
@@ -128,9 +132,10 @@ async def accept_key(
 
 
 async def _check_size(store: Store, key: str) -> None:
-    compressed = bodies.is_gzip(await store.head(key, 2))
+    size = await store.size(key)
+    compressed = size > 1 and bodies.is_gzip(await store.head(key, 2))
     cap = limits.PRESIGNED_COMPRESSED_BYTES if compressed else limits.PRESIGNED_PLAIN_BYTES
-    if await store.size(key) > cap:
+    if size > cap:
         raise errors.PayloadTooLarge(f"the object is larger than {cap:,} bytes")
 
 
@@ -179,13 +184,14 @@ async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lo
     return upload
 
 
-async def confirm(session: AsyncSession, settings: Settings, caller: Caller, upload_id: int) -> Upload:
+async def confirm(session: AsyncSession, caller: Caller, upload_id: int) -> Upload:
     """The seller says that the surprising upload is right: it runs again with nothing held back."""
     now = clock.now()
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
     upload.state, upload.confirmed, upload.finished_at = "queued", True, None
-    state.review_upload_id = None
+    upload.begun_at, upload.attempts, upload.failures = None, 0, 0
+    # review_upload_id stays until the run ends: the export holds back until then.
     state.uploads_open += 1
     _note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
     await mark_due(session, caller.seller_id, "inventory")
@@ -200,6 +206,12 @@ async def discard(session: AsyncSession, caller: Caller, upload_id: int) -> Uplo
     upload = await _in_review(session, caller.seller_id, upload_id)
     upload.state, upload.finished_at = "discarded", now
     state.review_upload_id = None
+    await session.execute(
+        text(
+            "UPDATE price_run SET state = 'discarded', finished_at = :now WHERE seller_id = :seller AND upload_id = :id"
+        ),
+        {"now": now, "seller": caller.seller_id, "id": upload_id},
+    )
     _note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
     return upload
 

@@ -24,8 +24,8 @@ from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, problems, storable
 
 
 class HeartbeatBody(msgspec.Struct):
-    version: str | None = None
-    platform: str | None = None
+    version: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
 class ProductLineBody(msgspec.Struct):

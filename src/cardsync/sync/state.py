@@ -270,10 +270,21 @@ async def cycle_logged(session: AsyncSession, seller_id: int, log: Any, now: dat
         await session.execute(
             text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"), {"id": seller_id}
         )
-    if state.lock_kind is not None and (not state.lock_uploaded or state.lock_kind not in INVENTORY_KINDS):
+    # A cycle whose upload was accepted had the lock then: a lock with nothing uploaded is another cycle's.
+    another = not state.lock_uploaded and await _has_upload(session, seller_id, log.sync_cycle_id)
+    if (
+        state.lock_kind is not None
+        and not another
+        and (not state.lock_uploaded or state.lock_kind not in INVENTORY_KINDS)
+    ):
         _end_by_log(state, log.status, now)
     state.cycle_trigger, state.cycle_first_sync = state.lock_trigger, state.lock_first_sync
     return trigger
+
+
+async def _has_upload(session: AsyncSession, seller_id: int, sync_cycle_id: str | None) -> bool:
+    query = text("SELECT EXISTS (SELECT FROM upload WHERE seller_id = :id AND sync_cycle_id = :cycle)")
+    return sync_cycle_id is not None and bool(await session.scalar(query, {"id": seller_id, "cycle": sync_cycle_id}))
 
 
 def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
