@@ -82,6 +82,36 @@ class Seller:
         await self.service.run_jobs()
         return await self.report(answer.json()["upload_id"])
 
+    async def reserve(self, **body: Any) -> dict[str, Any]:
+        """The answer of upload-request: upload_url, key, expires_at."""
+        answer = await self.post("/api/v1/sync/upload-request", json=body)
+        assert answer.status_code == 200, answer.text
+        slot: dict[str, Any] = answer.json()
+        return slot
+
+    async def put(self, url: str, data: Any) -> httpx.Response:
+        """A PUT to a presigned URL, by somebody without the key."""
+        async with self.service.client() as http:
+            return await http.put(url, content=data)
+
+    async def put_object(self, data: bytes) -> str:
+        """Upload `data` by a presigned URL; returns its key."""
+        slot = await self.reserve()
+        answer = await self.put(slot["upload_url"], data)
+        assert answer.status_code == 200, answer.text
+        return str(slot["key"])
+
+    async def send_key(self, key: Any, **fields: Any) -> httpx.Response:
+        """POST /sync in the key form."""
+        return await self.post("/api/v1/sync", json={"key": key, **fields})
+
+    async def import_key(self, key: str, **fields: Any) -> dict[str, Any]:
+        """Name the object, run the jobs, and return the upload's report."""
+        answer = await self.send_key(key, **fields)
+        assert answer.status_code == 202, answer.text
+        await self.service.run_jobs()
+        return await self.report(answer.json()["upload_id"])
+
     async def report(self, upload_id: int) -> dict[str, Any]:
         answer = await self.get(f"/api/v1/uploads/{upload_id}")
         assert answer.status_code == 200, answer.text

@@ -103,7 +103,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
     writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
     await slabs.write(writer, plan)
-    await finish(work, lease, upload, verdict, report, lines, new_lines, wrote=total > 0)
+    await finish(work, lease, upload, verdict, report, lines, new_lines)
+    await let_go(work, lease)
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
@@ -264,10 +265,8 @@ async def finish(
     report: dict[str, Any],
     lines: list[str],
     new_lines: list[str],
-    *,
-    wrote: bool,
 ) -> None:
-    """The last transaction: report, run, lock, fingerprint and lease together."""
+    """The last transaction of the upload: report, run and lock together."""
     now = clock.now()
     in_review = bool(verdict.review)
     async with work.database.tenant(upload.seller_id) as session:
@@ -287,16 +286,26 @@ async def finish(
         state.review_upload_id = upload.id if in_review else None
         if verdict.believable:
             await _snapshot_lines(session, upload, lines)
-        if wrote or state.export_fingerprint is None:
-            state.export_fingerprint = await fingerprint(session, upload.seller_id)
         if new_lines:
             await _enable_lines(session, upload.seller_id, new_lines)
         _note(session, upload, report, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, lease, now)
-        await sync_state.release_lease(session, lease)
     _count(upload, "awaiting_review" if in_review else "done", now)
     log.info("upload_imported", seller_id=upload.seller_id, upload_id=upload.id, **{k: report[k] for k in COUNTS})
+
+
+async def let_go(work: Work, lease: Lease) -> None:
+    """Still under the lease: the fingerprint of what the export holds now, if the run changed it; then the lease."""
+    async with work.database.tenant(lease.seller_id) as session:
+        known = await session.scalar(select(SyncState.export_fingerprint).where(SyncState.seller_id == lease.seller_id))
+        if known is None:
+            hash_now = await fingerprint(session, lease.seller_id)
+            await hold_lease(session, lease, clock.now())
+            await session.execute(
+                update(SyncState).where(SyncState.seller_id == lease.seller_id).values(export_fingerprint=hash_now)
+            )
+        await sync_state.release_lease(session, lease)
 
 
 COUNTS = ("rows", "applied", "rejected_count", "matched", "provisional", "ambiguous", "gone", "priced", "changed")

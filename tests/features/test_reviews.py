@@ -1,0 +1,282 @@
+"""Uploads that are not believed unasked: a short inventory, and prices that would leap."""
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from builders import a_csv, a_row, read_csv
+
+
+def rows(count, *, first=1, **cells):
+    return [a_row(n, **cells) for n in range(first, first + count)]
+
+
+async def a_stocked_seller(a_seller, count=20, **options):
+    """Its prices are right already, so that nothing is to be exported."""
+    seller = await a_seller(**options)
+    report = await seller.import_csv(a_csv(*rows(count, market="1.00", price="1.00")))
+    assert (report["state"], report["changed"]) == ("done", 0)
+    return seller
+
+
+async def a_seller_in_review(a_seller, **options):
+    """20 cards, of which a second file holds 9, dearer on the market, and a new one. Returns the seller and the upload."""
+    seller = await a_stocked_seller(a_seller, **options)
+    report = await seller.import_csv(a_csv(*rows(9, market="2.00", quantity=7), a_row(99)))
+    assert report["state"] == "awaiting_review"
+    return seller, report
+
+
+async def confirm(seller, upload_id):
+    return await seller.post(f"/api/v1/uploads/{upload_id}/confirm")
+
+
+async def discard(seller, upload_id):
+    return await seller.post(f"/api/v1/uploads/{upload_id}/discard")
+
+
+async def status(seller):
+    return (await seller.get("/api/v1/status")).json()
+
+
+@pytest.mark.parametrize(
+    ("active", "present", "state"),
+    [(20, 9, "awaiting_review"), (20, 10, "done"), (19, 1, "done"), (21, 10, "awaiting_review"), (21, 11, "done")],
+)
+async def test_more_than_half_of_at_least_20_active_rows_absent_is_not_believed(a_seller, active, present, state):
+    seller = await a_stocked_seller(a_seller, active)
+    report = await seller.import_csv(a_csv(*rows(present)))
+    assert report["state"] == state
+    assert report["gone"] == (active - present if state == "done" else 0)
+    assert sum(card["gone"] for card in await seller.cards()) == report["gone"]
+
+
+async def test_a_row_with_quantity_0_is_present(a_seller):
+    seller = await a_stocked_seller(a_seller)
+    report = await seller.import_csv(a_csv(*rows(20, quantity=0)))
+    assert report["state"] == "done"
+    assert [card["gone"] for card in await seller.cards()] == [True] * 20
+
+
+async def test_gone_rows_do_not_count_as_active(a_seller):
+    seller = await a_stocked_seller(a_seller)
+    await seller.import_csv(a_csv(a_row(1, quantity=0), *rows(19, first=2)))
+    # 19 active rows are left: too few to judge by.
+    report = await seller.import_csv(a_csv(a_row(2)))
+    assert (report["state"], report["gone"]) == ("done", 18)
+
+
+async def test_a_line_that_the_file_does_not_hold_is_not_short(a_seller):
+    seller = await a_stocked_seller(a_seller)
+    await seller.import_csv(a_csv(*rows(20, first=101, line="Pokemon")))
+    report = await seller.import_csv(a_csv(*rows(20, first=101, line="Pokemon")))
+    assert (report["state"], report["gone"]) == ("done", 0)
+
+
+async def test_one_short_line_holds_the_whole_upload(a_seller):
+    seller = await a_seller()
+    pokemon = rows(20, first=101, line="Pokemon")
+    await seller.import_csv(a_csv(*rows(20, market="1.00"), *pokemon))
+    report = await seller.import_csv(a_csv(*rows(19, market="2.00"), *pokemon[:5]))
+    assert (report["state"], report["review"], report["gone"]) == ("awaiting_review", ["short_inventory:pokemon"], 0)
+    assert not any(card["gone"] for card in await seller.cards())
+    assert not any(card["target_price"] == Decimal("1.98") for card in await seller.cards())
+
+
+async def test_in_review_the_rows_that_came_are_updated_and_nothing_is_tombstoned_or_repriced(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    assert (report["applied"], report["gone"], report["changed"], report["priced"]) == (10, 0, 0, 0)
+    assert report["review"] == ["short_inventory:magic"]
+    cards = {card["marketplace_id"]: card for card in await seller.cards()}
+    assert [(cards[n]["quantity"], cards[n]["market"]) for n in (1, 9, 10)] == [(7, 2), (7, 2), (1, 1)]
+    assert len(cards) == 21
+    assert not any(card["gone"] for card in cards.values())
+    assert {cards[n]["target_price"] for n in range(1, 21)} == {Decimal("1.0000")}
+    assert cards[99]["target_price"] is None
+    changes = await seller.service.sql(
+        seller.id, "SELECT count(*) AS n FROM price_change WHERE seller_id = :id", id=seller.id
+    )
+    assert changes == [{"n": 0}]
+
+
+async def test_a_card_whose_own_price_moved_in_review_has_no_target_until_it_is_repriced(a_seller):
+    seller = await a_stocked_seller(a_seller)
+    await seller.import_csv(a_csv(*rows(9, market="1.00", price="3.00")))
+    assert [card["target_price"] for card in await seller.cards()] == [None] * 9 + [Decimal("1.0000")] * 11
+
+
+async def test_in_review_the_phase_says_so_the_lock_is_free_and_the_cycle_is_not_completed(a_seller):
+    seller = await a_stocked_seller(a_seller)
+    completed = (await status(seller))["last_sync_at"]
+    await seller.import_csv(a_csv(*rows(9)))
+    now = await status(seller)
+    assert (now["phase"], now["sync_in_progress"], now["last_sync_at"]) == ("awaiting_review", False, completed)
+    assert completed is not None
+
+
+async def test_in_review_the_export_holds_back(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*rows(20)))
+    assert len(read_csv((await seller.export()).content)) == 20
+    await seller.import_csv(a_csv(*rows(9)))
+    export = await seller.export()
+    assert (export.status_code, export.headers["X-Price-Export-Empty-Reason"]) == (200, "awaiting_review")
+    assert read_csv(export.content) == []
+
+
+async def test_a_confirmed_upload_tombstones_and_reprices(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    answer = await confirm(seller, report["id"])
+    assert (answer.status_code, answer.json()["id"], answer.json()["state"]) == (200, report["id"], "queued")
+    assert (await status(seller))["phase"] == "queued"
+    await seller.service.run_jobs()
+    report = await seller.report(report["id"])
+    assert (report["state"], report["gone"], report["changed"], report["review"]) == ("done", 11, 10, [])
+    cards = {card["marketplace_id"]: card for card in await seller.cards()}
+    assert [n for n, card in cards.items() if card["gone"]] == list(range(10, 21))
+    assert {cards[n]["target_price"] for n in range(1, 10)} == {Decimal("1.9800")}
+    export = await seller.export()
+    assert [row["TCGplayer Id"] for row in read_csv(export.content)] == [*map(str, range(1, 10)), "99"]
+
+
+async def test_a_confirmed_upload_completes_the_cycle(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    before = (await status(seller))["last_sync_at"]
+    await confirm(seller, report["id"])
+    await seller.service.run_jobs()
+    now = await status(seller)
+    assert (now["phase"], now["sync_in_progress"]) == ("idle", False)
+    assert now["last_sync_at"] > before
+
+
+async def test_the_export_holds_back_until_a_confirmed_upload_is_worked_off(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    await confirm(seller, report["id"])
+    assert (await seller.export()).headers["X-Price-Export-Empty-Reason"] == "awaiting_review"
+    await seller.service.run_jobs()
+    assert "X-Price-Export-Empty-Reason" not in (await seller.export()).headers
+
+
+async def test_a_discarded_upload_leaves_the_row_updates_standing(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    before = await seller.cards()
+    completed = (await status(seller))["last_sync_at"]
+    answer = await discard(seller, report["id"])
+    assert (answer.status_code, answer.json()["id"], answer.json()["state"]) == (200, report["id"], "discarded")
+    await seller.service.run_jobs()
+    assert await seller.cards() == before
+    now = await status(seller)
+    assert (now["phase"], now["last_sync_at"]) == ("idle", completed)
+    assert (await seller.export()).headers["X-Price-Export-Empty-Reason"] == "no_updates"
+
+
+async def test_a_newer_believable_upload_supersedes_the_review(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    newer = await seller.import_csv(a_csv(*rows(20, market="1.50"), a_row(99)))
+    assert (newer["state"], newer["gone"]) == ("done", 0)
+    assert (await seller.report(report["id"]))["state"] == "discarded"
+    assert (await status(seller))["phase"] == "idle"
+    assert "X-Price-Export-Empty-Reason" not in (await seller.export()).headers
+    assert (await confirm(seller, report["id"])).status_code == 409
+
+
+async def test_a_newer_short_upload_takes_the_place_of_the_review(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    newer = await seller.import_csv(a_csv(*rows(5)))
+    assert newer["state"] == "awaiting_review"
+    assert (await seller.report(report["id"]))["state"] == "discarded"
+    await confirm(seller, newer["id"])
+    await seller.service.run_jobs()
+    assert [card["marketplace_id"] for card in await seller.cards() if not card["gone"]] == [1, 2, 3, 4, 5]
+
+
+async def test_an_upload_that_fails_leaves_the_review_open(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    failed = await seller.import_key(await seller.put_object(b"rubbish\r\n"))
+    assert failed["state"] == "failed"
+    assert (await seller.report(report["id"]))["state"] == "awaiting_review"
+    assert (await status(seller))["phase"] == "awaiting_review"
+
+
+async def test_what_does_not_await_review_can_be_neither_confirmed_nor_discarded(a_seller):
+    seller = await a_seller()
+    done = await seller.import_csv(a_csv(a_row(1)))
+    failed = await seller.import_key(await seller.put_object(b"rubbish\r\n"))
+    for upload_id in (done["id"], failed["id"]):
+        for answer in (await confirm(seller, upload_id), await discard(seller, upload_id)):
+            assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_review")
+
+
+@pytest.mark.parametrize("word", [confirm, discard])
+async def test_a_review_is_answered_once(a_seller, word):
+    seller, report = await a_seller_in_review(a_seller)
+    answers = await asyncio.gather(*(word(seller, report["id"]) for _ in range(3)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409]
+    await seller.service.run_jobs()
+    assert (await word(seller, report["id"])).status_code == 409
+    assert (await status(seller))["phase"] == "idle"
+
+
+async def test_another_sellers_review_is_not_found(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    stranger = await a_seller()
+    for answer in (await confirm(stranger, report["id"]), await discard(stranger, report["id"])):
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert (await seller.report(report["id"]))["state"] == "awaiting_review"
+
+
+def leaping(cards, leaps):
+    """So many priced cards, of which so many would more than double."""
+    return [a_row(n, price="1.00", market="2.00" if n <= leaps else "1.00") for n in range(1, cards + 1)]
+
+
+@pytest.mark.parametrize(
+    ("cards", "leaps", "state"),
+    [(50, 11, "awaiting_review"), (50, 10, "done"), (49, 49, "done"), (60, 13, "awaiting_review"), (60, 12, "done")],
+)
+async def test_more_than_a_fifth_of_at_least_50_cards_leaping_is_not_published(a_seller, cards, leaps, state):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(*leaping(cards, leaps)))
+    assert (report["state"], report["review"]) == (state, ["large_moves"] if state != "done" else [])
+    assert len(read_csv((await seller.export()).content)) == (leaps if state == "done" else 0)
+
+
+async def test_a_move_by_exactly_half_is_no_leap(a_seller):
+    seller = await a_seller()
+    # 1.515 - 1 % = 1.49985; 1.5152 - 1 % = 1.500048.
+    near = await seller.import_csv(a_csv(*(a_row(n, price="1.00", market="1.515") for n in range(1, 61))))
+    assert near["state"] == "done"
+    over = await seller.import_csv(a_csv(*(a_row(n, price="1.00", market="1.5160") for n in range(1, 61))))
+    assert over["state"] == "awaiting_review"
+
+
+async def test_cards_without_a_price_do_not_trip_the_breaker(a_seller):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(*rows(60, price="", market="50.00")))
+    assert (report["state"], report["changed"]) == ("done", 60)
+
+
+async def test_read_only_sellers_look_at_the_file_anyway(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    report = await seller.import_csv(a_csv(*leaping(50, 50)))
+    assert (report["state"], report["changed"]) == ("done", 50)
+
+
+async def test_leaping_prices_are_published_once_confirmed(a_seller):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(*leaping(50, 50)))
+    assert (report["state"], report["changed"]) == ("awaiting_review", 0)
+    await confirm(seller, report["id"])
+    await seller.service.run_jobs()
+    report = await seller.report(report["id"])
+    assert (report["state"], report["changed"]) == ("done", 50)
+    assert {row["TCG Marketplace Price"] for row in read_csv((await seller.export()).content)} == {"1.9800"}
+
+
+async def test_leaping_prices_are_not_published_when_discarded(a_seller):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(*leaping(50, 50)))
+    await discard(seller, report["id"])
+    export = await seller.export()
+    assert (export.headers["X-Price-Export-Empty-Reason"], read_csv(export.content)) == ("no_updates", [])
