@@ -184,8 +184,12 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
     children = [Child("web", [*program, "web"], env)]
-    # A worker's memory goes back to the system at once: its frames are large and short-lived.
-    frugal = {"MALLOC_ARENA_MAX": "2", "_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0", **env}
+    # A worker's memory goes back to the system soon: its frames are large and short-lived.
+    frugal = {
+        "MALLOC_ARENA_MAX": "2",
+        "_RJEM_MALLOC_CONF": "background_thread:true,dirty_decay_ms:100,muzzy_decay_ms:0,narenas:2",
+        **env,
+    }
     children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal) for n in range(settings.job_workers)]
     try:
         for child in children:

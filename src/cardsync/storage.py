@@ -289,10 +289,12 @@ def open_store(settings: Settings) -> Store:
 
 async def spool_body(file: BinaryIO, body: AsyncIterable[bytes], plain_cap: int, gzip_cap: int) -> int:
     """Stream a request body into `file`; the cap depends on its first two bytes. Returns its size."""
-    size, cap = 0, plain_cap
+    size, cap, first = 0, plain_cap, b""
     async for chunk in body:
-        if size < 2 and chunk:
-            cap = gzip_cap if chunk[:2] == b"\x1f\x8b" else plain_cap
+        if size < 2:
+            # They may come one by one.
+            first = (first + chunk)[:2]
+            cap = gzip_cap if first == b"\x1f\x8b" else plain_cap
         size += len(chunk)
         if size > cap:
             raise errors.PayloadTooLarge(f"the body is larger than {cap:,} bytes")

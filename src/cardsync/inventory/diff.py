@@ -34,11 +34,15 @@ STORED: dict[str, pl.DataType | type[pl.DataType]] = {
 STORED_MONEY = (*AMOUNTS, "target_price")
 
 _SEPARATOR = "\x1f"
+_HASHED_ROWS = 25_000
 
 
-def identity_hash() -> pl.Expr:
+def identity_hash(frame: pl.DataFrame) -> pl.Series:
     """64 bits over every text of a row. A hint that saves reading the texts back: a changed hash only costs one rewrite."""
-    return pl.concat_str(IDENTITY, separator=_SEPARATOR).hash(seed=7).reinterpret(signed=True).alias("identity_hash")
+    texts = pl.concat_str(IDENTITY, separator=_SEPARATOR)
+    # Part by part: all rows' texts in one go would be another copy of the file.
+    parts = [part.select(texts.hash(seed=7)).to_series() for part in frame.select(IDENTITY).iter_slices(_HASHED_ROWS)]
+    return pl.concat(parts).reinterpret(signed=True).alias("identity_hash")
 
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:

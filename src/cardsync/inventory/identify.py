@@ -48,7 +48,7 @@ def _described(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
         described["condition"],
         described["printing"],
         described["language"],
-        diff.identity_hash(),
+        diff.identity_hash(frame),
         gone=pl.col("quantity") == 0,
     )
     return diff.with_stored(frame, stored)

@@ -227,7 +227,9 @@ def notes_on(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.format("TCGplayer Id {} is shared by several listings: their prices are not exported", "listing_id"))
         .otherwise(pl.format("Condition '{}' is not known", pl.col("condition_label").str.slice(0, 60)))
     )
-    told = rows.filter(shared | pl.col("condition").is_null())
+    told = rows.select("line", "custom", "listing_id", "condition", "condition_label").filter(
+        shared | pl.col("condition").is_null()
+    )
     return told.select("line", column=column, code=code, message=message).sort("line")
 
 

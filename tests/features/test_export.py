@@ -1,0 +1,272 @@
+"""GET /export/price-updates: its bytes, why it is empty, and when it need not be sent again."""
+
+import itertools
+
+import pytest
+
+from builders import HEADER, a_csv, a_row, read_csv
+
+HEADER_ONLY = (",".join(HEADER) + "\r\n").encode()
+REASON = "X-Price-Export-Empty-Reason"
+
+
+async def a_priced_seller(a_seller, **options):
+    seller = await a_seller(**options)
+    await seller.import_csv(a_csv(a_row(1, market="1.20"), a_row(2, market="1.00")))
+    return seller
+
+
+async def a_reader(a_seller):
+    """A read_only seller with one change to export, and the ETag of that export."""
+    seller = await a_priced_seller(a_seller, sync_mode="read_only")
+    return seller, (await seller.export()).headers["ETag"]
+
+
+async def again(seller, *tags):
+    return await seller.export(**{"If-None-Match": ", ".join(tags)})
+
+
+async def test_the_file_is_the_marketplaces_own_format_to_the_byte(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(
+        a_csv(
+            a_row(10, name="Fable, the \"First\"", market="2", price="1.5", low="", quantity=3),
+            a_row(9, market="1.2", direct="0.99999", low="1.00005"),
+        )
+    )  # fmt: skip
+    export = await seller.export()
+    assert export.headers["Content-Type"].startswith("text/csv")
+    assert export.content == HEADER_ONLY + (
+        b'"9","Magic","Dominaria United","Card 9","","9","C","Near Mint","1.2000","1.0000","2.3100","1.0001","1","0","1.1900",""\r\n'
+        b'"10","Magic","Dominaria United","Fable, the ""First""","","10","C","Near Mint","2.0000","","2.3100","","3","0","1.9800",""\r\n'
+    )
+
+
+async def test_only_cards_whose_target_differs_are_exported_and_by_id(a_seller):
+    seller = await a_seller()
+    ids = [30, 2, 100, 11, 1]
+    await seller.import_csv(
+        a_csv(*(a_row(n, market="1.50") for n in ids), a_row(5, market="1.00"), a_row(6, market="", low=""))
+    )
+    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1", "2", "11", "30", "100"]
+
+
+async def test_equal_content_is_equal_bytes_whatever_the_order_it_came_in(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    rows = [a_row(n) for n in range(1, 120)]
+    await seller.import_csv(a_csv(*rows))
+    await other.import_csv(a_csv(*reversed(rows)))
+    assert (await seller.export()).content == (await other.export()).content
+
+
+async def test_no_price_below_a_cent_is_asked_for(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(
+        a_csv(a_row(1, market="0.004", low="0.004", price="0.004"), a_row(2, market="0.01", price="0.01"))
+    )
+    rows = read_csv((await seller.export()).content)
+    assert [(row["TCGplayer Id"], row["TCG Marketplace Price"]) for row in rows] == [("1", "0.0100")]
+
+
+async def test_cells_come_back_byte_for_byte(a_seller):
+    seller = await a_seller()
+    pieces = [
+        '"',
+        ",",
+        "\n",
+        "\r\n",
+        "'",
+        "+2 Mace",
+        "=1+1",
+        "@",
+        "\t",
+        " ",
+        "é★",
+        '","',
+        '\x01"',
+        "\x01",
+        "\\",
+        "\\.",
+        "\\N",
+    ]
+    names = [f"{left}x{right}" for left, right in itertools.product(pieces, repeat=2)]
+    rows = [
+        a_row(n, name=name, rarity=right + left, number=left, photo=f"x{right}")
+        for n, (name, (left, right)) in enumerate(zip(names, itertools.product(pieces, repeat=2), strict=True), start=1)
+    ]
+    report = await seller.import_csv(a_csv(*rows))
+    assert (report["applied"], report["rejected_count"]) == (len(names), 0)
+    export = await seller.export()
+    came = read_csv(export.content)
+    columns = ("TCGplayer Id", "Product Name", "Rarity", "Number", "Photo URL")
+    assert [[row[name] for name in columns] for row in came] == [[row[name] for name in columns] for row in rows]
+    # Every record ends in CRLF, and no other byte was touched.
+    assert (
+        export.content
+        == HEADER_ONLY
+        + "".join(
+            ",".join('"' + cell.replace('"', '""') + '"' for cell in row.values()) + "\r\n" for row in came
+        ).encode()
+    )
+
+
+async def test_a_new_seller_gets_the_header_and_no_updates(a_seller):
+    export = await (await a_seller()).export()
+    assert (export.status_code, export.content, export.headers[REASON]) == (200, HEADER_ONLY, "no_updates")
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ({"plan": "free"}, "not_entitled"),
+        ({"write_consent": False}, "consent_missing"),
+        ({"past_due": True}, "past_due"),
+        ({"automatic_pricing_paused": True}, "automatic_pricing_paused"),
+    ],
+)
+@pytest.mark.parametrize("sync_mode", ["full", "read_only"])
+async def test_a_switch_of_the_account_empties_the_export_and_says_why(a_seller, setting, reason, sync_mode):
+    seller = await a_priced_seller(a_seller, sync_mode=sync_mode)
+    assert REASON not in (await seller.export()).headers
+    await seller.set(**setting)
+    export = await seller.export()
+    assert (export.status_code, export.content, export.headers[REASON]) == (200, HEADER_ONLY, reason)
+
+
+async def test_all_reasons_stand_together_in_their_order(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 21))))
+    await seller.import_csv(a_csv(a_row(1)))
+    await seller.set(plan="free", write_consent=False, past_due=True, automatic_pricing_paused=True)
+    export = await seller.export()
+    reasons = "not_entitled,consent_missing,past_due,automatic_pricing_paused,awaiting_review"
+    assert (export.content, export.headers[REASON]) == (HEADER_ONLY, reasons)
+
+
+async def test_no_updates_stands_alone(a_seller):
+    seller = await a_seller(past_due=True)
+    assert (await seller.export()).headers[REASON] == "past_due"
+
+
+async def test_every_answer_is_private_and_to_be_asked_for_again(a_seller):
+    seller, tag = await a_reader(a_seller)
+    nobody = await a_seller()
+    for answer in (await seller.export(), await again(seller, tag), await nobody.export()):
+        assert answer.headers["Cache-Control"] == "private, no-cache"
+        assert "Authorization" in answer.headers["Vary"]
+
+
+async def test_a_read_only_export_has_a_weak_etag(a_seller):
+    _, tag = await a_reader(a_seller)
+    assert tag.startswith('W/"')
+    assert tag.endswith('"')
+
+
+async def test_a_header_only_export_has_an_etag_too(a_seller):
+    seller = await a_seller(sync_mode="read_only")
+    export = await seller.export()
+    assert export.headers[REASON] == "no_updates"
+    answer = await again(seller, export.headers["ETag"])
+    assert (answer.status_code, answer.content) == (304, b"")
+    assert REASON not in answer.headers
+
+
+async def test_the_same_tag_is_304_without_a_body(a_seller):
+    seller, tag = await a_reader(a_seller)
+    answer = await again(seller, tag)
+    assert (answer.status_code, answer.content, answer.headers["ETag"]) == (304, b"", tag)
+    assert REASON not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("tags", "status"),
+    [
+        (['"x"', "{tag}"], 304),
+        (["{tag}", 'W/"y"'], 304),
+        (["*"], 304),
+        (["{strong}"], 304),
+        (['"x"', 'W/"y"'], 200),
+        (["{bare}"], 200),
+        ([""], 200),
+    ],
+)
+async def test_if_none_match_is_a_list_compared_weakly(a_seller, tags, status):
+    seller, tag = await a_reader(a_seller)
+    strong = tag.removeprefix("W/")
+    sent = [text.format(tag=tag, strong=strong, bare=strong.strip('"')) for text in tags]
+    assert (await again(seller, *sent)).status_code == status
+
+
+async def test_an_identical_upload_keeps_the_304(a_seller):
+    seller, tag = await a_reader(a_seller)
+    await seller.import_csv(a_csv(a_row(1, market="1.20"), a_row(2, market="1.00")))
+    assert (await again(seller, tag)).status_code == 304
+
+
+async def test_a_change_that_no_target_shows_keeps_the_304(a_seller):
+    seller, tag = await a_reader(a_seller)
+    await seller.import_csv(a_csv(a_row(1, market="1.20", quantity=8, rarity="R"), a_row(2, market="1.00")))
+    assert (await again(seller, tag)).status_code == 304
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [a_row(1, market="1.30"), a_row(2, market="1.00")],
+        [a_row(1, market="1.20"), a_row(2, market="1.30")],
+        [a_row(1, market="1.20", price="1.19"), a_row(2, market="1.00")],
+        [a_row(1, market="1.20", quantity=0), a_row(2, market="1.00")],
+        [a_row(2, market="1.00")],
+        [a_row(1, market="1.20"), a_row(2, market="1.00"), a_row(3, market="1.30")],
+    ],
+    ids=["other target", "one more", "taken over", "sold out", "absent", "new card"],
+)
+async def test_a_changed_set_has_another_tag(a_seller, rows):
+    seller, tag = await a_reader(a_seller)
+    await seller.import_csv(a_csv(*rows))
+    answer = await again(seller, tag)
+    assert answer.status_code == 200
+    assert answer.headers["ETag"] != tag
+
+
+async def test_the_tag_comes_back_with_the_set(a_seller):
+    seller, tag = await a_reader(a_seller)
+    await seller.import_csv(a_csv(a_row(1, market="1.30"), a_row(2, market="1.00")))
+    await seller.import_csv(a_csv(a_row(1, market="1.20"), a_row(2, market="1.00")))
+    assert (await again(seller, tag)).status_code == 304
+
+
+@pytest.mark.parametrize("setting", ["past_due", "automatic_pricing_paused"])
+async def test_a_switch_changes_the_tag_and_back(a_seller, setting):
+    seller, tag = await a_reader(a_seller)
+    await seller.set(**{setting: True})
+    held = await again(seller, tag)
+    assert (held.status_code, held.content) == (200, HEADER_ONLY)
+    assert (await again(seller, held.headers["ETag"])).status_code == 304
+    await seller.set(**{setting: False})
+    assert (await again(seller, held.headers["ETag"])).status_code == 200
+    assert (await again(seller, tag)).status_code == 304
+
+
+async def test_a_full_account_always_gets_the_file_and_no_tag(a_seller):
+    seller, tag = await a_reader(a_seller)
+    await seller.set(sync_mode="full")
+    for answer in (await seller.export(), await again(seller, tag), await again(seller, "*")):
+        assert answer.status_code == 200
+        assert "ETag" not in answer.headers
+        assert len(read_csv(answer.content)) == 1
+
+
+async def test_an_account_held_read_only_by_its_plan_has_tags(a_seller):
+    seller = await a_priced_seller(a_seller)
+    await seller.set(plan="free")
+    tag = (await seller.export()).headers["ETag"]
+    assert (await again(seller, tag)).status_code == 304
+
+
+async def test_a_sellers_export_holds_its_own_cards_only(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    await seller.import_csv(a_csv(a_row(1)))
+    await other.import_csv(a_csv(a_row(2)))
+    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1"]
+    assert [row["TCGplayer Id"] for row in read_csv((await other.export()).content)] == ["2"]

@@ -1,0 +1,123 @@
+"""Which cards a file makes gone: those that are sold out, and those absent from the lines that it speaks for."""
+
+from decimal import Decimal
+
+import pytest
+
+from builders import a_csv, a_row, read_csv
+
+POKEMON = [a_row(n, line="Pokemon") for n in (11, 12)]
+MAGIC = [a_row(n) for n in (1, 2, 3)]
+
+
+async def gone(seller):
+    return [card["marketplace_id"] for card in await seller.cards() if card["gone"]]
+
+
+async def a_shop(a_seller, **options):
+    seller = await a_seller(**options)
+    await seller.import_csv(a_csv(*MAGIC, *POKEMON))
+    return seller
+
+
+async def test_rows_that_a_file_no_longer_holds_are_gone(a_seller):
+    seller = await a_shop(a_seller)
+    report = await seller.import_csv(a_csv(MAGIC[0], *POKEMON))
+    assert (report["applied"], report["gone"]) == (3, 2)
+    assert await gone(seller) == [2, 3]
+
+
+async def test_a_gone_card_has_no_stock_no_target_and_no_export(a_seller):
+    seller = await a_shop(a_seller)
+    assert len(read_csv((await seller.export()).content)) == 5
+    await seller.import_csv(a_csv(MAGIC[0], *POKEMON))
+    card = (await seller.cards())[1]
+    assert (card["quantity"], card["target_price"]) == (0, None)
+    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1", "11", "12"]
+
+
+async def test_lines_that_do_not_occur_in_the_file_stay_as_they_are(a_seller):
+    seller = await a_shop(a_seller)
+    report = await seller.import_csv(a_csv(MAGIC[0]))
+    assert report["gone"] == 2
+    assert await gone(seller) == [2, 3]
+
+
+async def test_of_a_file_that_names_its_line_only_that_line_loses_rows(a_seller):
+    seller = await a_shop(a_seller)
+    report = await seller.import_csv(a_csv(MAGIC[0], POKEMON[0]), **{"X-Product-Line": "pokemon"})
+    assert (report["applied"], report["gone"]) == (2, 1)
+    assert await gone(seller) == [12]
+
+
+async def test_the_key_form_names_the_line_as_the_header_does(a_seller):
+    seller = await a_shop(a_seller)
+    await seller.import_key(await seller.put_object(a_csv(MAGIC[0], POKEMON[0])), product_line="pokemon")
+    assert await gone(seller) == [12]
+
+
+async def test_the_named_line_serves_rows_whose_cell_is_blank(a_seller):
+    seller = await a_seller(lines=["magic", "pokemon"])
+    rows = [a_row(1, line=""), a_row(2, line="Magic"), a_row(3, line="  ")]
+    await seller.import_csv(a_csv(*rows), **{"X-Product-Line": "pokemon"})
+    assert [card["product_line"] for card in await seller.cards()] == ["pokemon", "magic", "pokemon"]
+
+
+async def test_without_a_named_line_blank_cells_mean_the_accounts_first(a_seller):
+    seller = await a_seller(lines=["pokemon", "magic"])
+    await seller.import_csv(a_csv(a_row(1, line="")))
+    assert [card["product_line"] for card in await seller.cards()] == ["pokemon"]
+
+
+@pytest.mark.parametrize("quantity", ["0", ""])
+async def test_a_row_that_is_sold_out_is_gone(a_seller, quantity):
+    seller = await a_shop(a_seller)
+    await seller.import_csv(a_csv(a_row(1, quantity=quantity), *MAGIC[1:]))
+    assert await gone(seller) == [1]
+    assert "1" not in [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)]
+
+
+async def test_a_card_first_seen_sold_out_is_kept_and_not_priced(a_seller):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(a_row(1, quantity=0)))
+    assert (report["applied"], report["blocked"]) == (1, {"out_of_stock": 1})
+    assert [(card["gone"], card["target_price"]) for card in await seller.cards()] == [(True, None)]
+
+
+@pytest.mark.parametrize("away", ["absent", "sold out"])
+async def test_a_card_comes_back_under_its_inventory_id(a_seller, away):
+    seller = await a_shop(a_seller)
+    before = {card["marketplace_id"]: card["id"] for card in await seller.cards()}
+    others = MAGIC[1:]
+    await seller.import_csv(a_csv(*others) if away == "absent" else a_csv(a_row(1, quantity=0), *others))
+    assert await gone(seller) == [1]
+    report = await seller.import_csv(a_csv(a_row(1, quantity=2, market="3.00"), *others))
+    assert (report["state"], report["gone"]) == ("done", 0)
+    card = (await seller.cards())[0]
+    assert (card["id"], card["gone"], card["quantity"]) == (before[1], False, 2)
+    assert card["target_price"] == Decimal("2.9700")
+
+
+async def test_a_card_that_stays_away_is_not_gone_again(a_seller):
+    seller = await a_shop(a_seller)
+    file = a_csv(*MAGIC[1:])
+    assert (await seller.import_csv(file))["gone"] == 1
+    before = await seller.cards()
+    assert (await seller.import_csv(file))["gone"] == 0
+    assert await seller.cards() == before
+
+
+async def test_another_sellers_cards_of_the_same_ids_stay(a_seller):
+    seller, other = await a_shop(a_seller), await a_shop(a_seller)
+    before = await other.cards()
+    await seller.import_csv(a_csv(MAGIC[0]))
+    assert await gone(seller) == [2, 3]
+    assert await other.cards() == before
+
+
+async def test_a_file_that_cannot_be_read_makes_nothing_gone(a_seller):
+    seller = await a_shop(a_seller)
+    before = await seller.cards()
+    report = await seller.import_key(await seller.put_object(b"\x1f\x8bbroken"))
+    assert report["state"] == "failed"
+    assert await seller.cards() == before
