@@ -145,7 +145,7 @@ async def test_200000_empty_members_are_an_empty_file(a_seller):
     assert refusal(await send(seller, gzip.compress(b"") * 200_000, "application/gzip")) == (422, "invalid_csv")
 
 
-@pytest.mark.parametrize("kind", ["application/gzip", "text/csv", "application/octet-stream", None])
+@pytest.mark.parametrize("kind", ["application/gzip", None])
 @pytest.mark.parametrize("declared", [True, False], ids=["content-length", "chunked"])
 async def test_a_body_over_ten_million_bytes_is_payload_too_large(a_seller, kind, declared):
     seller = await a_seller()
@@ -250,7 +250,7 @@ async def test_a_file_that_is_no_inventory_is_invalid_csv_naming_the_line(a_sell
     assert await nothing_was_accepted(seller)
 
 
-@pytest.mark.parametrize("name", UNUSABLE)
+@pytest.mark.parametrize("name", ["no header", "NUL in the header", "only a header and blank lines", "10,000 columns"])
 async def test_an_object_that_is_no_inventory_fails_its_upload_naming_the_line(a_seller, name):
     seller = await a_seller()
     data, line = UNUSABLE[name]
@@ -323,58 +323,80 @@ async def test_a_duplicate_that_is_kept_out_does_not_replace_the_good_row(a_sell
     assert [card["quantity"] for card in await seller.cards()] == [4]
 
 
-@pytest.mark.parametrize(
-    ("cell", "market"),
-    [("1,234.50", "1234.5"), ("$5", "5"), ("$1,234.50", "1234.5"), (" 2.50 ", "2.5"), ("0.00005", "0.0001"), ("12345678.1234", "12345678.1234")],
-)  # fmt: skip
-async def test_an_amount_in_another_dress_is_read(a_seller, cell, market):
+async def test_an_amount_in_another_dress_is_read(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1, market=cell)))
-    assert (report["applied"], report["noted_count"]) == (1, 0)
-    assert [card["market"] for card in await seller.cards()] == [Decimal(market)]
+    cells = {
+        "1,234.50": "1234.5",
+        "$5": "5",
+        "$1,234.50": "1234.5",
+        " 2.50 ": "2.5",
+        "0.00005": "0.0001",
+        "12345678.1234": "12345678.1234",
+    }
+    report = await seller.import_csv(a_csv(*(a_row(n, market=cell) for n, cell in enumerate(cells, start=1))))
+    assert (report["applied"], report["noted_count"]) == (6, 0)
+    assert [card["market"] for card in await seller.cards()] == [Decimal(amount) for amount in cells.values()]
 
 
-@pytest.mark.parametrize("cell", ["", "0", "0.00", "-1.00", "$0"])
-async def test_blank_zero_and_negative_are_no_price(a_seller, cell):
+async def test_blank_zero_and_negative_are_no_price(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1, market=cell, low=cell)))
-    assert (report["applied"], report["noted_count"], report["blocked"]) == (1, 0, {"no_usable_reference": 1})
-    assert [(card["market"], card["low"]) for card in await seller.cards()] == [(None, None)]
+    cells = ["", "0", "0.00", "-1.00", "$0"]
+    report = await seller.import_csv(a_csv(*(a_row(n, market=cell, low=cell) for n, cell in enumerate(cells, start=1))))
+    assert (report["applied"], report["noted_count"], report["blocked"]) == (5, 0, {"no_usable_reference": 5})
+    assert [(card["market"], card["low"]) for card in await seller.cards()] == [(None, None)] * 5
 
 
-@pytest.mark.parametrize(
-    "cell",
-    ["NaN", "1e9", "inf", "-Infinity", "five", "1.2.3", "1,23", "0x10", "١٢", "1_000", "123456789012", "--5", "="],
-)
-async def test_what_is_no_amount_is_no_price_noted_and_the_row_kept(a_seller, cell):
+async def test_what_is_no_amount_is_no_price_noted_and_the_row_kept(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1, market=cell, price="1.00"), a_row(2)))
-    assert (report["state"], report["applied"], report["rejected_count"], report["noted_count"]) == ("done", 2, 0, 1)
-    noted = report["noted"][0]
-    assert (noted["line"], noted["column"], noted["code"]) == (2, "TCG Market Price", "bad_price")
-    assert cell in noted["message"]
-    assert (await seller.cards())[0]["market"] is None
+    cells = [
+        "NaN",
+        "1e9",
+        "inf",
+        "-Infinity",
+        "five",
+        "1.2.3",
+        "1,23",
+        "0x10",
+        "١٢",
+        "1_000",
+        "123456789012",
+        "--5",
+        "=",
+    ]
+    report = await seller.import_csv(
+        a_csv(*(a_row(n, market=cell) for n, cell in enumerate(cells, start=1)), a_row(99))
+    )
+    assert (report["state"], report["applied"], report["rejected_count"]) == ("done", 14, 0)
+    assert report["noted_count"] == len(cells)
+    assert [(row["line"], row["column"], row["code"]) for row in report["noted"]] == [
+        (line, "TCG Market Price", "bad_price") for line in range(2, 15)
+    ]
+    assert all(cell in row["message"] for cell, row in zip(cells, report["noted"], strict=True))
+    assert [card["market"] for card in await seller.cards()] == [None] * 13 + [Decimal("1.2")]
 
 
-@pytest.mark.parametrize("cell", ["-1", "two", "1.5", "1e3", "99999999999", "٣"])
-async def test_a_quantity_that_is_no_whole_number_keeps_its_row_out(a_seller, cell):
+async def test_a_quantity_that_is_no_whole_number_keeps_its_row_out(a_seller):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, quantity=4), a_row(2)))
-    report = await seller.import_csv(a_csv(a_row(1, quantity=cell, market="9.99"), a_row(2)))
-    assert (report["applied"], report["skipped"], report["rejected_count"], report["gone"]) == (1, 1, 1, 0)
-    rejected = report["rejected"][0]
-    assert (rejected["line"], rejected["column"], rejected["code"]) == (2, "Total Quantity", "bad_quantity")
-    card = (await seller.cards())[0]
-    assert (card["quantity"], card["market"], card["gone"]) == (4, Decimal("1.2"), False)
+    cells = ["-1", "two", "1.5", "1e3", "99999999999", "٣"]
+    await seller.import_csv(a_csv(*(a_row(n, quantity=4) for n in range(1, 8))))
+    before = await seller.cards()
+    rows = [a_row(n, quantity=cell, market="9.99") for n, cell in enumerate(cells, start=1)]
+    report = await seller.import_csv(a_csv(*rows, a_row(7, quantity=4)))
+    assert (report["applied"], report["skipped"], report["rejected_count"], report["gone"]) == (1, 6, 6, 0)
+    assert [(row["line"], row["column"], row["code"]) for row in report["rejected"]] == [
+        (line, "Total Quantity", "bad_quantity") for line in range(2, 8)
+    ]
+    assert await seller.cards() == before
 
 
-@pytest.mark.parametrize("cell", ["", "0", "-7", "seven", "1.0", "9" * 30])
-async def test_an_id_that_is_no_positive_whole_number_keeps_its_row_out(a_seller, cell):
+async def test_an_id_that_is_no_positive_whole_number_keeps_its_row_out(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1), {**a_row(2), "TCGplayer Id": cell}))
-    assert (report["applied"], report["rejected_count"]) == (1, 1)
-    rejected = report["rejected"][0]
-    assert (rejected["line"], rejected["column"], rejected["code"]) == (3, "TCGplayer Id", "bad_id")
+    cells = ["", "0", "-7", "seven", "1.0", "9" * 30]
+    report = await seller.import_csv(a_csv(*({**a_row(2), "TCGplayer Id": cell} for cell in cells), a_row(1)))
+    assert (report["applied"], report["rejected_count"]) == (1, 6)
+    assert [(row["line"], row["column"], row["code"]) for row in report["rejected"]] == [
+        (line, "TCGplayer Id", "bad_id") for line in range(2, 8)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -178,23 +178,13 @@ async def test_the_same_tag_is_304_without_a_body(a_seller):
     assert REASON not in answer.headers
 
 
-@pytest.mark.parametrize(
-    ("tags", "status"),
-    [
-        (['"x"', "{tag}"], 304),
-        (["{tag}", 'W/"y"'], 304),
-        (["*"], 304),
-        (["{strong}"], 304),
-        (['"x"', 'W/"y"'], 200),
-        (["{bare}"], 200),
-        ([""], 200),
-    ],
-)
-async def test_if_none_match_is_a_list_compared_weakly(a_seller, tags, status):
+async def test_if_none_match_is_a_list_compared_weakly(a_seller):
     seller, tag = await a_reader(a_seller)
     strong = tag.removeprefix("W/")
-    sent = [text.format(tag=tag, strong=strong, bare=strong.strip('"')) for text in tags]
-    assert (await again(seller, *sent)).status_code == status
+    hits = [[tag], [strong], ["*"], ['"x"', tag], [tag, 'W/"y"'], ['"x"', strong, '"y"']]
+    misses = [['"x"'], ['"x"', 'W/"y"'], [strong.strip('"')], [""], ['W/"*"']]
+    assert [(await again(seller, *tags)).status_code for tags in hits] == [304] * len(hits)
+    assert [(await again(seller, *tags)).status_code for tags in misses] == [200] * len(misses)
 
 
 async def test_an_identical_upload_keeps_the_304(a_seller):

@@ -43,6 +43,8 @@ class CatalogError(Exception):
 
 def read_catalog(path: Path, form: str, game: str | None) -> pl.DataFrame:
     """COLUMNS, typed; rows without a name or of another game than asked for are left out."""
+    if game is not None and game not in NAMES:
+        raise CatalogError(f"{game!r} is no known product line; known are {', '.join(NAMES)}")
     form = path.suffix.lstrip(".").lower() if form == "auto" else form
     if form not in ("csv", "parquet"):
         raise CatalogError(f"{path.name} is neither .csv nor .parquet; name the format with --format")

@@ -42,7 +42,7 @@ def identity_hash(frame: pl.DataFrame) -> pl.Series:
     texts = pl.concat_str(IDENTITY, separator=_SEPARATOR)
     # Part by part: all rows' texts in one go would be another copy of the file.
     parts = [part.select(texts.hash(seed=7)).to_series() for part in frame.select(IDENTITY).iter_slices(_HASHED_ROWS)]
-    return pl.concat(parts).reinterpret(signed=True).alias("identity_hash")
+    return pl.concat(parts or [pl.Series(dtype=pl.UInt64)]).reinterpret(signed=True).alias("identity_hash")
 
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:

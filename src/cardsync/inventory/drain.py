@@ -30,7 +30,7 @@ from cardsync.sync.state import CancelRequested, Lease, LeaseLost
 
 log = structlog.get_logger(__name__)
 
-# A file that makes the worker fail is given up after so many failures, one that kills it after so many starts without progress.
+# A file that makes the worker fail is given up after so many failures, one that kills it after so many starts before its verdict.
 MAX_FAILURES = 3
 MAX_STARTS = 20
 OPEN = ("queued", "processing")
@@ -82,7 +82,7 @@ async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
     """Import one upload and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
     bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id)
     try:
-        if upload.attempts > MAX_STARTS:
+        if upload.attempts > MAX_STARTS and upload.verdict is None:
             raise errors.CsvProcessingFailed(f"given up after {MAX_STARTS} attempts")
         await importer.import_upload(work, lease, upload)
     except errors.Problem as problem:
@@ -114,7 +114,7 @@ async def _put_back(work: Work, lease: Lease, upload: Upload, *, failures: int |
             await session.execute(
                 update(Upload)
                 .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
-                .values(attempts=0, failures=upload.failures if failures is None else failures)
+                .values(attempts=upload.attempts - 1, failures=upload.failures if failures is None else failures)
             )
             await sync_state.release_lease(session, lease)
 

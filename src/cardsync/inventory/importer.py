@@ -180,9 +180,7 @@ async def judge(
         run_id = await _run_of(session, upload)
         verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
         await session.execute(
-            update(Upload)
-            .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
-            .values(verdict=verdict, attempts=0)
+            update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(verdict=verdict)
         )
         await hold_lease(session, lease, clock.now())
     return Verdict(run_id, short, tripped, gone, sold_out, upload.confirmed)
