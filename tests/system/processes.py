@@ -176,7 +176,7 @@ class Server:
             "BIND": f"127.0.0.1:{self.port}",
             "METRICS_BIND": f"127.0.0.1:{self.metrics_port}",
             "LEASE_SECONDS": "2",
-            "SLAB_ROWS": "200",
+            "SLAB_ROWS": "20",
             "SWEEP_SECONDS": "0.5",
             **settings,
         }
@@ -328,7 +328,11 @@ SNAPSHOT = {
 
 
 def snapshot(seller: Seller) -> dict[str, Any]:
-    """Everything that an import leaves behind, in a form that two sellers with the same files share."""
+    """Everything that an import leaves behind, in a form that two sellers with the same files share, once its lease is let go."""
+    until(
+        lambda: not seller.sql("SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_token IS NOT NULL"),
+        "the lease",
+    )
     with (
         embedded.running(seller.server.data_dir) as server,
         psycopg.connect(server.admin_url(), row_factory=dict_row, autocommit=True) as connection,

@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 import obstore
 import procrastinate
 import psycopg
 import structlog
 from psycopg_pool import PoolTimeout
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -57,13 +58,12 @@ async def oldest_open(session: AsyncSession, seller_id: int) -> Upload | None:
 async def work_off_one(work: Work, seller_id: int) -> bool:
     """Import the oldest open upload. True if there may be more to do, False if there is nothing or somebody else is at it."""
     async with work.database.tenant(seller_id) as session:
-        due = (WorkDue.seller_id == seller_id) & (WorkDue.stream == "inventory")
-        due_at = await session.scalar(select(WorkDue.due_at).where(due))
+        due_at = await session.scalar(select(WorkDue.due_at).where(*_mark(seller_id)))
         upload = await oldest_open(session, seller_id)
-        if upload is None:
-            # Only the mark that we read: an upload accepted since has set a newer one.
-            await session.execute(delete(WorkDue).where(due, WorkDue.due_at == due_at))
-            return False
+    if upload is None:
+        await _nothing_left(work, seller_id, due_at)
+        return False
+    async with work.database.tenant(seller_id) as session:
         seconds = work.settings.lease_seconds
         lease = await sync_state.take_lease(session, seller_id, "sync", clock.now(), seconds)
         if lease is None:
@@ -76,6 +76,29 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
         upload.attempts += 1
     async with _renewing(work, lease):
         return await _import(work, lease, upload)
+
+
+def _mark(seller_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return WorkDue.seller_id == seller_id, WorkDue.stream == "inventory"
+
+
+async def _nothing_left(work: Work, seller_id: int, due_at: datetime | None) -> None:
+    """Finish what a worker left that was killed after its last upload, then take the mark away."""
+    async with work.database.tenant(seller_id) as session:
+        state = await sync_state.locked(session, seller_id)
+        left = state.lease_holder == "sync" or state.export_fingerprint is None
+        lease = (
+            await sync_state.take_lease(session, seller_id, "sync", clock.now(), work.settings.lease_seconds)
+            if left
+            else None
+        )
+    if lease is not None:
+        await importer.let_go(work, lease)
+    elif left:
+        return  # somebody is at it, or its lease runs out: the sweep comes back
+    async with work.database.tenant(seller_id) as session:
+        # Only the mark that we read: an upload accepted since has set a newer one.
+        await session.execute(delete(WorkDue).where(*_mark(seller_id), WorkDue.due_at == due_at))
 
 
 async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
