@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from builders import a_csv, a_row, read_csv
@@ -137,6 +137,8 @@ async def history_of(seller) -> dict[int, list[tuple]]:
     deadline=None,
     derandomize=True,
     database=None,
+    # Shrinking would upload for minutes.
+    phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(steps)
