@@ -4,7 +4,7 @@ import asyncio
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.inventory import drain, importer
+from cardsync.inventory import drain, importer, uploads
 from cardsync.sync import state as sync_state
 
 FULL = [a_row(n) for n in range(1, 41)]
@@ -123,3 +123,15 @@ async def test_a_late_log_of_a_finished_cycle_leaves_the_next_cycle_alone(a_sell
     await seller.post("/api/v1/sync/log", json={"status": "success", "sync_cycle_id": "cycle-1"})
     assert (await seller.get("/api/v1/sync/pending?agent_id=b")).json()["action"] == "sync"
     assert (await seller.get("/api/v1/sync/pending?agent_id=c")).json()["reason"] == "in_progress"
+
+
+async def test_what_fails_after_the_last_commit_leaves_the_upload_done(a_seller, service):
+    seller = await a_seller()
+    upload = (await seller.import_csv(a_csv(*FULL)))["id"]
+    async with service.database.tenant(seller.id) as session:
+        lease = await sync_state.take_lease(session, seller.id, "sync", clock.now(), 30)
+        ended = await uploads.upload_of(session, seller.id, upload)
+    await importer.cancel(service.work, lease, ended)
+    assert (await seller.report(upload))["state"] == "done"
+    open_now = await service.sql(seller.id, "SELECT uploads_open, lease_token FROM sync_state")
+    assert open_now == [{"uploads_open": 0, "lease_token": None}]

@@ -386,6 +386,13 @@ async def _end(work: Work, lease: Lease, upload: Upload, state: str, code: str |
     now = clock.now()
     async with work.database.tenant(upload.seller_id) as session:
         own = await _own_state(session, lease)
+        known = await session.scalar(
+            select(Upload.state).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+        )
+        if known != "processing":
+            # What went wrong came after the upload's last commit: it stays as it ended.
+            await sync_state.release_lease(session, lease)
+            return
         row = await _settled(session, upload, state, now)
         row.error_code, row.error_message = code, message
         await session.execute(
