@@ -2,75 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Awaitable, Callable
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from pydantic import ValidationError
 
 from cardsync import __version__, errors
-from cardsync.accounts import keys, sellers
-from cardsync.accounts.entitlements import PLANS, SYNC_MODES
-from cardsync.accounts.sellers import SellerError
+from cardsync.accounts import commands as accounts
 from cardsync.catalog.load import CatalogError, import_catalog
+from cardsync.command_line import say, settings_with, with_database
 from cardsync.db import Database
 from cardsync.demo import run as run_demo
 from cardsync.embedded import EmbeddedError
 from cardsync.migrate import head_revision
-from cardsync.observe import setup_logging
 from cardsync.openapi import document
 from cardsync.price_file import price_file
 from cardsync.serve import database, run_web, run_worker
 from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
-from cardsync.storage import open_store
-from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
-
-T = TypeVar("T")
-ROW_ID = click.IntRange(1, 2**63 - 1)
-
-
-def say(line: str) -> None:
-    """Progress for people; standard output is for results."""
-    click.echo(line, err=True)
-
-
-def settings_with(**given: Any) -> Settings:
-    values = {name: value for name, value in given.items() if value is not None}
-    settings = Settings(**values)
-    setup_logging(settings.log_level, settings.log_format)
-    return settings
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else str(value) if isinstance(value, Decimal) else value
-
-
-def show(values: dict[str, Any], as_json: bool) -> None:
-    plain = {name: _plain(value) for name, value in values.items()}
-    if as_json:
-        click.echo(json.dumps(plain))
-        return
-    width = max(map(len, plain), default=0)
-    for name, value in plain.items():
-        click.echo(f"{name:<{width}}  {value if value is not None else '-'}")
-
-
-def with_database(work: Callable[[Any], Awaitable[T]], settings: Settings | None = None) -> T:
-    """Run `work(database)` beside a running server or without one."""
-
-    async def main(url: str) -> T:
-        async with Database.open(url, pool=2, hot_pool=1) as opened:
-            return await work(opened)
-
-    with database(settings or settings_with(), say) as ready:
-        assert ready.database_url is not None
-        return asyncio.run(main(ready.database_url))
 
 
 class Program(click.Group):
@@ -79,7 +29,7 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SellerError, EmbeddedError, CatalogError, errors.Problem) as e:
+        except (errors.CommandError, EmbeddedError, CatalogError, errors.Problem) as e:
             raise click.ClickException(str(e)) from e
         except OSError as e:
             if isinstance(e, BrokenPipeError):
@@ -182,138 +132,11 @@ def price(file: Path, out: Path, preset: str) -> None:
 
 @program.group()
 def admin() -> None:
-    """Sellers and keys; works while the server runs and while it does not."""
+    """Sellers, keys, credits and releases; works while the server runs and while it does not."""
 
 
-@admin.group()
-def seller() -> None:
-    """Create, change, show and delete sellers."""
-
-
-@seller.command("create")
-@click.option("--name", required=True)
-@click.option("--email", required=True)
-@click.option("--plan", type=click.Choice(PLANS), help="Default: the DEFAULT_PLAN setting.")
-@click.option("--line", "lines", multiple=True, help="A product line to enable, repeatable; default all, magic first.")
-@click.option("--sync-mode", type=click.Choice(SYNC_MODES), default="full", show_default=True)
-@click.option("--json", "as_json", is_flag=True)
-def seller_create(
-    name: str, email: str, plan: str | None, lines: tuple[str, ...], sync_mode: str, as_json: bool
-) -> None:
-    """Create a seller; prints the password and API key, which are shown only once."""
-
-    settings = settings_with()
-
-    async def create(database: Database) -> sellers.CreatedSeller:
-        async with database.shared() as session:
-            return await sellers.create_seller(
-                session,
-                name=name,
-                email=email,
-                plan=plan or settings.default_plan,
-                lines=list(lines),
-                sync_mode=sync_mode,
-            )
-
-    show(vars(with_database(create, settings)), as_json)
-
-
-@seller.command("set")
-@click.argument("seller_id", type=ROW_ID)
-@click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE…")
-def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
-    """Change a seller's plan and switches."""
-
-    values = sellers.read_settings(list(pairs))
-
-    async def change(database: Database) -> None:
-        async with database.tenant(seller_id) as session:
-            await sellers.change_seller(session, seller_id, values)
-
-    with_database(change)
-    click.echo(f"seller {seller_id}: " + ", ".join(f"{key}={_plain(value)}" for key, value in values.items()))
-
-
-@seller.command("show")
-@click.argument("seller_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def seller_show(seller_id: int, as_json: bool) -> None:
-    """Everything about a seller that can be set, and the state of its syncs."""
-
-    async def read(database: Database) -> dict[str, Any]:
-        async with database.tenant(seller_id) as session:
-            return await sellers.show_seller(session, seller_id)
-
-    show(with_database(read), as_json)
-
-
-@seller.command("delete")
-@click.argument("seller_id", type=ROW_ID)
-@click.confirmation_option(prompt="This erases everything of the seller. Go on?")
-def seller_delete(seller_id: int) -> None:
-    """Erase a seller and everything that belongs to it."""
-
-    settings = settings_with()
-    tables = [*(table.name for table in tenant_tables()), *GLOBAL_BY_SELLER]
-
-    async def erase(database: Database) -> None:
-        await sellers.delete_seller(database, open_store(settings), seller_id, tables)
-
-    with_database(erase, settings)
-    click.echo(f"seller {seller_id} is gone")
-
-
-@admin.group()
-def key() -> None:
-    """Create, revoke and list API keys."""
-
-
-@key.command("create")
-@click.argument("seller_id", type=ROW_ID)
-@click.option("--name", default="key", show_default=True)
-@click.option("--json", "as_json", is_flag=True)
-def key_create(seller_id: int, name: str, as_json: bool) -> None:
-    """Mint a key; it is shown only once."""
-
-    async def mint(database: Database) -> dict[str, Any]:
-        return await sellers.mint_key(database, seller_id, name)
-
-    show(with_database(mint), as_json)
-
-
-@key.command("revoke")
-@click.argument("key_id", type=ROW_ID)
-def key_revoke(key_id: int) -> None:
-    """Make a key useless, at once and on every process."""
-
-    async def revoke(database: Database) -> bool:
-        async with database.shared() as session:
-            return await keys.revoke(session, key_id)
-
-    if not with_database(revoke):
-        raise click.ClickException(f"there is no key {key_id}; `cardsync admin key list SELLER_ID` shows them")
-    click.echo(f"key {key_id} is revoked")
-
-
-@key.command("list")
-@click.argument("seller_id", type=ROW_ID)
-@click.option("--json", "as_json", is_flag=True)
-def key_list(seller_id: int, as_json: bool) -> None:
-    """A seller's keys, never the secrets themselves."""
-
-    async def read(database: Database) -> list[Any]:
-        async with database.shared() as session:
-            return await keys.listed(session, seller_id)
-
-    names = ("key_id", "name", "created_at", "revoked_at")
-    rows = [dict(zip(names, map(_plain, row), strict=True)) for row in with_database(read)]
-    if as_json:
-        click.echo(json.dumps({"keys": rows}))
-        return
-    for row in rows:
-        click.echo(
-            f"{row['key_id']:>6}  {row['created_at'][:19]}  {'revoked' if row['revoked_at'] else 'good   '}  {row['name']}"
-        )
+for group in (accounts.seller, accounts.key):
+    admin.add_command(group)
 
 
 @program.group()

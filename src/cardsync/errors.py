@@ -24,6 +24,10 @@ class Problem(Exception):
         return {"error": str(self), "code": self.code}
 
 
+class CommandError(Exception):
+    """What a command of the operator says in one sentence when it can't do what it was asked."""
+
+
 class BadRequest(Problem):
     """The body is not valid JSON."""
 

@@ -6,10 +6,14 @@ from sqlalchemy import Table
 
 from cardsync import jobs
 from cardsync.accounts import models as accounts
+from cardsync.agentwork import models as agentwork
 from cardsync.catalog import models as catalog
+from cardsync.credits import models as credits
 from cardsync.db import Base
 from cardsync.inventory import models as inventory
 from cardsync.pricing import models as pricing
+from cardsync.rate_limits import models as rate_limits
+from cardsync.releases import models as releases
 from cardsync.sync import models as sync
 
 metadata = Base.metadata
@@ -24,4 +28,17 @@ def tenant_tables() -> list[Table]:
     return tables[::-1]
 
 
-__all__ = ["accounts", "catalog", "inventory", "jobs", "metadata", "pricing", "sync", "tenant_tables"]
+__all__ = [
+    "accounts",
+    "agentwork",
+    "catalog",
+    "credits",
+    "inventory",
+    "jobs",
+    "metadata",
+    "pricing",
+    "rate_limits",
+    "releases",
+    "sync",
+    "tenant_tables",
+]

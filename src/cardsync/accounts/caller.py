@@ -20,19 +20,6 @@ from cardsync.accounts.entitlements import Entitlements, entitlements
 from cardsync.accounts.models import ApiKey
 from cardsync.db import Database
 
-# hot_row fills the braces with integers; the order of the columns is the order of `Caller`'s fields.
-CALLER_SQL = """
-SELECT k.revoked_at IS NULL, a.seller_id, a.plan, a.trial_ends_at, a.sync_mode, a.product_lines, a.suspended, a.past_due,
-       a.write_consent, a.upload_approved, a.auto_sync_paused, a.automatic_pricing_paused, a.sync_interval_minutes,
-       a.full_history_requested, a.object_store_pipeline_enabled,
-       s.requested_kind, s.requested_at, s.lock_kind, s.lock_trigger, s.lock_first_sync, s.lock_agent_id, s.lock_refreshed_at,
-       s.lock_uploaded, s.lease_holder, s.lease_expires_at, s.cancel_requested_at, s.work_phase, s.work_done, s.work_total,
-       s.uploads_open, s.review_upload_id, s.last_sync_at, s.last_pricing_at, s.history_fetched_at, s.scheduled_failures,
-       s.last_failure_at, s.export_fingerprint
-  FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN api_key k ON k.seller_id = a.seller_id
- WHERE a.seller_id = {seller_id} AND s.seller_id = {seller_id} AND k.id = {key_id}
-"""
-
 
 class Caller(NamedTuple):
     """A seller as one request sees it: account and sync state as they stood when the key was checked."""
@@ -52,6 +39,11 @@ class Caller(NamedTuple):
     sync_interval_minutes: int | None
     full_history_requested: bool
     object_store_pipeline_enabled: bool
+    quiet_hours: str | None
+    time_zone: str
+    planner_opt_in: bool
+    credits_metering_enabled: bool
+    credit_balance: int
     requested_kind: str | None
     requested_at: datetime | None
     lock_kind: str | None
@@ -79,6 +71,59 @@ class Caller(NamedTuple):
         return entitlements(
             self.plan, self.trial_ends_at, self.stored_sync_mode, upload_approved=self.stored_upload_approved, now=now
         )
+
+
+# What each field of `Caller` is read from.
+CALLER_COLUMNS = {
+    "key_is_good": "k.revoked_at IS NULL",
+    "seller_id": "a.seller_id",
+    "plan": "a.plan",
+    "trial_ends_at": "a.trial_ends_at",
+    "stored_sync_mode": "a.sync_mode",
+    "product_lines": "a.product_lines",
+    "suspended": "a.suspended",
+    "past_due": "a.past_due",
+    "write_consent": "a.write_consent",
+    "stored_upload_approved": "a.upload_approved",
+    "auto_sync_paused": "a.auto_sync_paused",
+    "automatic_pricing_paused": "a.automatic_pricing_paused",
+    "sync_interval_minutes": "a.sync_interval_minutes",
+    "full_history_requested": "a.full_history_requested",
+    "object_store_pipeline_enabled": "a.object_store_pipeline_enabled",
+    "quiet_hours": "a.quiet_hours",
+    "time_zone": "a.time_zone",
+    "planner_opt_in": "a.planner_opt_in",
+    "credits_metering_enabled": "a.credits_metering_enabled",
+    "credit_balance": "a.credit_balance",
+    "requested_kind": "s.requested_kind",
+    "requested_at": "s.requested_at",
+    "lock_kind": "s.lock_kind",
+    "lock_trigger": "s.lock_trigger",
+    "lock_first_sync": "s.lock_first_sync",
+    "lock_agent_id": "s.lock_agent_id",
+    "lock_refreshed_at": "s.lock_refreshed_at",
+    "lock_uploaded": "s.lock_uploaded",
+    "lease_holder": "s.lease_holder",
+    "lease_expires_at": "s.lease_expires_at",
+    "cancel_requested_at": "s.cancel_requested_at",
+    "work_phase": "s.work_phase",
+    "work_done": "s.work_done",
+    "work_total": "s.work_total",
+    "uploads_open": "s.uploads_open",
+    "review_upload_id": "s.review_upload_id",
+    "last_sync_at": "s.last_sync_at",
+    "last_pricing_at": "s.last_pricing_at",
+    "history_fetched_at": "s.history_fetched_at",
+    "scheduled_failures": "s.scheduled_failures",
+    "last_failure_at": "s.last_failure_at",
+    "export_fingerprint": "s.export_fingerprint",
+}
+# hot_row fills the braces with integers; the columns stand in the order of `Caller`'s fields.
+CALLER_SQL = f"""
+SELECT {", ".join(CALLER_COLUMNS.values())}
+  FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN api_key k ON k.seller_id = a.seller_id
+ WHERE a.seller_id = {{seller_id}} AND s.seller_id = {{seller_id}} AND k.id = {{key_id}}
+"""
 
 
 class KeyRing:

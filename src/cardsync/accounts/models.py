@@ -5,7 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ARRAY, BigInteger, DateTime, ForeignKey, Identity, Index, LargeBinary, Numeric, Text, text
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    Numeric,
+    Text,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.db import Base
@@ -54,6 +66,7 @@ class Account(Base):
     """One row a seller: the plan and every switch that the operator or the seller sets."""
 
     __tablename__ = "account"
+    __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     plan: Mapped[str] = mapped_column(Text)
     trial_ends_at: Mapped[datetime | None] = mapped_column(Moment)
@@ -71,6 +84,7 @@ class Account(Base):
     full_history_requested: Mapped[bool] = mapped_column(server_default=FALSE)
     planner_opt_in: Mapped[bool] = mapped_column(server_default=FALSE)
     credits_metering_enabled: Mapped[bool] = mapped_column(server_default=FALSE)
+    credit_balance: Mapped[int] = mapped_column(server_default="0")
     object_store_pipeline_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
     attribution_logging: Mapped[bool] = mapped_column(server_default=TRUE)
     tracking_threshold: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="50")

@@ -21,6 +21,7 @@ from cardsync.accounts.entitlements import PLANS, SYNC_MODES, is_paid
 from cardsync.accounts.models import Account, Member, Seller
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
+from cardsync.errors import CommandError
 from cardsync.pricing.store import make_preset_rule
 from cardsync.storage import Store
 from cardsync.sync.models import SyncState
@@ -28,8 +29,8 @@ from cardsync.sync.models import SyncState
 PASSWORDS = PasswordHasher()
 
 
-class SellerError(Exception):
-    """What an admin command says in one sentence."""
+class SellerError(CommandError):
+    """A seller can't be made, changed or found as asked."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Tables of the sync protocol: `sync_state` (one row a seller: request, lock, lease, results), `sync_cycle` (logs), and the global
-`agent_seen`, which web processes flush set-wise across sellers.
+"""Tables of the sync protocol: `sync_state` (one row a seller: request, lock, lease, results), `sync_cycle` (logs), `sync_step`,
+`debug_screenshot`, and the global `agent_seen`, which web processes flush set-wise across sellers.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -29,6 +29,8 @@ class SyncState(Base):
     lock_taken_at: Mapped[datetime | None] = mapped_column(Moment)
     lock_refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
     lock_uploaded: Mapped[bool] = mapped_column(server_default=FALSE)
+    # The plan that went with the lock, for the holder who asks again.
+    lock_plan: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     # The newest cycle handed out, remembered past its lock until its log arrives.
     cycle_trigger: Mapped[str | None] = mapped_column(Text)
     cycle_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
@@ -79,6 +81,31 @@ class SyncCycle(Base):
     duration_ms: Mapped[int | None] = mapped_column(BigInteger)
     started_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     logged_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class SyncStep(Base):
+    """When each step of the agent's registry last succeeded, as cycle logs told it."""
+
+    __tablename__ = "sync_step"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class DebugScreenshot(Base):
+    """A picture of the agent's browser, for the seller's members; the PNG itself is in the object store."""
+
+    __tablename__ = "debug_screenshot"
+    __table_args__ = (ForeignKeyConstraint(["seller_id", "cycle_id"], ["sync_cycle.seller_id", "sync_cycle.id"]),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    cycle_id: Mapped[int] = mapped_column(BigInteger)
+    step_name: Mapped[str | None] = mapped_column(Text)
+    page_url: Mapped[str | None] = mapped_column(Text)
+    storage_key: Mapped[str] = mapped_column(Text)
+    size: Mapped[int]
+    captured_at: Mapped[datetime | None] = mapped_column(Moment)
+    received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
 class AgentSeen(Base):

@@ -1,0 +1,146 @@
+"""`cardsync admin seller …` and `cardsync admin key …`: arguments in, one operation called, its result printed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from cardsync.accounts import keys, sellers
+from cardsync.accounts.entitlements import PLANS, SYNC_MODES
+from cardsync.command_line import ROW_ID, plain, settings_with, show, with_database
+from cardsync.db import Database
+from cardsync.storage import open_store
+from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
+
+
+@click.group()
+def seller() -> None:
+    """Create, change, show and delete sellers."""
+
+
+@seller.command("create")
+@click.option("--name", required=True)
+@click.option("--email", required=True)
+@click.option("--plan", type=click.Choice(PLANS), help="Default: the DEFAULT_PLAN setting.")
+@click.option("--line", "lines", multiple=True, help="A product line to enable, repeatable; default all, magic first.")
+@click.option("--sync-mode", type=click.Choice(SYNC_MODES), default="full", show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+def seller_create(
+    name: str, email: str, plan: str | None, lines: tuple[str, ...], sync_mode: str, as_json: bool
+) -> None:
+    """Create a seller; prints the password and API key, which are shown only once."""
+
+    settings = settings_with()
+
+    async def create(database: Database) -> sellers.CreatedSeller:
+        async with database.shared() as session:
+            return await sellers.create_seller(
+                session,
+                name=name,
+                email=email,
+                plan=plan or settings.default_plan,
+                lines=list(lines),
+                sync_mode=sync_mode,
+            )
+
+    show(vars(with_database(create, settings)), as_json)
+
+
+@seller.command("set")
+@click.argument("seller_id", type=ROW_ID)
+@click.argument("pairs", nargs=-1, required=True, metavar="KEY=VALUE…")
+def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
+    """Change a seller's plan and switches."""
+
+    values = sellers.read_settings(list(pairs))
+
+    async def change(database: Database) -> None:
+        async with database.tenant(seller_id) as session:
+            await sellers.change_seller(session, seller_id, values)
+
+    with_database(change)
+    click.echo(f"seller {seller_id}: " + ", ".join(f"{key}={plain(value)}" for key, value in values.items()))
+
+
+@seller.command("show")
+@click.argument("seller_id", type=ROW_ID)
+@click.option("--json", "as_json", is_flag=True)
+def seller_show(seller_id: int, as_json: bool) -> None:
+    """Everything about a seller that can be set, and the state of its syncs."""
+
+    async def read(database: Database) -> dict[str, Any]:
+        async with database.tenant(seller_id) as session:
+            return await sellers.show_seller(session, seller_id)
+
+    show(with_database(read), as_json)
+
+
+@seller.command("delete")
+@click.argument("seller_id", type=ROW_ID)
+@click.confirmation_option(prompt="This erases everything of the seller. Go on?")
+def seller_delete(seller_id: int) -> None:
+    """Erase a seller and everything that belongs to it."""
+
+    settings = settings_with()
+    tables = [*(table.name for table in tenant_tables()), *GLOBAL_BY_SELLER]
+
+    async def erase(database: Database) -> None:
+        await sellers.delete_seller(database, open_store(settings), seller_id, tables)
+
+    with_database(erase, settings)
+    click.echo(f"seller {seller_id} is gone")
+
+
+@click.group()
+def key() -> None:
+    """Create, revoke and list API keys."""
+
+
+@key.command("create")
+@click.argument("seller_id", type=ROW_ID)
+@click.option("--name", default="key", show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+def key_create(seller_id: int, name: str, as_json: bool) -> None:
+    """Mint a key; it is shown only once."""
+
+    async def mint(database: Database) -> dict[str, Any]:
+        return await sellers.mint_key(database, seller_id, name)
+
+    show(with_database(mint), as_json)
+
+
+@key.command("revoke")
+@click.argument("key_id", type=ROW_ID)
+def key_revoke(key_id: int) -> None:
+    """Make a key useless, at once and on every process."""
+
+    async def revoke(database: Database) -> bool:
+        async with database.shared() as session:
+            return await keys.revoke(session, key_id)
+
+    if not with_database(revoke):
+        raise click.ClickException(f"there is no key {key_id}; `cardsync admin key list SELLER_ID` shows them")
+    click.echo(f"key {key_id} is revoked")
+
+
+@key.command("list")
+@click.argument("seller_id", type=ROW_ID)
+@click.option("--json", "as_json", is_flag=True)
+def key_list(seller_id: int, as_json: bool) -> None:
+    """A seller's keys, never the secrets themselves."""
+
+    async def read(database: Database) -> list[Any]:
+        async with database.shared() as session:
+            return await keys.listed(session, seller_id)
+
+    names = ("key_id", "name", "created_at", "revoked_at")
+    rows = [dict(zip(names, map(plain, row), strict=True)) for row in with_database(read)]
+    if as_json:
+        click.echo(json.dumps({"keys": rows}))
+        return
+    for row in rows:
+        click.echo(
+            f"{row['key_id']:>6}  {row['created_at'][:19]}  {'revoked' if row['revoked_at'] else 'good   '}  {row['name']}"
+        )

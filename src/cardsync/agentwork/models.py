@@ -1,0 +1,35 @@
+"""`agent_task` (tenant): work that waits for a seller's agent: backfills, price pushes, rollbacks, listings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy.dialects.postgresql import JSONB, UUID
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.accounts.models import NOW, Moment
+from cardsync.db import Base
+
+
+class AgentTask(Base):
+    """`status` is pending, claimed, completed, failed or cancelled."""
+
+    __tablename__ = "agent_task"
+    __table_args__ = (
+        Index("ix_agent_task_open", "seller_id", "id", postgresql_where=text("status IN ('pending', 'claimed')")),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    kind: Mapped[str] = mapped_column(Text)
+    payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    status: Mapped[str] = mapped_column(Text, server_default="pending")
+    attempt: Mapped[int] = mapped_column(server_default="0")
+    claim_token: Mapped[str | None] = mapped_column(UUID(as_uuid=False))
+    claimed_at: Mapped[datetime | None] = mapped_column(Moment)
+    claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    finished_at: Mapped[datetime | None] = mapped_column(Moment)

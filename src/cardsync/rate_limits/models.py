@@ -1,0 +1,21 @@
+"""`rate_limit` (global, unlogged: a crash of the database forgets the limits, nothing else): one token bucket a row, as GCRA keeps it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from sqlalchemy import Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.accounts.models import Moment
+from cardsync.db import Base
+
+
+class RateLimit(Base):
+    """`bucket` names group and holder (`general:k17`, `anonymous:192.0.2.7`); `tat` is the theoretical arrival time."""
+
+    __tablename__ = "rate_limit"
+    __table_args__: ClassVar = {"prefixes": ["UNLOGGED"]}
+    bucket: Mapped[str] = mapped_column(Text, primary_key=True)
+    tat: Mapped[datetime] = mapped_column(Moment)
