@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, ClassVar
 
 from sqlalchemy import Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -16,6 +15,6 @@ class RateLimit(Base):
     """`bucket` names group and holder (`general:k17`, `anonymous:192.0.2.7`); `tat` is the theoretical arrival time."""
 
     __tablename__ = "rate_limit"
-    __table_args__: ClassVar[dict[str, Any]] = {"prefixes": ["UNLOGGED"]}
+    __table_args__ = {"prefixes": ["UNLOGGED"]}  # noqa: RUF012
     bucket: Mapped[str] = mapped_column(Text, primary_key=True)
     tat: Mapped[datetime] = mapped_column(Moment)
