@@ -11,12 +11,14 @@ from typing import Any
 
 import httpx
 from litestar import Litestar
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from cardsync.accounts import sellers
 from cardsync.db import Database
 from cardsync.jobs import Work
+from cardsync.pricing.export import fingerprint
 from cardsync.settings import Settings
+from cardsync.sync.models import SyncState
 from cardsync.worker import run_worker
 
 HEADER = [
@@ -80,7 +82,14 @@ class Seller:
         answer = await self.upload(data, **headers)
         assert answer.status_code == 202, answer.text
         await self.service.run_jobs()
+        await self.fingerprint_is_right()
         return await self.report(answer.json()["upload_id"])
+
+    async def fingerprint_is_right(self) -> None:
+        """What a run computes from its frames is what the cards say when it has ended."""
+        async with self.service.database.tenant(self.id) as session:
+            state = (await session.execute(select(SyncState).where(SyncState.seller_id == self.id))).scalar_one()
+            assert state.export_fingerprint in (None, await fingerprint(session, self.id))
 
     async def reserve(self, **body: Any) -> dict[str, Any]:
         """The answer of upload-request: upload_url, key, expires_at."""

@@ -33,6 +33,9 @@ STORED: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 STORED_MONEY = (*AMOUNTS, "target_price")
 
+# The least price that is exported, in ten-thousandths.
+MIN_TARGET = 100
+
 _SEPARATOR = "\x1f"
 _HASHED_ROWS = 25_000
 
@@ -131,3 +134,25 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
         return keys.filter(pl.col("kind") == kind).sort(key)["at"]
 
     return Changes(rows, at(_INSERT, "marketplace_id"), at(_UPDATE, "id"), at(_RENAME, "id"), at(_RETARGET, "id"))
+
+
+def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> pl.DataFrame:
+    """(listing_id, target_price) of every card that the export will hold once the run is written, sorted by id.
+
+    `rows` carry their targets; stored cards that they don't mention stay as they are, `absent` ones are gone. The same rule as
+    `pricing.export.EXPORTED`, on frames.
+    """
+    columns = ("marketplace_id", "listing_id", "price", "target_price")
+    others = stored.filter(pl.col("gone") == "f").join(rows.select("marketplace_id"), on="marketplace_id", how="anti")
+    others = others.join(absent.select("id"), on="id", how="anti")
+    active = pl.concat([rows.filter(~pl.col("gone")).select(columns), others.select(columns)])
+    custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
+    shared = pl.concat(
+        [custom.filter(custom.is_duplicated()), custom.filter(custom.is_in(active["marketplace_id"].implode()))]
+    )
+    asked = pl.col("target_price").ge(MIN_TARGET) & pl.col("target_price").ne_missing(pl.col("price"))
+    return (
+        active.filter(asked & ~pl.col("listing_id").is_in(shared.implode()))
+        .select("listing_id", "target_price")
+        .sort("listing_id")
+    )

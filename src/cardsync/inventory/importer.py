@@ -28,7 +28,7 @@ from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.jobs import Work
 from cardsync.pricing import engine, store
-from cardsync.pricing.export import fingerprint
+from cardsync.pricing.export import fingerprint, fingerprint_of
 from cardsync.pricing.models import PriceRun
 from cardsync.storage import ObjectMissing
 from cardsync.sync import state as sync_state
@@ -97,14 +97,19 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     plan = slabs.plan(changes, absent, work.settings.slab_rows)
     total = changes.total + absent.height
     report = report_of(parsed, rows, blocked, verdict)
+    fingerprint_now = await asyncio.to_thread(_fingerprint, rows, stored, absent)
     lines = rows["product_line"].unique().to_list()
     new_lines = list(parsed.new_lines)
     del parsed, stored, rows, changes
     kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
     writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
     await slabs.write(writer, plan)
-    await finish(work, lease, upload, verdict, report, lines, new_lines)
-    await let_go(work, lease)
+    await finish(work, lease, upload, verdict, report, fingerprint_now, lines, new_lines)
+
+
+def _fingerprint(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> str:
+    asked = diff.exported(rows, stored, absent).with_columns(slabs.decimal_text("target_price"))
+    return fingerprint_of(asked.write_csv(include_header=False).encode())
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
@@ -263,10 +268,11 @@ async def finish(
     upload: Upload,
     verdict: Verdict,
     report: dict[str, Any],
+    fingerprint_now: str,
     lines: list[str],
     new_lines: list[str],
 ) -> None:
-    """The last transaction of the upload: report, run and lock together."""
+    """The last transaction of the upload: report, run, fingerprint, lock and lease together."""
     now = clock.now()
     in_review = bool(verdict.review)
     async with work.database.tenant(upload.seller_id) as session:
@@ -284,6 +290,7 @@ async def finish(
         )
         await _supersede_reviews(session, upload)
         state.review_upload_id = upload.id if in_review else None
+        state.export_fingerprint = fingerprint_now
         if verdict.believable:
             await _snapshot_lines(session, upload, lines)
         if new_lines:
@@ -291,12 +298,13 @@ async def finish(
         _note(session, upload, report, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, lease, now)
+        await sync_state.release_lease(session, lease)
     _count(upload, "awaiting_review" if in_review else "done", now)
     log.info("upload_imported", seller_id=upload.seller_id, upload_id=upload.id, **{k: report[k] for k in COUNTS})
 
 
 async def let_go(work: Work, lease: Lease) -> None:
-    """Still under the lease: the fingerprint of what the export holds now, if the run changed it; then the lease."""
+    """After a run that did not get to its end: the fingerprint of what the export holds now, if it was changed; then the lease."""
     async with work.database.tenant(lease.seller_id) as session:
         known = await session.scalar(select(SyncState.export_fingerprint).where(SyncState.seller_id == lease.seller_id))
         if known is None:

@@ -6,15 +6,17 @@ so that a 304 costs the one row that the caller's check reads anyway.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import text
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.caller import Caller
 from cardsync.db import copy_bytes
 from cardsync.inventory.csv_format import HEADER_ONLY
+from cardsync.sync.models import SyncState
 
 # A control character cannot begin a cell that we quote, and quotes inside cells are doubled: this ends every record and nothing else.
 _END = "\x01"
@@ -38,9 +40,7 @@ EXPORT_SQL = """
     ) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE *)
 """
 FINGERPRINT_SQL = """
-    SELECT count(*) || '-' || to_hex((coalesce(sum(hashint8extended(listing_id, (target_price * 10000)::bigint)::numeric), 0)
-           % 9223372036854775808)::bigint)
-      FROM card WHERE {exported}
+    COPY (SELECT listing_id, target_price FROM card WHERE {exported} ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)
 """
 REASONS = (
     "no_updates", "not_entitled", "consent_missing", "past_due", "apply_in_progress", "automatic_pricing_paused",
@@ -93,10 +93,15 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
     return etag if matches(if_none_match, etag) else None
 
 
+def fingerprint_of(asked: bytes) -> str:
+    """Hash of the set of (id, target) that the export holds, from its lines `id,target`, sorted by id."""
+    return hashlib.blake2b(asked, digest_size=12).hexdigest()
+
+
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """Hash of the set of (id, target) that the export holds now."""
+    """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported` instead."""
     query = FINGERPRINT_SQL.format(exported=EXPORTED.format(seller_id=int(seller_id)))
-    return str(await session.scalar(text(query)))
+    return fingerprint_of(await copy_bytes(session, query))
 
 
 async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export:
@@ -107,5 +112,11 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
         return Export(HEADER_ONLY, ",".join(forced), weak_etag(forced, "") if read_only else None)
     sql = EXPORT_SQL.format(exported=EXPORTED.format(seller_id=int(caller.seller_id)))
     rows = await copy_bytes(session, sql)
-    etag = weak_etag([], await fingerprint(session, caller.seller_id)) if read_only else None
+    etag = weak_etag([], await _current_fingerprint(session, caller.seller_id)) if read_only else None
     return Export(HEADER_ONLY + rows.replace(_RECORD_END, b"\r\n"), None if rows else "no_updates", etag)
+
+
+async def _current_fingerprint(session: AsyncSession, seller_id: int) -> str:
+    """The stored one; while a run is changing the set, the one of the rows that this snapshot sees."""
+    known = await session.scalar(select(SyncState.export_fingerprint).where(SyncState.seller_id == seller_id))
+    return known or await fingerprint(session, seller_id)
