@@ -14,9 +14,12 @@ from cardsync import failures, health, limits, web
 from cardsync.accounts.caller import KeyRing, requires_seller
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
+from cardsync.notices import Notices
 from cardsync.observe import observing
 from cardsync.openapi import openapi_config
 from cardsync.pricing import routes as pricing
+from cardsync.releases import routes as releases
+from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
@@ -50,11 +53,16 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             app.state.store = open_store(settings)
             app.state.last_seen = LastSeen(database)
             await stack.enter_async_context(app.state.last_seen.flushing(settings.last_seen_flush_seconds))
+            app.state.releases = KnownReleases(database)
+            await stack.enter_async_context(app.state.releases.kept_fresh(settings.release_refresh_seconds))
+            notices = Notices(database.url)
+            notices.on(TOPIC, app.state.releases.invalidate)
+            await stack.enter_async_context(notices.listening())
             yield
 
     agent_surface = Router(
         path="/api/v1",
-        route_handlers=[sync.router, inventory.router, pricing.router],
+        route_handlers=[sync.router, inventory.router, pricing.router, releases.router],
         guards=[requires_seller],
         security=[{"api_key": []}],
         dependencies={
@@ -67,7 +75,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
     )
     app = Litestar(
-        route_handlers=[agent_surface, inventory.put_object, health.healthz, health.readyz],
+        route_handlers=[agent_surface, inventory.put_object, releases.downloads, health.healthz, health.readyz],
         request_class=web.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
         dependencies={

@@ -18,6 +18,7 @@ from cardsync.embedded import EmbeddedError
 from cardsync.migrate import head_revision
 from cardsync.openapi import document
 from cardsync.price_file import price_file
+from cardsync.releases import commands as releases
 from cardsync.serve import database, run_web, run_worker
 from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
@@ -135,7 +136,7 @@ def admin() -> None:
     """Sellers, keys, credits and releases; works while the server runs and while it does not."""
 
 
-for group in (accounts.seller, accounts.key):
+for group in (accounts.seller, accounts.key, releases.release):
     admin.add_command(group)
 
 

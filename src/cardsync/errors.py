@@ -112,6 +112,12 @@ class UnsupportedMediaType(Problem):
     status, code = 415, "unsupported_media_type"
 
 
+class RangeNotSatisfiable(Problem):
+    """The range begins behind the end of the file."""
+
+    status, code = 416, "range_not_satisfiable"
+
+
 class InvalidPayload(Problem):
     """The body has the wrong shape."""
 

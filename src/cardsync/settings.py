@@ -77,6 +77,9 @@ class Settings(BaseSettings):
     last_seen_flush_seconds: float = Field(
         1, gt=0, description="How often a web process writes agents' last-seen times"
     )
+    release_refresh_seconds: float = Field(
+        60, gt=0, description="How often a web process reads the releases anew, beside the notices of changes"
+    )
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
     unclaimed_retention_days: int = Field(1, ge=1, description="Uploaded objects that no sync named are kept so long")
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")

@@ -14,17 +14,19 @@ import os
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import obstore
 
 from cardsync import errors, limits
 from cardsync.settings import Settings
+
+_CHUNK = 1 << 18
 
 
 class ObjectExists(Exception):
@@ -65,6 +67,14 @@ class Store(ABC):
     @abstractmethod
     async def read(self, key: str) -> bytes:
         raise NotImplementedError
+
+    @abstractmethod
+    def read_range(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes from `start` up to, not including, `end`, in chunks."""
+
+    @abstractmethod
+    def presign_read(self, key: str, method: Literal["GET", "HEAD"]) -> str | None:
+        """A URL where anybody may read the object for some minutes; None when the bytes come from us."""
 
     @abstractmethod
     async def delete(self, key: str) -> None:
@@ -182,6 +192,16 @@ class LocalStore(Store):
         except FileNotFoundError:
             raise ObjectMissing(key) from None
 
+    async def read_range(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
+        with self.path(key).open("rb") as file:
+            file.seek(start)
+            while chunk := await asyncio.to_thread(file.read, min(_CHUNK, end - start)):
+                start += len(chunk)
+                yield chunk
+
+    def presign_read(self, key: str, method: Literal["GET", "HEAD"]) -> str | None:
+        return None
+
     async def delete(self, key: str) -> None:
         self.path(key).unlink(missing_ok=True)
 
@@ -243,6 +263,14 @@ class CloudStore(Store):
             return bytes(await (await obstore.get_async(self.store, key)).bytes_async())
         except FileNotFoundError:
             raise ObjectMissing(key) from None
+
+    async def read_range(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
+        part = await obstore.get_async(self.store, key, options={"range": (start, end)})
+        async for chunk in part.stream():
+            yield bytes(chunk)
+
+    def presign_read(self, key: str, method: Literal["GET", "HEAD"]) -> str | None:
+        return obstore.sign(self.store, method, key, timedelta(seconds=limits.PRESIGNED_SECONDS))
 
     async def delete(self, key: str) -> None:
         with contextlib.suppress(FileNotFoundError):

@@ -52,6 +52,9 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/uploads/{upload_id}/discard"),
         ("GET", "/api/v1/export/price-updates"),
         ("POST", "/api/v1/sync/log"),
+        ("GET", "/api/v1/desktop/update"),
+        ("GET", "/downloads/{product}/{version}/{path}"),
+        ("HEAD", "/downloads/{product}/{version}/{path}"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
@@ -177,6 +180,10 @@ OWN_REFUSALS = {
     ("GET", "/api/v1/uploads/{upload_id}"): {404: {"not_found"}},
     ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
     ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
+    ("GET", "/downloads/{product}/{version}/{path}"): {
+        404: {"not_found"}, 416: {"range_not_satisfiable"}, 503: {"service_unavailable"},
+    },
+    ("HEAD", "/downloads/{product}/{version}/{path}"): {404: {"not_found"}, 503: {"service_unavailable"}},
     ("PUT", "/objects/{key}"): {
         403: {"invalid_signature", "url_expired"},
         404: {"not_found"},

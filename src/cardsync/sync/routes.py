@@ -15,12 +15,14 @@ from cardsync import clock
 from cardsync.accounts.caller import Caller
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.db import Database
+from cardsync.releases.offer import Installation
+from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
 from cardsync.sync import last_seen
 from cardsync.sync import state as sync_state
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.logs import CycleLog, record_cycle
-from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, problems, storable
+from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, problems, storable
 
 
 class HeartbeatBody(msgspec.Struct):
@@ -33,9 +35,7 @@ class ProductLineBody(msgspec.Struct):
     category_id: int
 
 
-class Heartbeat(msgspec.Struct):
-    update_available: bool
-    force_update: bool
+class Heartbeat(Update, kw_only=True):
     product_lines: list[ProductLineBody]
     has_pending_tasks: bool
     sync_mode: str
@@ -77,7 +77,7 @@ def _rfc3339(moment: datetime | None) -> str | None:
 
 
 @post("/heartbeat", status_code=200, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
-async def heartbeat(caller: Caller, state: State, data: HeartbeatBody | None = None) -> Heartbeat:
+async def heartbeat(request: ApiRequest, caller: Caller, state: State, data: HeartbeatBody | None = None) -> Heartbeat:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
     # One dependency, not three: several are resolved in a task group each request, which costs as much as the work itself.
     database: Database = state.database
@@ -90,7 +90,15 @@ async def heartbeat(caller: Caller, state: State, data: HeartbeatBody | None = N
             await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
     allowed = caller.entitlements(now)
     lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
-    return Heartbeat(False, False, lines, False, allowed.sync_mode, allowed.upload_approved)
+    asks = Installation(str(caller.seller_id), body.version, body.platform)
+    origin = settings.origin_for(request.headers.get("host"))
+    return Heartbeat(
+        **update_fields(state.releases, "agent", asks, now, origin),
+        product_lines=lines,
+        has_pending_tasks=False,
+        sync_mode=allowed.sync_mode,
+        upload_approved=allowed.upload_approved,
+    )
 
 
 @get("/sync/pending", responses=problems(*BEHIND_A_KEY))

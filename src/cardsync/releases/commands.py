@@ -1,0 +1,123 @@
+"""`cardsync admin release …`: arguments in, one operation called, its result printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cardsync import clock
+from cardsync.command_line import plain, settings_with, show, with_database
+from cardsync.db import Database
+from cardsync.releases import publish, signing
+from cardsync.releases.known import published_of
+from cardsync.releases.models import Release
+from cardsync.releases.offer import PRODUCTS, STABLE
+from cardsync.releases.update import download_path
+from cardsync.storage import open_store
+
+PRODUCT = click.option("--product", type=click.Choice(PRODUCTS), required=True)
+AS_JSON = click.option("--json", "as_json", is_flag=True)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group()
+def release() -> None:
+    """Publish versions of the agent and the desktop wrapper, and kill versions that must not run on."""
+
+
+@release.command("keygen")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the new key.")
+@AS_JSON
+def keygen(out: Path, as_json: bool) -> None:
+    """Make an Ed25519 key that signs releases; prints the public key, which agents pin."""
+    path, public_key = signing.make_key(out)
+    show({"key_file": str(path), "public_key": public_key}, as_json)
+
+
+@release.command("publish")
+@click.argument("file", type=FILE)
+@PRODUCT
+@click.option("--version", required=True, help="By PEP 440, like 1.4.0.")
+@click.option("--platform", required=True, help="os/arch, like linux/amd64.")
+@click.option("--channel", default=STABLE, show_default=True)
+@click.option("--percentage", type=click.IntRange(0, 100), default=100, show_default=True, help="Of the installations.")
+@click.option("--min-from", help="The oldest version that may update to this one at once.")
+@click.option("--expires-days", type=click.IntRange(1, 36_500), default=365, show_default=True)
+@click.option("--key-file", type=FILE, required=True, help="The key that `keygen` made.")
+@AS_JSON
+def publish_release(
+    file: Path,
+    product: str,
+    version: str,
+    platform: str,
+    channel: str,
+    percentage: int,
+    min_from: str | None,
+    expires_days: int,
+    key_file: Path,
+    as_json: bool,
+) -> None:
+    """Sign FILE and offer it. The same file again changes percentage, min-from and expiry."""
+    settings, key = settings_with(), signing.load_key(key_file)
+    draft = publish.read_draft(product, version, platform, channel, percentage, min_from, expires_days, clock.now())
+
+    async def put_out(database: Database) -> Release:
+        return await publish.publish(database, open_store(settings), draft, file, key)
+
+    told = _told(with_database(put_out, settings), settings.origin)
+    show(told | {"public_key": signing.public_key_of(key)}, as_json)
+
+
+@release.command("kill")
+@click.argument("version")
+@PRODUCT
+@click.option("--undo", is_flag=True, help="Take the kill of exactly this text back.")
+def kill_version(version: str, product: str, undo: bool) -> None:
+    """Stop a version: it is offered no more, and where it runs it must update before it goes on."""
+
+    async def change(database: Database) -> bool:
+        async with database.shared() as session:
+            if undo:
+                return await publish.revive(session, product, version)
+            await publish.kill(session, product, version)
+            return True
+
+    if not with_database(change):
+        raise click.ClickException(f"{product} {version} is not killed; `cardsync admin release list` shows what is")
+    click.echo(f"{product} {version} is {'no longer killed' if undo else 'killed'}")
+
+
+@release.command("list")
+@AS_JSON
+def list_releases(as_json: bool) -> None:
+    """Everything published and killed."""
+    settings = settings_with()
+
+    async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        async with database.shared() as session:
+            releases, kills = await publish.listed(session)
+            killed = [{"product": k.product, "version": k.version, "killed_at": plain(k.killed_at)} for k in kills]
+            return [_told(row, settings.origin) for row in releases], killed
+
+    releases, kills = with_database(read, settings)
+    if as_json:
+        click.echo(json.dumps({"releases": releases, "kills": kills}))
+        return
+    for row in releases:
+        until = row["expires_at"][:10]
+        click.echo(
+            f"{row['product']:<8} {row['version']:<12} {row['platform']:<16} {row['channel']:<8} {row['percentage']:>3} %  until {until}"
+        )
+    for row in kills:
+        click.echo(f"{row['product']:<8} {row['version']:<12} killed {row['killed_at'][:10]}")
+
+
+def _told(row: Release, origin: str) -> dict[str, Any]:
+    names = ("product", "version", "platform", "channel", "percentage", "min_from", "expires_at", "published_at")
+    files = ("size", "sha256", "signature", "record_signature")
+    told = {name: plain(getattr(row, name)) for name in (*names, *files)}
+    told["release_signature"] = told.pop("record_signature")
+    return told | {"release": json.loads(row.record), "download_url": origin + download_path(published_of(row))}

@@ -1,0 +1,67 @@
+"""What a download request gets: release and conditional headers in, status, byte range and headers out. Pure.
+
+One range a request (RFC 9110, section 14); several, or one that cannot be read, get the whole file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cardsync import errors
+from cardsync.releases.offer import Published
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+@dataclass(frozen=True)
+class Part:
+    """`start` up to, not including, `end`."""
+
+    status: int
+    start: int
+    end: int
+    headers: dict[str, str]
+
+
+def headers_of(release: Published) -> dict[str, str]:
+    return {
+        "ETag": f'"{release.sha256}"',
+        "Cache-Control": "public, max-age=31536000, immutable",
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": f'attachment; filename="{release.file_name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+
+
+def part_of(release: Published, asked: Mapping[str, str]) -> Part:
+    headers = headers_of(release)
+    if _names(asked.get("if-none-match", ""), headers["ETag"]):
+        return Part(304, 0, 0, headers)
+    wanted = _range(asked.get("range", ""), release.size)
+    if wanted is None or asked.get("if-range", headers["ETag"]) != headers["ETag"]:
+        return Part(200, 0, release.size, headers | {"Content-Length": str(release.size)})
+    start, end = wanted
+    told = {"Content-Range": f"bytes {start}-{end - 1}/{release.size}", "Content-Length": str(end - start)}
+    return Part(206, start, end, headers | told)
+
+
+def _names(header: str, etag: str) -> bool:
+    return any(name.strip().removeprefix("W/") in (etag, "*") for name in header.split(","))
+
+
+def _range(header: str, size: int) -> tuple[int, int] | None:
+    found = _RANGE.fullmatch(header.strip())
+    if found is None or found.groups() == ("", ""):
+        return None
+    first, last = found.groups()
+    if first == "":
+        start, end = max(0, size - int(last)), size
+    else:
+        start, end = int(first), min(size, int(last) + 1) if last else size
+        if last and int(last) < start:
+            return None
+    if start >= size:
+        raise errors.RangeNotSatisfiable(headers={"Content-Range": f"bytes */{size}"})
+    return start, end

@@ -1,0 +1,144 @@
+"""Which release an installation is offered, and whether it must update. Facts in, time included, decision out; pure.
+
+Versions compare by PEP 440. What cannot be compared is left alone, unless the kill list names exactly that text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from packaging.version import InvalidVersion, Version
+
+PRODUCTS = ("agent", "desktop")
+STABLE = "stable"
+LONGEST_VERSION = 200
+NONE_INSTALLED = "0"
+
+# What one machine is called by Python, Go, Docker, Windows and Apple.
+_ALIASES = {
+    "x86_64": "amd64",
+    "x64": "amd64",
+    "aarch64": "arm64",
+    "i686": "386",
+    "i386": "386",
+    "x86": "386",
+    "macos": "darwin",
+    "osx": "darwin",
+    "win32": "windows",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """One artifact that the operator published."""
+
+    product: str
+    version: Version
+    platform: str
+    channel: str
+    percentage: int
+    min_from: Version | None
+    expires_at: datetime
+    storage_key: str
+    size: int
+    sha256: str
+    signature: str
+    record: str
+    record_signature: str
+
+    @property
+    def file_name(self) -> str:
+        return self.storage_key.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Everything known of one product: releases newest first, killed versions as the operator named them."""
+
+    releases: tuple[Published, ...] = ()
+    kills: frozenset[str] = frozenset()
+    killed: frozenset[Version] = frozenset()
+
+    def has_killed(self, version: Version) -> bool:
+        return version in self.killed
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Who asks. `seat` is stable for one installation and decides its place in a staged roll-out."""
+
+    seat: str
+    version: str | None
+    platform: str | None
+    channel: str = STABLE
+
+
+@dataclass(frozen=True)
+class Offer:
+    """`must_update` without a release: the version was killed before there is anything to update to."""
+
+    must_update: bool
+    release: Published | None
+
+
+def shelve(releases: list[Published], kills: set[str]) -> Shelf:
+    newest_first = sorted(releases, key=lambda r: (r.version, r.platform, r.sha256), reverse=True)
+    killed = {version for text in kills if (version := read_version(text)) is not None}
+    return Shelf(tuple(newest_first), frozenset(kills), frozenset(killed))
+
+
+@lru_cache(maxsize=1024)
+def read_version(text: str) -> Version | None:
+    if len(text) > LONGEST_VERSION:
+        return None
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def same_platform(platform: str) -> str:
+    """One spelling of `linux/x86_64` and `Linux/amd64`, to compare by."""
+    return "/".join(_ALIASES.get(part, part) for part in platform.strip().lower().split("/"))
+
+
+def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
+    """The newest release that fits this installation and is newer than what it has."""
+    text = (asks.version or "").strip() or NONE_INSTALLED
+    installed = read_version(text)
+    must_update = text in shelf.kills or (installed is not None and shelf.has_killed(installed))
+    if installed is None and not must_update:
+        return Offer(False, None)
+    fitting = (r for r in _newer(shelf, installed) if _fits(r, asks, installed, now))
+    # A killed version leaves at once, whatever the stage of the roll-out.
+    offered = next((r for r in fitting if must_update or takes_part(asks.seat, r.version, r.percentage)), None)
+    return Offer(must_update, offered)
+
+
+def _newer(shelf: Shelf, installed: Version | None) -> Iterator[Published]:
+    """Newest first, never a killed one, never a downgrade."""
+    for release in shelf.releases:
+        if installed is not None and release.version <= installed:
+            return
+        if not shelf.has_killed(release.version):
+            yield release
+
+
+def _fits(release: Published, asks: Installation, installed: Version | None, now: datetime) -> bool:
+    if release.channel != asks.channel or release.expires_at <= now:
+        return False
+    if asks.platform and same_platform(release.platform) != same_platform(asks.platform):
+        return False
+    # An older installation goes by a release in between; one that cannot be compared takes none that asks for a minimum.
+    return release.min_from is None or (installed is not None and installed >= release.min_from)
+
+
+def takes_part(seat: str, version: Version, percentage: int) -> bool:
+    """Whether a roll-out at `percentage` reaches this seat. Raising it only adds seats; each version draws anew."""
+    digest = hashlib.sha256(f"{seat}/{version}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") % 100 < percentage

@@ -1,0 +1,127 @@
+"""Releases over HTTP: the desktop wrapper's update check, and the public downloads that update answers name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+
+import structlog
+from litestar import Response, Router, get, head
+from litestar.datastructures import ResponseHeader, State
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import Parameter
+from litestar.response import Stream
+
+from cardsync import clock, errors
+from cardsync.accounts.caller import Caller
+from cardsync.releases import download
+from cardsync.releases.known import KnownReleases
+from cardsync.releases.offer import STABLE, Installation, Published
+from cardsync.releases.update import Update, update_fields
+from cardsync.settings import Settings
+from cardsync.storage import ObjectMissing, Store
+from cardsync.web import BEHIND_A_KEY, ApiRequest, problems
+
+log = structlog.get_logger(__name__)
+
+
+@get("/desktop/update", responses=problems(*BEHIND_A_KEY))
+async def desktop_update(
+    request: ApiRequest,
+    caller: Caller,
+    state: State,
+    version: Annotated[str | None, Parameter(required=False, description="The one installed; none counts as 0")] = None,
+    platform: Annotated[str | None, Parameter(required=False, description="os/arch; none: the newest of any")] = None,
+    channel: str = STABLE,
+) -> Update:
+    """Whether the desktop wrapper has a newer version for this installation, and whether it must take it."""
+    settings: Settings = state.settings
+    asks = Installation(str(caller.seller_id), version, platform, channel or STABLE)
+    origin = settings.origin_for(request.headers.get("host"))
+    return Update(**update_fields(state.releases, "desktop", asks, clock.now(), origin))
+
+
+_ADDRESS = "/downloads/{product:str}/{version:str}/{path:path}"
+_HEADERS = [
+    ResponseHeader("ETag", documentation_only=True, description="Strong; the SHA-256"),
+    ResponseHeader("Cache-Control", documentation_only=True, description="For ever: under one address the bytes stay"),
+    ResponseHeader("Accept-Ranges", documentation_only=True, description="bytes"),
+]
+_BINARY = "application/octet-stream"
+_ELSEWHERE = ResponseSpec(None, description="The bytes lie in the object store, for some minutes at Location")
+
+
+async def _found(state: State, product: str, version: str, path: str) -> Published:
+    """`path` is the platform, which may hold slashes, and the file's name."""
+    platform, _, file_name = path.strip("/").rpartition("/")
+    known: KnownReleases = state.releases
+    release = await known.artifact(product, version, platform, file_name)
+    if release is None:
+        raise errors.NotFound("there is no such release")
+    return release
+
+
+def _elsewhere(state: State, release: Published, method: Literal["GET", "HEAD"]) -> str | None:
+    store: Store = state.store
+    return store.presign_read(release.storage_key, method)
+
+
+@get(
+    _ADDRESS,
+    media_type=_BINARY,
+    response_headers=_HEADERS,
+    responses={
+        206: ResponseSpec(bytes, description="The one range asked for", media_type=_BINARY, generate_examples=False),
+        302: _ELSEWHERE,
+        304: ResponseSpec(None, description="Unchanged since the ETag in If-None-Match"),
+        **problems(errors.NotFound, errors.RangeNotSatisfiable, errors.ServiceUnavailable),
+    },
+)
+async def download_release(request: ApiRequest, state: State, product: str, version: str, path: str) -> Response[bytes]:
+    """A published artifact, whole or one range of it. Public: the signatures say what it is, not the address."""
+    release = await _found(state, product, version, path)
+    if url := _elsewhere(state, release, "GET"):
+        return _redirect(url)
+    part = download.part_of(release, request.headers)
+    if part.status == 304:
+        return _bodyless(304, part.headers)
+    await _check_stored(state, release)
+    chunks = state.store.read_range(release.storage_key, part.start, part.end)
+    stream = Stream(chunks, status_code=part.status, headers=part.headers, media_type=_BINARY)
+    return cast("Response[bytes]", stream)
+
+
+@head(
+    _ADDRESS,
+    media_type=_BINARY,
+    response_headers=_HEADERS,
+    responses={302: _ELSEWHERE, **problems(errors.NotFound, errors.ServiceUnavailable)},
+)
+async def head_release(state: State, product: str, version: str, path: str) -> Response[None]:
+    """Size and hash of an artifact."""
+    release = await _found(state, product, version, path)
+    if url := _elsewhere(state, release, "HEAD"):
+        return _redirect(url)
+    await _check_stored(state, release)
+    return _bodyless(200, download.part_of(release, {}).headers)
+
+
+def _redirect(url: str) -> Response[Any]:
+    return _bodyless(302, {"Location": url, "Cache-Control": "no-store"})
+
+
+def _bodyless(status: int, headers: dict[str, str]) -> Response[Any]:
+    # Empty bytes, because the framework renders None as JSON alone.
+    return Response(b"", status_code=status, headers=headers, media_type=_BINARY)
+
+
+async def _check_stored(state: State, release: Published) -> None:
+    """Before the status is sent."""
+    try:
+        await state.store.size(release.storage_key)
+    except ObjectMissing:
+        log.warning("release_object_missing", product=release.product, version=str(release.version))
+        raise errors.NotFound("the bytes of this release are gone") from None
+
+
+router = Router(path="", route_handlers=[desktop_update], tags=["releases"])
+downloads = Router(path="", route_handlers=[download_release, head_release], tags=["releases"])
