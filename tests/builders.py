@@ -13,7 +13,9 @@ import httpx
 from litestar import Litestar
 from sqlalchemy import select, text
 
+from cardsync import clock
 from cardsync.accounts import sellers
+from cardsync.credits import ledger
 from cardsync.db import Database
 from cardsync.jobs import Work
 from cardsync.pricing.export import fingerprint
@@ -140,6 +142,11 @@ class Seller:
         pairs = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()]
         async with self.service.database.tenant(self.id) as session:
             await sellers.change_seller(session, self.id, sellers.read_settings(pairs))
+
+    async def grant(self, credits: int, reason: str = "a test") -> None:
+        """What `cardsync admin credits grant` does."""
+        async with self.service.database.tenant(self.id) as session:
+            await ledger.grant(session, self.id, credits, reason, clock.now())
 
 
 @dataclass(frozen=True)

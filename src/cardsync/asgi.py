@@ -12,6 +12,7 @@ from litestar.exceptions import NotFoundException
 
 from cardsync import failures, health, limits, web
 from cardsync.accounts.caller import KeyRing, requires_seller
+from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
 from cardsync.notices import Notices
@@ -62,7 +63,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
 
     agent_surface = Router(
         path="/api/v1",
-        route_handlers=[sync.router, inventory.router, pricing.router, releases.router],
+        route_handlers=[sync.router, credits.router, inventory.router, pricing.router, releases.router],
         guards=[requires_seller],
         security=[{"api_key": []}],
         dependencies={

@@ -12,6 +12,7 @@ from cardsync import __version__, errors
 from cardsync.accounts import commands as accounts
 from cardsync.catalog.load import CatalogError, import_catalog
 from cardsync.command_line import say, settings_with, with_database
+from cardsync.credits import commands as credits
 from cardsync.db import Database
 from cardsync.demo import run as run_demo
 from cardsync.embedded import EmbeddedError
@@ -136,7 +137,7 @@ def admin() -> None:
     """Sellers, keys, credits and releases; works while the server runs and while it does not."""
 
 
-for group in (accounts.seller, accounts.key, releases.release):
+for group in (accounts.seller, accounts.key, credits.credits, releases.release):
     admin.add_command(group)
 
 

@@ -1,13 +1,15 @@
 """Every refusal is a `Problem` with a status and a code; `asgi.py` renders them in one place.
 
 Raise where the rule is broken, with a message that names field, row and reason. Bodies are `{error, code}`; the few that the
-specification shapes otherwise override `body()`.
+specification shapes otherwise have a struct of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+import msgspec
 
 
 class Problem(Exception):
@@ -24,6 +26,19 @@ class Problem(Exception):
         return {"error": str(self), "code": self.code}
 
 
+class ToldByStatus(Problem):
+    """A refusal whose body is a struct of its own: its `status` names it, there is no error and no code."""
+
+    shape: ClassVar[type[msgspec.Struct]]
+
+    def __init__(self, told: msgspec.Struct, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(headers=headers)
+        self._told = told
+
+    def body(self) -> dict[str, Any]:
+        return {name: getattr(self._told, name) for name in self._told.__struct_fields__}
+
+
 class CommandError(Exception):
     """What a command of the operator says in one sentence when it can't do what it was asked."""
 
@@ -32,6 +47,12 @@ class BadRequest(Problem):
     """The body is not valid JSON."""
 
     status, code = 400, "bad_request"
+
+
+class IdempotencyKeyRequired(Problem):
+    """The header X-Idempotency-Key is missing or blank; send a new key, a UUID say, for each wait that you want to skip."""
+
+    status, code = 400, "idempotency_key_required"
 
 
 class Unauthorized(Problem):
@@ -44,6 +65,40 @@ class Unauthorized(Problem):
         """`WWW-Authenticate` names an error only when credentials came along (RFC 6750, section 3)."""
         error = ', error="invalid_token"' if credentials_sent else ""
         return cls(headers={"WWW-Authenticate": f'Bearer realm="cardsync"{error}'})
+
+
+TOP_UP_PATH = "/account/credits"
+
+
+class MeteredCooldownBody(msgspec.Struct):
+    status: Literal["cooldown"]
+    cooldown_remaining_seconds: int
+    balance: int
+    top_up_path: str
+
+
+class MeteredCooldown(ToldByStatus):
+    """The cooldown after the last sync is not over; a credit skips it (POST /api/v1/sync/skip_wait)."""
+
+    status, code, shape = 402, "cooldown", MeteredCooldownBody
+
+    def __init__(self, remaining_seconds: int, balance: int) -> None:
+        super().__init__(MeteredCooldownBody("cooldown", remaining_seconds, balance, TOP_UP_PATH))
+
+
+class InsufficientBalanceBody(msgspec.Struct):
+    status: Literal["insufficient_balance"]
+    balance: Literal[0]
+    top_up_path: str
+
+
+class InsufficientBalance(ToldByStatus):
+    """There is no credit to skip the wait with."""
+
+    status, code, shape = 402, "insufficient_balance", InsufficientBalanceBody
+
+    def __init__(self) -> None:
+        super().__init__(InsufficientBalanceBody("insufficient_balance", 0, TOP_UP_PATH))
 
 
 class AccountSuspended(Problem):
@@ -92,6 +147,20 @@ class NotAwaitingReview(Problem):
     """This upload is not awaiting review."""
 
     status, code = 409, "not_awaiting_review"
+
+
+class MutexHeldBody(msgspec.Struct):
+    status: Literal["mutex_held"]
+    retry_after_seconds: int
+
+
+class MutexHeld(ToldByStatus):
+    """Prices are being written."""
+
+    status, code, shape = 409, "mutex_held", MutexHeldBody
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(MutexHeldBody("mutex_held", seconds), headers={"Retry-After": str(seconds)})
 
 
 class PayloadTooLarge(Problem):
@@ -152,6 +221,20 @@ class CsvProcessingFailed(Problem):
     """The CSV could not be processed."""
 
     status, code = 422, "csv_processing_failed"
+
+
+class CooldownBody(msgspec.Struct):
+    status: Literal["cooldown"]
+    cooldown_remaining_seconds: int
+
+
+class Cooldown(ToldByStatus):
+    """The cooldown after the last sync is not over."""
+
+    status, code, shape = 429, "cooldown", CooldownBody
+
+    def __init__(self, remaining_seconds: int) -> None:
+        super().__init__(CooldownBody("cooldown", remaining_seconds), headers={"Retry-After": str(remaining_seconds)})
 
 
 class ServiceUnavailable(Problem):

@@ -22,6 +22,7 @@ from cardsync.web import InternalError, problems
 
 TAGS = [
     Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
+    Tag("credits", "Skipping the cooldown after a sync"),
     Tag("inventory", "Inventory uploads and their reports"),
     Tag("pricing", "The price-updates export"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
@@ -30,7 +31,7 @@ TAGS = [
 ]
 DESCRIPTION = (
     "Seller inventory sync: inventory CSV up, price changes down.\n\n"
-    "Refusals are `{error, code}`. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
+    "Refusals are `{error, code}`, save the few that are told by a `status`. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
     "not take as `components/responses/MethodNotAllowed`. Unknown body fields and query parameters are ignored."
 )
 TEXT = {"type": "string"}
@@ -46,7 +47,9 @@ HEADERS = {
     "Vary": {"description": "Accept: a page in HTML for browsers, JSON else", "schema": TEXT},
 }
 # The header that belongs to a refusal of that status, whatever the route.
-OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "503": "Retry-After"}
+OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
+OF_CODE = {"mutex_held": "Retry-After"}
+ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
 
 
 def openapi_config() -> OpenAPIConfig:
@@ -132,13 +135,21 @@ def _is_framework(answer: dict[str, Any]) -> bool:
 def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
     """With its headers and, for a refusal, the codes that `web.problems` names in the description as the schema's choice."""
     headers = {name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()}
-    codes = re.findall(r"(?:^|; )`(\w+)`: ", answer["description"])
+    # `code` alone, or status `code` of a body of its own.
+    told = re.findall(r"(?:^|; )(status )?`(\w+)`: ", answer["description"])
+    codes = [code for own, code in told if not own]
     if codes:
-        schema = {"allOf": [{"$ref": "#/components/schemas/ErrorBody"}, {"properties": {"code": {"enum": codes}}}]}
+        schema = _with_codes(answer.get("content", {}).get("application/json", {}).get("schema", ERROR_BODY), codes)
         answer = {**answer, "content": {"application/json": {"schema": schema}}}
-    if codes and status in OF_STATUS:
-        headers[OF_STATUS[status]] = {"$ref": f"#/components/headers/{OF_STATUS[status]}"}
+    names = {OF_CODE.get(code, OF_STATUS.get(status)) for _, code in told} - {None}
+    headers |= {name: {"$ref": f"#/components/headers/{name}"} for name in names}
     return {**answer, "headers": {**headers, **REQUEST_ID}}
+
+
+def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
+    if schema == ERROR_BODY:
+        return {"allOf": [schema, {"properties": {"code": {"enum": codes}}}]}
+    return {**schema, "oneOf": [_with_codes(part, codes) if part == ERROR_BODY else part for part in schema["oneOf"]]}
 
 
 def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:

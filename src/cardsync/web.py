@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any, Union, cast
 
 import msgspec
 from litestar import Request
@@ -101,18 +101,26 @@ def provide_database(state: State) -> Database:
 
 
 def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
-    """OpenAPI's error answers of a route: one entry a status, naming its codes."""
+    """OpenAPI's error answers of a route: one entry a status, naming its codes or, for bodies of their own, their `status`."""
     by_status: dict[int, list[type[errors.Problem]]] = {}
     for kind in kinds:
         by_status.setdefault(kind.status, []).append(kind)
     return {
         status: ResponseSpec(
-            data_container=ErrorBody,
-            description="; ".join(f"`{kind.code}`: {kind.__doc__}" for kind in group),
+            data_container=Union[tuple(_shape(kind) for kind in group)],  # type: ignore[arg-type]  # noqa: UP007
+            description="; ".join(f"{_names_it(kind)}`{kind.code}`: {kind.__doc__}" for kind in group),
             generate_examples=False,
         )
         for status, group in by_status.items()
     }
+
+
+def _shape(kind: type[errors.Problem]) -> type[msgspec.Struct]:
+    return kind.shape if issubclass(kind, errors.ToldByStatus) else ErrorBody
+
+
+def _names_it(kind: type[errors.Problem]) -> str:
+    return "status " if issubclass(kind, errors.ToldByStatus) else ""
 
 
 WITH_JSON_BODY = (

@@ -23,7 +23,7 @@ WITH_JSON_BODY = {
     ("POST", f"/api/v1/{path}") for path in ("heartbeat", "sync/request", "sync/log", "sync/upload-request")
 }
 PROBLEMS = [
-    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind is not errors.Problem
+    kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.ToldByStatus)
 ]  # fmt: skip
 
 
@@ -43,6 +43,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/heartbeat"),
         ("GET", "/api/v1/sync/pending"),
         ("POST", "/api/v1/sync/request"),
+        ("POST", "/api/v1/sync/skip_wait"),
         ("GET", "/api/v1/status"),
         ("POST", "/api/v1/sync/upload-request"),
         ("PUT", "/objects/{key}"),
@@ -121,10 +122,16 @@ def answer(name: tuple[str, str], status: int) -> dict:
 
 
 def codes(name: tuple[str, str], status: int) -> set[str]:
-    """The codes that a status of a route may carry."""
-    parts = answer(name, status)["content"]["application/json"]["schema"]["allOf"]
-    code = parts[1]["properties"]["code"]
-    return set(code.get("enum", [code.get("const")]))
+    """The codes that a status of a route may carry; a body of its own is named by its status: `status cooldown`."""
+    schema = answer(name, status)["content"]["application/json"]["schema"]
+    found: set[str] = set()
+    for part in schema.get("oneOf", [schema]):
+        if "$ref" in part:
+            found.add(f"status {resolve(part['$ref'])['properties']['status']['const']}")
+        else:
+            code = part["allOf"][1]["properties"]["code"]
+            found |= set(code.get("enum", [code.get("const")]))
+    return found
 
 
 @pytest.mark.parametrize("name", OPERATIONS, ids=" ".join)
@@ -161,6 +168,20 @@ OWN_REFUSALS = {
             422: {"invalid_payload"},
         }
         for name in WITH_JSON_BODY
+    },
+    ("POST", "/api/v1/sync/request"): {
+        400: {"bad_request"},
+        402: {"status cooldown"},
+        413: {"payload_too_large", "decompressed_too_large"},
+        415: {"unsupported_media_type"},
+        422: {"invalid_payload"},
+        429: {"status cooldown"},
+    },
+    ("POST", "/api/v1/sync/skip_wait"): {
+        400: {"idempotency_key_required"},
+        402: {"status insufficient_balance"},
+        409: {"status mutex_held"},
+        422: {"invalid_payload"},
     },
     ("POST", "/api/v1/sync/upload-request"): {
         400: {"bad_request"},
@@ -210,13 +231,14 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
 
 def test_every_code_has_one_problem_class_and_appears():
     assert len(PROBLEMS) > 15
-    by_code = {kind.code: kind for kind in PROBLEMS}
-    assert len(by_code) == len(PROBLEMS)
+    own = [kind for kind in PROBLEMS if issubclass(kind, errors.ToldByStatus)]
+    by_code = {kind.code: kind for kind in PROBLEMS if kind not in own}
+    assert len(by_code) + len(own) == len(PROBLEMS)
     told = {code for name in OPERATIONS for status in OPERATIONS[name]["responses"] if int(status) >= 400
             and name != ("GET", "/readyz") for code in codes(name, int(status))}  # fmt: skip
     told |= set(DOCUMENT["components"]["responses"]["MethodNotAllowed"]["content"]["application/json"]["schema"]["allOf"][1][
         "properties"]["code"]["enum"])  # fmt: skip
-    assert told == by_code.keys() | {"internal_server_error"}
+    assert told == by_code.keys() | {"internal_server_error"} | {f"status {kind.code}" for kind in own}
     for kind in PROBLEMS:
         assert 400 <= kind.status < 600
         assert kind.__doc__
@@ -230,6 +252,23 @@ def test_what_belongs_to_no_route_is_told_as_a_component():
     internal = DOCUMENT["components"]["schemas"]["InternalError"]
     assert set(internal["required"]) == {"error", "code", "status", "request_id"}
     assert set(DOCUMENT["components"]["schemas"]["ErrorBody"]["required"]) == {"error", "code"}
+
+
+def test_a_refusal_that_says_when_to_try_again_tells_its_header():
+    assert "Retry-After" in answer(("POST", "/api/v1/sync/request"), 429)["headers"]
+    assert "Retry-After" in answer(("POST", "/api/v1/sync/skip_wait"), 409)["headers"]
+    assert "Retry-After" not in answer(("POST", "/api/v1/uploads/{upload_id}/confirm"), 409)["headers"]
+
+
+def test_a_body_of_its_own_tells_exactly_its_fields():
+    """The specification's table of cooldown and credit responses."""
+    schemas = DOCUMENT["components"]["schemas"]
+    told = {name: set(schemas[name]["required"]) for name in schemas if name.endswith("Body") and name != "ErrorBody"}
+    assert told["MeteredCooldownBody"] == {"status", "cooldown_remaining_seconds", "balance", "top_up_path"}
+    assert told["CooldownBody"] == {"status", "cooldown_remaining_seconds"}
+    assert told["InsufficientBalanceBody"] == {"status", "balance", "top_up_path"}
+    assert told["MutexHeldBody"] == {"status", "retry_after_seconds"}
+    assert schemas["SkipWait"]["required"] == ["status"]
 
 
 @pytest.mark.parametrize("name", sorted(WITH_JSON_BODY), ids=" ".join)
@@ -300,6 +339,9 @@ async def test_real_answers_fit_what_is_told(a_seller, service):
         ("GET", "/api/v1/sync/pending"): await seller.get("/api/v1/sync/pending"),
         ("GET", "/api/v1/status"): await seller.get("/api/v1/status"),
         ("POST", "/api/v1/sync/request"): await seller.post("/api/v1/sync/request"),
+        ("POST", "/api/v1/sync/skip_wait"): await seller.post(
+            "/api/v1/sync/skip_wait", headers={"X-Idempotency-Key": "a"}
+        ),
         ("POST", "/api/v1/sync/upload-request"): await seller.post("/api/v1/sync/upload-request"),
         ("GET", "/api/v1/uploads/{upload_id}"): await seller.get(f"/api/v1/uploads/{report['id']}"),
         ("POST", "/api/v1/sync"): await seller.upload(a_csv(a_row())),

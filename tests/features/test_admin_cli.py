@@ -312,3 +312,54 @@ async def test_delete_erases_every_row_of_the_seller_and_its_key(busy_seller, ru
     assert await reach(service, busy_seller.api_key) == 401
     # A nudge that was left behind finds nothing to do.
     await service.run_jobs()
+
+
+# Credits
+
+
+def test_a_grant_prints_the_new_balance_and_show_has_it(run, create, result):
+    seller_id = create()["seller_id"]
+    assert result("credits", "grant", seller_id, 5, "--reason", "a gift")["balance"] == 5
+    done = run("credits", "grant", seller_id, 2, "--reason", "another")
+    assert (done.exit_code, re.search(r"^balance +7$", done.stdout, re.M) is not None) == (0, True)
+    assert result("seller", "show", seller_id)["credit_balance"] == 7
+
+
+def test_history_is_newest_first_and_adds_up(run, create, result):
+    seller_id = create()["seller_id"]
+    assert result("credits", "history", seller_id) == {"balance": 0, "transactions": []}
+    ids = [result("credits", "grant", seller_id, n, "--reason", f" gift {n} ")["transaction_id"] for n in (3, 4)]
+    told = result("credits", "history", seller_id)
+    assert told["balance"] == 7 == sum(row["amount"] for row in told["transactions"])
+    rows = [{name: value for name, value in row.items() if name != "created_at"} for row in told["transactions"]]
+    assert rows == [
+        {"id": ids[1], "kind": "grant", "amount": 4, "balance_after": 7, "reason": "gift 4"},
+        {"id": ids[0], "kind": "grant", "amount": 3, "balance_after": 3, "reason": "gift 3"},
+    ]
+    done = run("credits", "history", seller_id)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [str(ids[1]), str(ids[0]), "balance"]
+
+
+@pytest.mark.parametrize("amount", [0, -1, "1.5", "many", 10**9 + 1])
+def test_a_grant_is_a_positive_integer(run, create, amount):
+    seller_id = create()["seller_id"]
+    assert run("credits", "grant", seller_id, "--reason", "x", "--", amount).exit_code == 2
+
+
+def test_a_grant_needs_a_reason(run, create, result):
+    seller_id = create()["seller_id"]
+    assert run("credits", "grant", seller_id, 1).exit_code == 2
+    assert "reason" in refused(run("credits", "grant", seller_id, 1, "--reason", "  "))
+    assert result("credits", "history", seller_id)["transactions"] == []
+
+
+def test_a_balance_that_would_burst_is_refused(run, create, result):
+    seller_id = create()["seller_id"]
+    result("credits", "grant", seller_id, 10**9, "--reason", "all of it")
+    assert "1,000,000,000" in refused(run("credits", "grant", seller_id, 1, "--reason", "one more"))
+    assert result("credits", "history", seller_id)["balance"] == 10**9
+
+
+def test_credits_of_nobody(run):
+    assert refused(run("credits", "grant", 2**60, 1, "--reason", "x")) == f"Error: there is no seller {2**60}"
+    assert refused(run("credits", "history", 2**60)) == f"Error: there is no seller {2**60}"

@@ -14,6 +14,7 @@ ROUTES = [
     ("GET", "/api/v1/sync/pending"),
     ("GET", "/api/v1/status"),
     ("POST", "/api/v1/sync/request"),
+    ("POST", "/api/v1/sync/skip_wait"),
     ("POST", "/api/v1/sync/log"),
     ("POST", "/api/v1/sync/upload-request"),
     ("POST", "/api/v1/sync"),

@@ -202,7 +202,7 @@ async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
         "email": seller.email,
         "product_lines": account.product_lines,
         **settable,
-        "credit_balance": 0,
+        "credit_balance": account.credit_balance,
         "last_sync_at": state.last_sync_at,
     }
 

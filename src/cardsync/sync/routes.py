@@ -11,14 +11,14 @@ from litestar.datastructures import State
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors
 from cardsync.accounts.caller import Caller
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.db import Database
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
-from cardsync.sync import last_seen
+from cardsync.sync import last_seen, request
 from cardsync.sync import state as sync_state
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.logs import CycleLog, record_cycle
@@ -152,10 +152,16 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
     )
 
 
-@post("/sync/request", status_code=200, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
-async def request_sync(caller: Caller, session: AsyncSession, data: SyncRequest | None = None) -> Requested:
+@post(
+    "/sync/request",
+    status_code=200,
+    responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
+)
+async def request_sync(
+    caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
+) -> Requested:
     """Ask for a sync; the next poll hands it out. Asking again changes nothing, of two kinds `full` wins."""
-    await sync_state.request_sync(session, caller.seller_id, read_kind(data.kind if data else None), clock.now())
+    await request.request_sync(session, caller, read_kind(data.kind if data else None), clock.now(), settings)
     return Requested("requested")
 
 

@@ -139,8 +139,8 @@ def _take_lock(
     state.cycle_trigger, state.cycle_first_sync = trigger, first_sync
 
 
-async def request_sync(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
-    state = await locked(session, seller_id)
+def note_request(state: SyncState, kind: str, now: datetime) -> None:
+    """A manual request, for the next poll to hand out; of two kinds `full` wins."""
     state.requested_kind = merge_kinds(state.requested_kind, kind)
     state.requested_at = now
 

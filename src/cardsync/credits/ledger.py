@@ -1,0 +1,88 @@
+"""The ledger of credits: grants and charges in, one appended row each. `account.credit_balance` moves in the same statement, so that
+balance and sum can't come apart. Sessions are in the seller's scope.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import limits
+from cardsync.accounts.models import Account
+from cardsync.credits.models import CreditTransaction
+from cardsync.errors import CommandError
+
+APPEND_SQL = text("""
+    WITH moved AS (
+        UPDATE account SET credit_balance = credit_balance + :amount WHERE seller_id = :seller RETURNING credit_balance
+    )
+    INSERT INTO credit_transaction (seller_id, kind, amount, balance_after, reason, idempotency_key, created_at)
+    SELECT :seller, :kind, :amount, credit_balance, :reason, :key, :now FROM moved
+    RETURNING id, balance_after
+""")
+
+
+class CreditError(CommandError):
+    """Credits can't be granted or shown as asked."""
+
+
+async def locked_balance(session: AsyncSession, seller_id: int) -> int | None:
+    """Today's balance, ours until the transaction ends; None where there is no such seller."""
+    statement = select(Account.credit_balance).where(Account.seller_id == seller_id).with_for_update()
+    return await session.scalar(statement)
+
+
+async def _append(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    amount: int,
+    now: datetime,
+    *,
+    reason: str | None = None,
+    key: str | None = None,
+) -> tuple[int, int]:
+    """(transaction id, balance after it)."""
+    values = {"seller": seller_id, "kind": kind, "amount": amount, "reason": reason, "key": key, "now": now}
+    row = (await session.execute(APPEND_SQL, values)).one()
+    return row.id, row.balance_after
+
+
+async def grant(session: AsyncSession, seller_id: int, amount: int, reason: str, now: datetime) -> tuple[int, int]:
+    """By the operator. Returns (transaction id, balance after it)."""
+    balance = await locked_balance(session, seller_id)
+    if balance is None:
+        raise CreditError(f"there is no seller {seller_id}")
+    if not reason.strip():
+        raise CreditError("a grant needs a reason")
+    if amount < 1 or balance + amount > limits.CREDIT_BALANCE:
+        raise CreditError(
+            f"a grant is 1 or more credits, and no balance goes over {limits.CREDIT_BALANCE:,}; seller {seller_id} has {balance:,}"
+        )
+    return await _append(session, seller_id, "grant", amount, now, reason=reason.strip())
+
+
+async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime) -> tuple[int, int]:
+    """One wait skipped, remembered under its idempotency key for ever. The caller has seen, under lock, that the balance allows it."""
+    return await _append(session, seller_id, "skip_wait", -limits.SKIP_WAIT_CREDITS, now, key=key)
+
+
+async def charged_with(session: AsyncSession, seller_id: int, key: str) -> int | None:
+    """The transaction that this key paid for."""
+    statement = select(CreditTransaction.id).where(
+        CreditTransaction.seller_id == seller_id, CreditTransaction.idempotency_key == key
+    )
+    return await session.scalar(statement)
+
+
+async def history(session: AsyncSession, seller_id: int) -> tuple[int, list[CreditTransaction]]:
+    """(balance, every transaction, newest first); read in a snapshot session, so that the two agree."""
+    balance = await session.scalar(select(Account.credit_balance).where(Account.seller_id == seller_id))
+    if balance is None:
+        raise CreditError(f"there is no seller {seller_id}")
+    rows = await session.scalars(
+        select(CreditTransaction).where(CreditTransaction.seller_id == seller_id).order_by(CreditTransaction.id.desc())
+    )
+    return balance, list(rows)

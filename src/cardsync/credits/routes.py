@@ -1,0 +1,72 @@
+"""POST /sync/skip_wait: an idempotency key in, what it bought out."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Router, post
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.credits import skip_wait as credits
+from cardsync.settings import Settings
+from cardsync.web import BEHIND_A_KEY, problems
+
+HEADER = "X-Idempotency-Key"
+VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
+
+
+class SkipWait(msgspec.Struct):
+    status: Literal["charged", "replayed", "no_charge_needed", "sync_in_flight"]
+    balance: int | msgspec.UnsetType = msgspec.UNSET
+    cooldown_remaining_seconds: int | msgspec.UnsetType = msgspec.UNSET
+    transaction_id: int | msgspec.UnsetType | None = msgspec.UNSET
+
+
+def requires_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """A guard, because a missing key is refused before anything else of the request is looked at."""
+    # Two headers are no key either: joined, as HTTP reads them, they hold a space.
+    key = ", ".join(connection.headers.getall(HEADER, []))
+    if not key.strip():
+        raise errors.IdempotencyKeyRequired
+    if len(key) > limits.IDEMPOTENCY_KEY_CHARACTERS or not VISIBLE_ASCII.fullmatch(key):
+        raise errors.InvalidPayload(
+            f"{HEADER} takes 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters without spaces"
+        )
+
+
+@post(
+    "/sync/skip_wait",
+    status_code=200,
+    guards=[requires_idempotency_key],
+    responses=problems(
+        *BEHIND_A_KEY,
+        errors.IdempotencyKeyRequired,
+        errors.InvalidPayload,
+        errors.InsufficientBalance,
+        errors.MutexHeld,
+    ),
+)
+async def skip_wait(
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    idempotency_key: Annotated[
+        str,
+        Parameter(header=HEADER, description="1 to 255 visible ASCII characters; the same key is charged only once"),
+    ],
+) -> SkipWait:
+    """Spend one credit on a sync inside the cooldown; the next poll hands it out. The cooldown itself goes on."""
+    done = await credits.skip_wait(session, caller.seller_id, idempotency_key, clock.now(), settings)
+    if done.status == "sync_in_flight":
+        return SkipWait(done.status)
+    return SkipWait(done.status, done.balance, done.cooldown_remaining, done.transaction_id)
+
+
+router = Router(path="", route_handlers=[skip_wait], tags=["credits"])
