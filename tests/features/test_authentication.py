@@ -22,6 +22,7 @@ ROUTES = [
     ("POST", "/api/v1/uploads/1/confirm"),
     ("POST", "/api/v1/uploads/1/discard"),
     ("GET", "/api/v1/export/price-updates"),
+    ("GET", "/api/v1/desktop/update"),
 ]
 
 
