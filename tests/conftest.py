@@ -8,8 +8,8 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -26,10 +26,12 @@ from cardsync.db import Database, libpq_url
 from cardsync.jobs import Work
 from cardsync.migrate import migrate
 from cardsync.observe import setup_logging
+from cardsync.rate_limits.groups import Group
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 
 SHARED = Path(__file__).parents[2] / "shared"
+LIMITS = [f"rate_limit_{group}" for group in Group]
 STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
 
@@ -78,6 +80,8 @@ def settings(owner_url: str) -> Settings:
         secret_key="test secret",
         slab_rows=50,
         last_seen_flush_seconds=0.05,
+        # Tests of limits make their own application; all others send as much as they like, through the same code.
+        **dict.fromkeys(LIMITS, "1000000/min"),
     )
 
 
@@ -104,6 +108,12 @@ async def _alive(app: Litestar) -> AsyncIterator[None]:
     yield
     stop.set()
     await task
+
+
+@pytest.fixture(scope="session")
+def alive() -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
+    """`async with alive(app):` for tests with applications of their own."""
+    return _alive
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from cardsync.notices import Notices
 from cardsync.observe import observing
 from cardsync.openapi import openapi_config
 from cardsync.pricing import routes as pricing
+from cardsync.rate_limits.admission import RateLimits
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.settings import Settings
@@ -52,6 +53,9 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             app.state.database = database
             app.state.key_ring = KeyRing(database)
             app.state.store = open_store(settings)
+            app.state.rate_limits = RateLimits(database, settings)
+            buckets = app.state.rate_limits.buckets
+            await stack.enter_async_context(buckets.exchanging(settings.rate_limit_exchange_seconds))
             app.state.last_seen = LastSeen(database)
             await stack.enter_async_context(app.state.last_seen.flushing(settings.last_seen_flush_seconds))
             app.state.releases = KnownReleases(database)

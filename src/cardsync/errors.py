@@ -223,6 +223,12 @@ class CsvProcessingFailed(Problem):
     status, code = 422, "csv_processing_failed"
 
 
+class RateLimited(Problem):
+    """Too many requests; wait as long as Retry-After says."""
+
+    status, code = 429, "rate_limited"
+
+
 class CooldownBody(msgspec.Struct):
     status: Literal["cooldown"]
     cooldown_remaining_seconds: int

@@ -17,6 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
 from cardsync import clock
+from cardsync.rate_limits.admission import told
 
 log = structlog.get_logger("cardsync.request")
 
@@ -80,7 +81,7 @@ def _incoming_id(scope: Scope) -> str:
 
 
 def observing(app: ASGIApp) -> ASGIApp:
-    """Middleware: the request id, one metric and, unless it is a good poll, one log line a request."""
+    """Middleware: the request id, where the caller stands with its limits, one metric and, unless it is a good poll, one log line a request."""
 
     async def observed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -92,7 +93,7 @@ def observing(app: ASGIApp) -> ASGIApp:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode()), *told(scope)]
                 _account(scope, message["status"], clock.monotonic() - started, request_id)
             await send(message)
 

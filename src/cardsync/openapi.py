@@ -36,6 +36,7 @@ DESCRIPTION = (
 )
 TEXT = {"type": "string"}
 REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
+LIMITS = {name: {"$ref": f"#/components/headers/{name}"} for name in ("RateLimit-Policy", "RateLimit")}
 HEADERS = {
     "X-Request-Id": {"description": "Names this request in the log; quote it to support", "schema": TEXT},
     "WWW-Authenticate": {
@@ -43,6 +44,15 @@ HEADERS = {
         "schema": TEXT,
     },
     "Retry-After": {"description": "Seconds to wait before trying again", "schema": {"type": "integer", "minimum": 0}},
+    "RateLimit-Policy": {
+        "description": 'The limits that bind this request: requests `q` in `w` seconds, as `"general";q=300;w=60`, one or two of them',
+        "schema": TEXT,
+    },
+    "RateLimit": {
+        "description": "Where the caller stands with each: requests `r` left at once, `t` seconds until all are there again, or one is "
+        'when none is left, as `"general";r=87;t=3`',
+        "schema": TEXT,
+    },
     "Allow": {"description": "The methods that this address takes", "schema": TEXT},
     "Vary": {"description": "Accept: a page in HTML for browsers, JSON else", "schema": TEXT},
 }
@@ -110,6 +120,8 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     for operations in schema["paths"].values():
         for operation in operations.values():
             operation["responses"] = _answers(operation["responses"])
+            if operation.get("security"):
+                _tell_limits(operation["responses"])
             if "requestBody" in operation:
                 _tell_body(operation["requestBody"])
     return schema
@@ -124,6 +136,12 @@ def _answers(responses: dict[str, Any]) -> dict[str, Any]:
             name: header for name, header in told["200"]["headers"].items() if name in ("ETag", "Cache-Control", "Vary")
         }
     return dict(sorted(told.items()))
+
+
+def _tell_limits(answers: dict[str, Any]) -> None:
+    for answer in answers.values():
+        if "$ref" not in answer:
+            answer["headers"] |= LIMITS
 
 
 def _is_framework(answer: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What is kept no longer: objects nobody claimed, raw uploads and price history past their time. Any worker may run it at any moment."""
+"""What is kept no longer: objects nobody claimed, raw uploads and price history past their time, full rate limits. Any worker may run it at any moment."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import structlog
 from cardsync import clock
 from cardsync.inventory import history
 from cardsync.jobs import Work
+from cardsync.rate_limits import buckets
 
 log = structlog.get_logger(__name__)
 
 
 async def tidy(work: Work) -> dict[str, int]:
-    """Delete what is too old; returns how many objects of each kind and months of history went."""
+    """Delete what is too old; returns how many objects of each kind, months of history and limits went."""
     now, settings = clock.now(), work.settings
     unclaimed = now - timedelta(days=settings.unclaimed_retention_days)
     removed = {
@@ -22,6 +23,7 @@ async def tidy(work: Work) -> dict[str, int]:
         "incoming": await work.store.sweep("incoming/", unclaimed),
         "uploads": await work.store.sweep("accepted/", now - timedelta(days=settings.upload_retention_days)),
         "history_months": await history.drop_old(work),
+        "rate_limits": await buckets.drop_past(work.database),
     }
     if any(removed.values()):
         log.info("tidied", **removed)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from cardsync.rate_limits.addresses import read_networks
+from cardsync.rate_limits.gcra import read_limit
 
 PREFIX = "CARDSYNC_"
 
@@ -23,6 +26,24 @@ def default_data_dir() -> Path:
     if (mac := home / "Library" / "Application Support").is_dir():
         return mac / "cardsync"
     return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "cardsync"
+
+
+def _rate_limit(value: object) -> str:
+    text = str(value)
+    read_limit(text)
+    return text
+
+
+def _networks(text: str) -> str:
+    read_networks(text)
+    return text
+
+
+def _limit(what: str) -> str:
+    return f"Rate limit of {what}: `<n>/min:<burst>`, `<n>/min` (burst a third of n) or `0` (none)"
+
+
+RateLimit = Annotated[str, BeforeValidator(_rate_limit)]
 
 
 class SecretFiles(PydanticBaseSettingsSource):
@@ -83,6 +104,21 @@ class Settings(BaseSettings):
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
     unclaimed_retention_days: int = Field(1, ge=1, description="Uploaded objects that no sync named are kept so long")
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
+    rate_limit_general: RateLimit = Field("300/min:100", description=_limit("every request of an API key"))
+    rate_limit_uploads: RateLimit = Field("60/min:60", description=_limit("uploads of a key"))
+    rate_limit_sync_request: RateLimit = Field("20/min:20", description=_limit("sync/request and skip_wait of a key"))
+    rate_limit_discovery: RateLimit = Field("60/min:30", description=_limit("discovery by a caller"))
+    rate_limit_writes: RateLimit = Field("60/min:30", description=_limit("writes of an assistant"))
+    rate_limit_sign_in: RateLimit = Field("5/min:5", description=_limit("sign-ins to an account from an address"))
+    rate_limit_anonymous: RateLimit = Field(
+        "60/min:60", description=_limit("requests without a valid credential from an address (IPv6: a /64)")
+    )
+    rate_limit_exchange_seconds: float = Field(
+        1, gt=0, description="How often a web process exchanges what its limits have left with the others"
+    )
+    trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
+        "", description="Addresses and networks, by commas, whose X-Forwarded-For is believed; empty: none"
+    )
     log_level: str = Field("info", description="debug, info, warning or error")
     log_format: str = Field("auto", description="json, text, or auto: text on a terminal")
 

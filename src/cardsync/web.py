@@ -132,5 +132,5 @@ WITH_JSON_BODY = (
 )
 """What every route that reads a JSON body may answer."""
 
-BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.ServiceUnavailable)
+BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.RateLimited, errors.ServiceUnavailable)
 """What every route behind an API key may answer."""

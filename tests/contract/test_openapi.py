@@ -143,8 +143,15 @@ def test_every_route_tells_its_500_in_json_and_html_and_the_request_id(name):
 
 
 @pytest.mark.parametrize("name", BEHIND_A_KEY, ids=" ".join)
-def test_every_route_behind_a_key_tells_401_403_and_503_with_their_headers(name):
+def test_every_route_behind_a_key_tells_401_403_429_and_503_with_their_headers(name):
     assert codes(name, 401) == {"unauthorized"}
+    assert "rate_limited" in codes(name, 429)
+    assert "Retry-After" in answer(name, 429)["headers"]
+    assert all(
+        {"RateLimit-Policy", "RateLimit"} <= set(answer(name, int(status))["headers"])
+        for status in OPERATIONS[name]["responses"]
+        if status != "500"
+    )
     assert "account_suspended" in codes(name, 403)
     assert codes(name, 503) == {"service_unavailable"}
     assert "WWW-Authenticate" in answer(name, 401)["headers"]
@@ -175,7 +182,7 @@ OWN_REFUSALS = {
         413: {"payload_too_large", "decompressed_too_large"},
         415: {"unsupported_media_type"},
         422: {"invalid_payload"},
-        429: {"status cooldown"},
+        429: {"rate_limited", "status cooldown"},
     },
     ("POST", "/api/v1/sync/skip_wait"): {
         400: {"idempotency_key_required"},
@@ -217,7 +224,7 @@ OWN_REFUSALS = {
 @pytest.mark.parametrize("name", OPERATIONS, ids=" ".join)
 def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
     expected = (
-        {401: {"unauthorized"}, 403: {"account_suspended"}, 503: {"service_unavailable"}}
+        {401: {"unauthorized"}, 403: {"account_suspended"}, 429: {"rate_limited"}, 503: {"service_unavailable"}}
         if name in BEHIND_A_KEY
         else {}
     )

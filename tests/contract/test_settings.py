@@ -53,6 +53,14 @@ def test_the_page_names_every_setting_with_its_meaning():
         ("upload_retention_days", 30),
         ("unclaimed_retention_days", 1),
         ("history_retention_days", 730),
+        ("rate_limit_general", "300/min:100"),
+        ("rate_limit_uploads", "60/min:60"),
+        ("rate_limit_sync_request", "20/min:20"),
+        ("rate_limit_discovery", "60/min:30"),
+        ("rate_limit_writes", "60/min:30"),
+        ("rate_limit_sign_in", "5/min:5"),
+        ("rate_limit_anonymous", "60/min:60"),
+        ("trusted_proxies", ""),
     ],
 )
 def test_the_default_is_the_decided_one(name, value):
@@ -109,6 +117,9 @@ def test_of_several_sources_the_strongest_wins(monkeypatch, tmp_path):
         ("SYNC_INTERVAL_MINUTES", "29"),
         ("WEB_WORKERS", "many"),
         ("LEASE_SECONDS", "0"),
+        ("RATE_LIMIT_GENERAL", "300"),
+        ("RATE_LIMIT_ANONYMOUS", "0/min"),
+        ("TRUSTED_PROXIES", "10.0.0.0/8, proxy.example"),
     ],
 )
 def test_an_impossible_value_is_refused(monkeypatch, name, value):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cardsync import errors
 from cardsync.accounts import keys
-from cardsync.accounts.caller import KeyRing, bearer, caller_of
+from cardsync.accounts.caller import KeyRing, bearer, owner_of
 from cardsync.db import Database
 
 # Written out again on purpose: the form is a promise to agents that exist.
@@ -99,9 +99,9 @@ async def test_a_wrong_check_character_is_refused_without_a_query():
         ring = KeyRing(database)
         wrong = KEY[:-1] + ("0" if KEY[-1] != "0" else "1")
         with pytest.raises(errors.Unauthorized):
-            await caller_of(database, ring, f"Bearer {wrong}")
+            await owner_of(ring, f"Bearer {wrong}")
         with pytest.raises(Exception) as reached:
-            await caller_of(database, ring, f"Bearer {KEY}")
+            await owner_of(ring, f"Bearer {KEY}")
         assert not isinstance(reached.value, errors.Problem)
 
 

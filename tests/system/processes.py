@@ -178,6 +178,9 @@ class Server:
             "LEASE_SECONDS": "2",
             "SLAB_ROWS": "20",
             "SWEEP_SECONDS": "0.5",
+            # Tests that wait for something ask often.
+            "RATE_LIMIT_GENERAL": "100000/min",
+            "RATE_LIMIT_UPLOADS": "100000/min",
             **settings,
         }
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDSYNC_")}

@@ -19,6 +19,7 @@ from cardsync.accounts import keys
 from cardsync.accounts.entitlements import Entitlements, entitlements
 from cardsync.accounts.models import ApiKey
 from cardsync.db import Database
+from cardsync.rate_limits.admission import RateLimits
 
 
 class Caller(NamedTuple):
@@ -160,12 +161,17 @@ def bearer(header: str | None) -> str:
     return token
 
 
-async def caller_of(database: Database, ring: KeyRing, header: str | None) -> Caller:
-    """Raises Unauthorized or AccountSuspended; both stand before anything else about the request is looked at."""
+async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
+    """(seller, key id) of the key in the header, which may be revoked since; raises Unauthorized."""
     owner = await ring.owner(bearer(header))
-    row = None
-    if owner is not None:
-        row = await database.hot_row(owner[0], CALLER_SQL, key_id=owner[1])
+    if owner is None:
+        raise errors.Unauthorized.challenge(credentials_sent=True)
+    return owner
+
+
+async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
+    """Raises Unauthorized or AccountSuspended; both stand before anything else about the request is looked at."""
+    row = await database.hot_row(seller_id, CALLER_SQL, key_id=key_id)
     if row is None or not row[0]:
         raise errors.Unauthorized.challenge(credentials_sent=True)
     caller = Caller._make(row)
@@ -174,8 +180,17 @@ async def caller_of(database: Database, ring: KeyRing, header: str | None) -> Ca
     return caller
 
 
-async def requires_seller(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """The guard of every route behind an API key; runs before the body is read."""
-    state = connection.app.state
-    caller = await caller_of(state.database, state.key_ring, connection.headers.get("authorization"))
-    connection.scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
+async def requires_seller(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """The guard of every route behind an API key, and its rate limits; runs before the body is read."""
+    state, scope = connection.app.state, connection.scope
+    limits: RateLimits = state.rate_limits
+    try:
+        seller_id, key_id = await owner_of(state.key_ring, connection.headers.get("authorization"))
+        buckets = limits.of_key(scope, key_id, handler.opt)
+        limits.refuse_flood(scope, buckets)
+        caller = await caller_of(state.database, seller_id, key_id)
+    except errors.Unauthorized:
+        await limits.admit_anonymous(scope)
+        raise
+    await limits.admit_key(scope, buckets)
+    scope["caller"] = caller  # type: ignore[typeddict-unknown-key]

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.credits import skip_wait as credits
+from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.settings import Settings
 from cardsync.web import BEHIND_A_KEY, problems
 
@@ -44,6 +45,7 @@ def requires_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any], _: 
 @post(
     "/sync/skip_wait",
     status_code=200,
+    opt=SYNC_REQUEST,
     guards=[requires_idempotency_key],
     responses=problems(
         *BEHIND_A_KEY,

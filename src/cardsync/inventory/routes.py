@@ -18,6 +18,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory import uploads
 from cardsync.inventory.models import Upload
+from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
 from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
 from cardsync.sync import state as sync_state
@@ -111,6 +112,7 @@ def report_of(upload: Upload) -> UploadReport:
 @post(
     "/sync/upload-request",
     status_code=200,
+    opt=UPLOADS,
     responses=problems(
         *BEHIND_A_KEY,
         *WITH_JSON_BODY,
@@ -183,6 +185,7 @@ class _ObjectBody(Operation):
 @post(
     "/sync",
     status_code=202,
+    opt=UPLOADS,
     operation_class=_InventoryBody,
     request_max_body_size=limits.BODY_WIRE_BYTES,
     responses=problems(

@@ -15,6 +15,7 @@ from cardsync import clock, errors
 from cardsync.accounts.caller import Caller
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.db import Database
+from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
@@ -155,6 +156,7 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
 @post(
     "/sync/request",
     status_code=200,
+    opt=SYNC_REQUEST,
     responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
 )
 async def request_sync(
