@@ -134,7 +134,8 @@ async def _provisional_chunk(database: Database, rows: pl.DataFrame, columns: tu
         )
         data = await copy_chunks(
             session,
-            "SELECT i.n, coalesce(p.adopted_by, p.id) FROM incoming i JOIN product p ON p.identity = md5(i.identity)",
+            # Looked up one by one: without statistics on the temp table a join would read the whole catalog.
+            "SELECT n, (SELECT coalesce(p.adopted_by, p.id) FROM product p WHERE p.identity = md5(i.identity)) FROM incoming i",
         )
     ids = frame_of(data, {"n": pl.UInt32, "product_id": pl.Int64})
     return rows.join(ids, on="n", how="left").select("identity", "product_id")

@@ -96,20 +96,16 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         absent = absent.clear()
     plan = slabs.plan(changes, absent, work.settings.slab_rows)
     total = changes.total + absent.height
-    report = report_of(parsed, rows, blocked, verdict)
-    fingerprint_now = await asyncio.to_thread(_fingerprint, rows, stored, absent)
-    lines = rows["product_line"].unique().to_list()
-    new_lines = list(parsed.new_lines)
-    del parsed, stored, rows, changes
     kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
     writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
-    await slabs.write(writer, plan)
-    await finish(work, lease, upload, verdict, report, fingerprint_now, lines, new_lines)
-
-
-def _fingerprint(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> str:
-    asked = diff.exported(rows, stored, absent).with_columns(slabs.decimal_text("target_price"))
-    return fingerprint_of(asked.write_csv(include_header=False).encode())
+    # What is told of the upload is put together while PostgreSQL writes.
+    telling = asyncio.create_task(asyncio.to_thread(outcome_of, parsed, rows, stored, absent, blocked, verdict))
+    del parsed, stored, rows, changes
+    try:
+        await slabs.write(writer, plan)
+    finally:
+        outcome = await telling
+    await finish(work, lease, upload, verdict, outcome)
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
@@ -262,18 +258,36 @@ def report_of(parsed: Parsed, rows: pl.DataFrame, blocked: dict[str, int], verdi
     }
 
 
-async def finish(
-    work: Work,
-    lease: Lease,
-    upload: Upload,
+@dataclass(frozen=True)
+class Outcome:
+    """What the last transaction keeps of a run: the report, what the export holds from now on, the lines seen and those new to the account."""
+
+    report: dict[str, Any]
+    fingerprint: str
+    lines: list[str]
+    new_lines: list[str]
+
+
+def outcome_of(
+    parsed: Parsed,
+    rows: pl.DataFrame,
+    stored: pl.DataFrame,
+    absent: pl.DataFrame,
+    blocked: dict[str, int],
     verdict: Verdict,
-    report: dict[str, Any],
-    fingerprint_now: str,
-    lines: list[str],
-    new_lines: list[str],
-) -> None:
+) -> Outcome:
+    asked = diff.exported(rows, stored, absent).with_columns(slabs.decimal_text("target_price"))
+    return Outcome(
+        report_of(parsed, rows, blocked, verdict),
+        fingerprint_of(asked.write_csv(include_header=False).encode()),
+        rows["product_line"].unique().to_list(),
+        list(parsed.new_lines),
+    )
+
+
+async def finish(work: Work, lease: Lease, upload: Upload, verdict: Verdict, outcome: Outcome) -> None:
     """The last transaction of the upload: report, run, fingerprint, lock and lease together."""
-    now = clock.now()
+    now, report = clock.now(), outcome.report
     in_review = bool(verdict.review)
     async with work.database.tenant(upload.seller_id) as session:
         state = await _own_state(session, lease)
@@ -290,11 +304,11 @@ async def finish(
         )
         await _supersede_reviews(session, upload)
         state.review_upload_id = upload.id if in_review else None
-        state.export_fingerprint = fingerprint_now
+        state.export_fingerprint = outcome.fingerprint
         if verdict.believable:
-            await _snapshot_lines(session, upload, lines)
-        if new_lines:
-            await _enable_lines(session, upload.seller_id, new_lines)
+            await _snapshot_lines(session, upload, outcome.lines)
+        if outcome.new_lines:
+            await _enable_lines(session, upload.seller_id, outcome.new_lines)
         _note(session, upload, report, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, lease, now)

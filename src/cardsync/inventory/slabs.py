@@ -127,6 +127,10 @@ def _slabs(
     phase: str, rows: pl.DataFrame, at: pl.Series, columns: Sequence[str], statements: Sequence[str], size: int
 ) -> list[Slab]:
     rows = rows.select(columns)
+    # Of one size and a multiple of the writers: none of them waits for the other's last slab.
+    count = -(-at.len() // size)
+    if count > 1:
+        size = -(-at.len() // (-(-count // WRITERS) * WRITERS))
     return [
         Slab(phase, rows, at.slice(start, size), tuple(columns), tuple(statements))
         for start in range(0, at.len(), size)
