@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+import numpy as np
 import polars as pl
 import psycopg
 from psycopg import AsyncCopy
@@ -157,6 +158,38 @@ async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
         # One wait for all rows: `async for` takes each of them through the event loop, which costs more than the COPY.
         await connection.wait(drain(copy))
     return out.getvalue()
+
+
+async def integer_columns(
+    session: AsyncSession, expressions: Mapping[str, str], source: str, values: Mapping[str, Any]
+) -> pl.DataFrame:
+    """`SELECT expressions FROM source` as Int64 columns; every expression is a bigint or integer that is never null.
+
+    One row of arrays: a row of the result for every row read costs more than the reading. `source` and the expressions hold no
+    outside text, only `%(name)s` of `values`.
+    """
+    listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
+    async with (await driver(session)).cursor(binary=True) as cursor:
+        await cursor.execute(f"SELECT {listed} FROM {source}", values, binary=True)
+        result = cursor.pgresult
+        assert result is not None
+        return pl.DataFrame(
+            {name: _integers(result.get_value(0, number)) for number, name in enumerate(expressions)},
+            schema=dict.fromkeys(expressions, pl.Int64),
+        )
+
+
+_ARRAY_HEADER_BYTES = 20
+_WIDTHS = {20: 8, 23: 4}
+
+
+def _integers(array: bytes | memoryview | None) -> np.ndarray[Any, Any]:
+    """A one-dimensional integer array as PostgreSQL sends it: flags, type and size, then the length and value of each element."""
+    if array is None:
+        return np.empty(0, np.int64)
+    width = _WIDTHS[int.from_bytes(array[8:12])]
+    element = np.dtype([("length", ">i4"), ("value", f">i{width}")])
+    return np.frombuffer(array, element, offset=_ARRAY_HEADER_BYTES)["value"].astype(np.int64)
 
 
 def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:

@@ -17,21 +17,20 @@ IDENTITY = (
     "product_line", "product_line_label", "set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url",
 )  # fmt: skip
 
-# One stored card as `read_stored` brings it.
+# One stored card as `stored_cards` brings it. Its amounts and quantity stand for themselves in `values_hash` alone.
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.Int64,
     "marketplace_id": pl.Int64,
     "listing_id": pl.Int64,
     "product_id": pl.Int64,
-    "match": pl.String,
     "identity_hash": pl.Int64,
+    "values_hash": pl.Int64,
+    "match": pl.String,
     "product_line": pl.String,
-    "gone": pl.String,
-    "quantity": pl.Int32,
-    **dict.fromkeys(AMOUNTS, pl.Int64),
+    "gone": pl.Boolean,
+    "price": pl.Int64,
     "target_price": pl.Int64,
 }
-STORED_MONEY = (*AMOUNTS, "target_price")
 
 # The least price that is exported, in ten-thousandths.
 MIN_TARGET = 100
@@ -46,6 +45,20 @@ def identity_hash(frame: pl.DataFrame) -> pl.Series:
     # Part by part: all rows' texts in one go would be another copy of the file.
     parts = [part.select(texts.hash(seed=7)).to_series() for part in frame.select(IDENTITY).iter_slices(_HASHED_ROWS)]
     return pl.concat(parts or [pl.Series(dtype=pl.UInt64)]).reinterpret(signed=True).alias("identity_hash")
+
+
+_ODD = 0x9E3779B97F4A7C15
+
+
+def values_hash(frame: pl.DataFrame) -> pl.Series:
+    """64 bits over amounts and quantity; any single change changes it. 0 is no row's: it marks cards that an upload made gone."""
+    mixed = pl.lit(1, pl.UInt64)
+    for name in (*AMOUNTS, "quantity"):
+        # Multiplying by an odd number loses nothing, and folding carries high bits back to where the next product spreads them.
+        mixed = (mixed + pl.col(name).fill_null(-1).cast(pl.Int64).reinterpret(signed=False)) * pl.lit(_ODD, pl.UInt64)
+        mixed = mixed ^ (mixed // pl.lit(1 << 32, pl.UInt64))
+    hashed = frame.select(mixed.reinterpret(signed=True)).to_series()
+    return hashed.replace(0, 1).alias("values_hash")
 
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
@@ -69,7 +82,7 @@ def absent_cards(
     A row that was kept out still mentions its card.
     """
     lines = [product_line] if product_line else frame["product_line"].unique().to_list()
-    active = stored.filter((pl.col("gone") == "f") & pl.col("product_line").is_in(lines))
+    active = stored.filter(~pl.col("gone") & pl.col("product_line").is_in(lines))
     absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")
     return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select("id", "product_line")
 
@@ -78,7 +91,7 @@ def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
     """Product lines of which more than half of at least 20 active cards are absent: such a file is not believed unasked."""
     if absent.is_empty():
         return []
-    active = stored.filter(pl.col("gone") == "f").group_by("product_line").len("active")
+    active = stored.filter(~pl.col("gone")).group_by("product_line").len("active")
     counts = absent.group_by("product_line").len("absent").join(active, on="product_line")
     short = counts.filter(
         (pl.col("active") >= limits.SHORT_INVENTORY_MIN_ROWS) & (pl.col("absent") * 2 > pl.col("active"))
@@ -111,11 +124,11 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     that was not asked for before, from that price to that target; with `hold` nothing is asked for. Known rows are renames when their texts or product changed, updates when only values did.
     """
     known = pl.col("id").is_not_null()
-    moved = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in (*AMOUNTS, "quantity"))
+    moved = pl.col("values_hash").ne_missing(pl.col("values_hash_old"))
     renamed = pl.any_horizontal(
         pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in ("identity_hash", "product_id", "match")
     )
-    returned = (pl.col("gone_old") == "t") != pl.col("gone")
+    returned = pl.col("gone_old") != pl.col("gone")
     retargeted = pl.col("target_price").ne_missing(pl.col("target_price_old"))
     repriced = pl.col("price").ne_missing(pl.col("price_old"))
     asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
@@ -143,7 +156,7 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     `pricing.export.EXPORTED`, on frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "target_price")
-    others = stored.filter(pl.col("gone") == "f").join(rows.select("marketplace_id"), on="marketplace_id", how="anti")
+    others = stored.filter(~pl.col("gone")).join(rows.select("marketplace_id"), on="marketplace_id", how="anti")
     others = others.join(absent.select("id"), on="id", how="anti")
     active = pl.concat([rows.filter(~pl.col("gone")).select(columns), others.select(columns)])
     custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]

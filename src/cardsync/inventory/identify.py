@@ -49,6 +49,7 @@ def _described(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
         described["printing"],
         described["language"],
         diff.identity_hash(frame),
+        diff.values_hash(frame),
         gone=pl.col("quantity") == 0,
     )
     return diff.with_stored(frame, stored)

@@ -20,7 +20,7 @@ from cardsync import bodies, clock, errors, limits, observe
 from cardsync.accounts.entitlements import entitlements
 from cardsync.accounts.models import Account
 from cardsync.catalog.product_lines import NAME_BY_LABEL
-from cardsync.db import copy_chunks, frame_of
+from cardsync.db import integer_columns
 from cardsync.inventory import diff, history, slabs
 from cardsync.inventory.diff import Changes, current_price
 from cardsync.inventory.identify import identify
@@ -39,7 +39,15 @@ log = structlog.get_logger(__name__)
 
 CARD_ID_BLOCK = 1000
 
-STORED_SQL = f"SELECT {', '.join(diff.STORED)} FROM card WHERE seller_id = {{seller_id}}"
+# A stored card in integers: matches by their first letter, product lines by their place in the account's, prices in ten-thousandths.
+STORED_SQL = {
+    **{name: name for name in ("id", "marketplace_id", "listing_id", "product_id", "identity_hash", "values_hash")},
+    "match": "ascii(match)",
+    "product_line": "coalesce(array_position(CAST(%(lines)s AS text[]), product_line), 0)",
+    "gone": "gone::integer",
+    **{name: f"coalesce(({name} * 10000)::bigint, -1)" for name in ("price", "target_price")},
+}
+MATCHES = {ord(name[0]): name for name in ("matched", "provisional", "ambiguous")}
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         account = (await session.execute(select(Account).where(Account.seller_id == upload.seller_id))).scalar_one()
         rules = await store.rules_of(session, upload.seller_id)
     # PostgreSQL reads the stored cards on one core while the file is inflated and parsed on the other.
-    reading = asyncio.create_task(read_stored(work, upload.seller_id))
+    reading = asyncio.create_task(read_stored(work, upload.seller_id, account.product_lines))
     try:
         parsed = await read_file(work, upload, account)
     finally:
@@ -108,15 +116,21 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     await finish(work, lease, upload, verdict, outcome)
 
 
-async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
+async def read_stored(work: Work, seller_id: int, lines: list[str]) -> pl.DataFrame:
+    """`diff.STORED` of every card of the seller; a product line that the account has no more is null."""
     async with work.database.tenant(seller_id) as session:
-        data = await copy_chunks(session, STORED_SQL.format(seller_id=int(seller_id)))
-    return await asyncio.to_thread(_stored, data)
+        source = "card WHERE seller_id = %(seller)s"
+        read = await integer_columns(session, STORED_SQL, source, {"seller": seller_id, "lines": lines})
+    return await asyncio.to_thread(_stored, read, lines)
 
 
-def _stored(data: bytes) -> pl.DataFrame:
-    frame = frame_of(data, diff.STORED | dict.fromkeys(diff.STORED_MONEY, pl.Decimal(12, 4)))
-    return frame.with_columns(pl.col(diff.STORED_MONEY).to_physical().cast(pl.Int64))
+def _stored(read: pl.DataFrame, lines: list[str]) -> pl.DataFrame:
+    return read.with_columns(
+        pl.col("match").replace_strict(MATCHES, return_dtype=pl.String),
+        pl.col("product_line").replace_strict(dict(enumerate(lines, 1)), default=None, return_dtype=pl.String),
+        pl.col("gone").cast(pl.Boolean),
+        *(pl.when(pl.col(name) >= 0).then(name).alias(name) for name in ("price", "target_price")),
+    )
 
 
 async def read_file(work: Work, upload: Upload, account: Account) -> Parsed:
@@ -176,7 +190,7 @@ async def judge(
     short = kept["short"] if kept else diff.short_lines(absent, stored)
     tripped = kept["breaker"] if kept else allowed.sync_mode == "full" and engine.breaker(priced)
     gone = kept.get("absent", absent.height)
-    sold_out = kept.get("sold_out", rows.select((pl.col("gone") & (pl.col("gone_old") == "f")).sum()).item())
+    sold_out = kept.get("sold_out", rows.select((pl.col("gone") & (~pl.col("gone_old"))).sum()).item())
     async with work.database.tenant(upload.seller_id) as session:
         run_id = await _run_of(session, upload)
         verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}

@@ -74,6 +74,8 @@ class Card(Base):
     # matched, provisional or ambiguous
     match: Mapped[str] = mapped_column(Text)
     identity_hash: Mapped[int] = mapped_column(BigInteger)
+    # Over the newest observation's amounts and quantity: an upload that brings the same writes nothing.
+    values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
     observed_at: Mapped[datetime] = mapped_column(Moment)
     priced_at: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment)

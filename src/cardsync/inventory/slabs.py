@@ -28,7 +28,7 @@ MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
 _TYPES = {
     "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint", "identity_hash": "bigint",
-    "rule_id": "bigint", "quantity": "integer", "custom": "boolean", "gone": "boolean", "observed": "boolean",
+    "values_hash": "bigint", "rule_id": "bigint", "quantity": "integer", "custom": "boolean", "gone": "boolean", "observed": "boolean",
     "asked": "boolean", "match": "text",
     **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
 }  # fmt: skip
@@ -41,12 +41,13 @@ _CARD = (
     "product_id",
     "match",
     "identity_hash",
+    "values_hash",
     "quantity",
     "gone",
     *MONEY,
     *_TEXTS,
 )
-_VALUES = ("quantity", "gone", *MONEY)
+_VALUES = ("values_hash", "quantity", "gone", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS)
 
 
@@ -107,7 +108,7 @@ RETARGET_SQL = f"""
       FROM incoming i WHERE {_JOINED}
 """
 GONE_SQL = f"""
-    UPDATE card c SET gone = true, quantity = 0, target_price = NULL, observed_at = :observed_at, updated_at = :now
+    UPDATE card c SET gone = true, quantity = 0, values_hash = 0, target_price = NULL, observed_at = :observed_at, updated_at = :now
       FROM incoming i WHERE {_JOINED} AND NOT c.gone
 """
 

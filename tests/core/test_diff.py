@@ -1,0 +1,34 @@
+"""What an upload changes: hashes that stand for whole rows."""
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cardsync.inventory.diff import AMOUNTS, values_hash
+
+amounts = st.one_of(st.none(), st.integers(0, 10**12 - 1))
+rows = st.tuples(*[amounts] * len(AMOUNTS), st.integers(0, 2**31 - 1))
+
+
+def hash_of(*rows):
+    schema = {**dict.fromkeys(AMOUNTS, pl.Int64), "quantity": pl.Int32}
+    return values_hash(pl.DataFrame(rows, schema=schema, orient="row")).to_list()
+
+
+@given(rows, st.integers(0, len(AMOUNTS)), st.integers(0, 2**31 - 1))
+def test_any_single_change_of_a_row_changes_its_hash(row, at, value):
+    changed = (*row[:at], value, *row[at + 1 :])
+    before, after = hash_of(row, changed)
+    assert (before == after) == (row == changed)
+    assert 0 not in (before, after)
+
+
+def test_hashes_are_the_same_for_ever():
+    assert hash_of((1, 2, 3, 4, 5, 6), (None,) * 5 + (0,)) == [1120746232680978847, -8778371334536726885]
+
+
+def test_rows_that_differ_in_many_ways_do_not_collide():
+    near = [
+        (a, b, c, None, d, q) for a in range(8) for b in range(8) for c in range(8) for d in range(8) for q in range(8)
+    ]
+    assert len(set(hash_of(*near))) == len(near)
