@@ -246,10 +246,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         payload = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **extra, "Content-Length": str(len(payload))}.items():
+        length = {"Content-Length": str(len(payload))}
+        for name, value in {"Content-Type": "application/json", **length, **extra}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(payload)
+        # Whoever announced more than comes was cut off.
+        self.close_connection = self.close_connection or len(payload) < int(extra.get("Content-Length", 0))
 
     do_GET = do_POST = do_PUT = _serve
 

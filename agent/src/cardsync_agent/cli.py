@@ -12,12 +12,15 @@ from pathlib import Path
 from cardsync_agent import __version__
 from cardsync_agent.client import Client
 from cardsync_agent.events import Reporter
-from cardsync_agent.loop import Agent
+from cardsync_agent.loop import PLATFORM, Agent
 from cardsync_agent.marketplace.folder import FolderMarketplace
 from cardsync_agent.pace import Pace, Stop
+from cardsync_agent.signed_release import read_key
 from cardsync_agent.state import StateProblem, Store, only_agent
+from cardsync_agent.updates import KEY_VARIABLE, UpdatePolicy, Updates
 
-KEY_VARIABLE = "CARDSYNC_AGENT_KEY"
+PINNED_VARIABLE = "CARDSYNC_AGENT_RELEASE_PUBLIC_KEY"
+COMMAND_VARIABLE = "CARDSYNC_AGENT_UPDATE_COMMAND"
 KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
 
 
@@ -44,6 +47,7 @@ def _run(arguments: argparse.Namespace, say: Reporter) -> int:
     if arguments.request and not arguments.once:
         raise UsageProblem("--request needs --once")
     server, key, pace = _server(arguments.server), _key(arguments), _pace(arguments)
+    policy = _policy(arguments)
     folder = Path(arguments.folder).expanduser().resolve()
     stop = Stop()
     stop.listen()
@@ -51,7 +55,8 @@ def _run(arguments: argparse.Namespace, say: Reporter) -> int:
         store = _open(folder, server, say)
         client = Client(server, key)
         market = FolderMarketplace(folder, pace.settle, stop.sleep)
-        agent = Agent(client, store, market, folder, say, pace, stop, once=arguments.once)
+        updates = Updates(policy, PLATFORM, client, store, folder, say, pace, stop)
+        agent = Agent(client, store, market, folder, say, pace, stop, updates, once=arguments.once)
         agent_id = store.memory.agent_id
         text = f"cardsync-agent {__version__}: {folder} with {server}"
         say("started", text, version=__version__, server=server, folder=str(folder), agent_id=agent_id)
@@ -98,6 +103,18 @@ def _key(arguments: argparse.Namespace) -> str:
     return key
 
 
+def _policy(arguments: argparse.Namespace) -> UpdatePolicy:
+    texts = arguments.release_public_key or os.environ.get(PINNED_VARIABLE, "").replace(",", " ").split()
+    try:
+        keys = [read_key(text) for text in texts]
+    except ValueError as trouble:
+        raise UsageProblem(f"a release key is not what `cardsync admin release keygen` prints: {trouble}") from trouble
+    command = (arguments.update_command or os.environ.get(COMMAND_VARIABLE, "")).strip() or None
+    if command and not keys:
+        raise UsageProblem("--update-command needs --release-public-key: nothing is fetched that no pinned key signed")
+    return UpdatePolicy(keys, command)
+
+
 def _pace(arguments: argparse.Namespace) -> Pace:
     environ = dict(os.environ)
     if arguments.interval is not None:
@@ -128,6 +145,17 @@ def _parser() -> argparse.ArgumentParser:
         choices=KINDS,
         metavar="KIND",
         help=f"with --once: request a sync first ({', '.join(KINDS)}; default full)",
+    )
+    run.add_argument(
+        "--release-public-key",
+        action="append",
+        metavar="KEY",
+        help=f"fetch updates that this key signed; repeatable, or {PINNED_VARIABLE}; without it updates are only told",
+    )
+    run.add_argument(
+        "--update-command",
+        metavar="COMMAND",
+        help=f"started once with the path of each verified update; or {COMMAND_VARIABLE}",
     )
     run.add_argument("--quiet", action="store_true", help="say only what went wrong")
     run.add_argument("--json-events", action="store_true", help="one JSON object per event instead of lines for people")

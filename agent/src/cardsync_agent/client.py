@@ -9,7 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -41,11 +44,24 @@ class KeyRefused(Refused):
 
 
 @dataclass(frozen=True)
+class Offer:
+    """An update as the server tells it; nothing of it is believed before `signed_release` has."""
+
+    version: str = ""
+    url: str = ""
+    signature: str = ""
+    sha256: str = ""
+    record: dict[str, Any] = field(default_factory=dict)
+    record_signature: str = ""
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     sync_mode: str
     force_update: bool = False
     update_available: bool = False
     latest_version: str | None = None
+    offer: Offer | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +110,7 @@ class Client:
             force_update=body.get("force_update") is True,
             update_available=body.get("update_available") is True,
             latest_version=str(latest) if latest else None,
+            offer=_offer(body),
         )
 
     def pending(self, agent_id: str) -> Decision:
@@ -136,6 +153,20 @@ class Client:
         answer = self._send(self._http.build_request("PUT", url, content=content))
         if answer.status_code >= 300:
             raise _refusal(answer, about_the_key=False)
+
+    def download(self, address: str, file: Path, most: int, go_on: Callable[[], bool]) -> bool:
+        """Fetch into `file`, on from where it ends; whether all has come. The key stays at home: any host may serve it."""
+        url = self._base.join(address)
+        if url.scheme not in ("http", "https"):
+            raise Refused(0, "bad_download_url", f"{address} is no web address")
+        have = file.stat().st_size if file.exists() else 0
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        request = self._http.build_request("GET", url, headers=headers)
+        try:
+            with closing(self._http.send(request, stream=True, follow_redirects=True)) as answer:
+                return _receive(answer, file, have, most, go_on)
+        except (httpx.TransportError, httpx.TooManyRedirects) as trouble:
+            raise TryAgain(f"{url.host} cannot be reached ({str(trouble) or type(trouble).__name__})") from trouble
 
     def accept(self, key: str, sync_cycle_id: str, exported_at: str) -> int:
         body = {"key": key, "sync_cycle_id": sync_cycle_id, "exported_at": exported_at}
@@ -196,6 +227,35 @@ class Client:
         if answer.status_code >= 500 or (answer.status_code == 429 and _body(answer).get("status") != "cooldown"):
             raise TryAgain(f"the server answers {answer.status_code}", _retry_after(answer))
         return answer
+
+
+def _receive(answer: httpx.Response, file: Path, have: int, most: int, go_on: Callable[[], bool]) -> bool:
+    if answer.status_code == 416:  # all of it had come
+        return True
+    if answer.status_code >= 500 or answer.status_code == 429:
+        raise TryAgain(f"the download answers {answer.status_code}", _retry_after(answer))
+    if answer.status_code not in (200, 206):
+        raise Refused(answer.status_code, f"http_{answer.status_code}", "the download is not there")
+    goes_on = answer.status_code == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+    size = have if goes_on else 0
+    with file.open("ab" if goes_on else "wb") as out:
+        for chunk in answer.iter_raw():
+            size += len(chunk)
+            if size > most:
+                raise Refused(0, "too_large", f"the download is larger than {most:,} bytes")
+            out.write(chunk)
+            if not go_on():
+                return False
+    return True
+
+
+def _offer(body: dict[str, Any]) -> Offer | None:
+    names = ("latest_version", "download_url", "signature", "sha256", "release_signature")
+    version, url, signature, sha256, record_signature = (str(body.get(name) or "") for name in names)
+    record = body.get("release")
+    if body.get("update_available") is not True:
+        return None
+    return Offer(version, url, signature, sha256, record if isinstance(record, dict) else {}, record_signature)
 
 
 def _refusal(answer: httpx.Response, *, about_the_key: bool) -> Refused:

@@ -5,6 +5,8 @@ Events, as `--json-events` prints them, one object a line; each has `event`, `at
     started          version, server, folder, agent_id      | connected        sync_mode (first, and when it changes)
     waiting          reason, sync_requested                 | update_available latest_version
     update_required  latest_version                         | cooldown         seconds
+    update_ready     latest_version, path, sha256           | update_refused   latest_version, reason
+    update_command   command                                | update_command_ended exit_code
     cycle_started    sync_cycle_id, kind, reason, resumed   | cycle_finished   sync_cycle_id, status, duration_ms, error, steps
     step_started     step                                   | step_finished    step, status, duration_ms, error
     inventory_found  path, sha256, bytes, exported_at       | uploaded         upload_id
@@ -29,6 +31,7 @@ from cardsync_agent.marketplace import Marketplace
 from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, persist
 from cardsync_agent.state import Cycle, StateProblem, StepRecord, Store
 from cardsync_agent.steps import STEPS, Job, StepFailed, StepSkipped, begin
+from cardsync_agent.updates import Updates
 
 T = TypeVar("T")
 PLATFORM = f"{platform.system()}/{platform.machine()}".lower()
@@ -49,11 +52,13 @@ class Agent:
         say: Reporter,
         pace: Pace,
         stop: Stop,
+        updates: Updates,
         *,
         once: bool,
     ) -> None:
         self._client, self._store, self._market, self._folder = client, store, market, folder
         self._say, self._pace, self._stop, self._once = say, pace, stop, once
+        self._updates = updates
         self._mode: str | None = None
         self._told: str | None = (
             None  # the last standing state told, so that a poll every 30 s is not a line every 30 s
@@ -72,6 +77,7 @@ class Agent:
         """One question to the server, and the cycle it asks for; first what an earlier run left unfinished."""
         try:
             heartbeat = self._contact()
+            self._updates.consider(heartbeat)
             if heartbeat.force_update:
                 return 1
             status = self._resume()
@@ -96,6 +102,7 @@ class Agent:
             if not heartbeat.force_update:
                 self._resume()
                 self._ask_and_work(heartbeat)
+            self._updates.consider(heartbeat)
             return self._pace.interval
         except Refused as refused:
             self._refused(refused)
@@ -114,9 +121,6 @@ class Agent:
             self._mode = heartbeat.sync_mode
             meaning = "prices go to outbox" if self._mode == "full" else "prices are only saved"
             self._say("connected", f"connected, sync mode {self._mode} ({meaning})", sync_mode=self._mode)
-            if heartbeat.update_available and not heartbeat.force_update:
-                text = f"version {heartbeat.latest_version or 'newer than this'} of the agent is available"
-                self._say("update_available", text, latest_version=heartbeat.latest_version)
         return heartbeat
 
     def _request(self, kind: str) -> bool:

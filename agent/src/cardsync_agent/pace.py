@@ -36,6 +36,8 @@ class Pace:
         120.0  # how long an object store on another machine may be away before the server gets the bytes itself
     )
     cycle_expires: float = 86_400.0
+    update_slice: float = 30.0  # how long an update is fetched before the next heartbeat
+    update_again: float = 3600.0  # until an update that was refused is looked at anew
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Pace:

@@ -96,6 +96,9 @@ class Memory:
     cycle: Cycle | None = None
     etag: str | None = None
     imported: list[Imported] = field(default_factory=list)
+    # SHA-256 of the update last placed in DIR/updates, and of the one whose command was started
+    update_placed: str | None = None
+    update_commanded: str | None = None
 
     def belong_to(self, server: str) -> None:
         """What one server has imported says nothing about another."""
