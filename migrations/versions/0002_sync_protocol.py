@@ -133,3 +133,5 @@ def create_tables() -> None:
     )
     op.add_column("account", sa.Column("credit_balance", sa.Integer(), server_default="0", nullable=False))
     op.add_column("sync_state", sa.Column("lock_plan", postgresql.JSONB(astext_type=Text()), nullable=True))
+    for name in ("tasks_due_at", "price_tasks_due_at"):
+        op.add_column("sync_state", sa.Column(name, sa.DateTime(timezone=True), nullable=True))

@@ -137,6 +137,12 @@ class MethodNotAllowed(Problem):
     status, code = 405, "method_not_allowed"
 
 
+class NoSyncInProgress(Problem):
+    """No sync is in progress."""
+
+    status, code = 409, "no_sync_in_progress"
+
+
 class AlreadyUsed(Problem):
     """This upload URL was used already; each is good for one upload."""
 

@@ -56,6 +56,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/v1/desktop/update"),
         ("GET", "/downloads/{product}/{version}/{path}"),
         ("HEAD", "/downloads/{product}/{version}/{path}"),
+        ("POST", "/api/v1/sync/cancel"),
+        ("DELETE", "/api/v1/sync/approve_upload"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
@@ -212,6 +214,7 @@ OWN_REFUSALS = {
         404: {"not_found"}, 416: {"range_not_satisfiable"}, 503: {"service_unavailable"},
     },
     ("HEAD", "/downloads/{product}/{version}/{path}"): {404: {"not_found"}, 503: {"service_unavailable"}},
+    ("POST", "/api/v1/sync/cancel"): {409: {"no_sync_in_progress"}},
     ("PUT", "/objects/{key}"): {
         403: {"invalid_signature", "url_expired"},
         404: {"not_found"},

@@ -227,6 +227,7 @@ IDLE = {
     "lease_is_live": False,
     "work_phase": None,
     "cancelling": False,
+    "push": None,
     "in_review": False,
 }
 
@@ -248,6 +249,10 @@ IDLE = {
         ({"cancelling": True}, "idle"),
         ({"in_review": True}, "awaiting_review"),
         ({"in_review": True, "requested": True}, "awaiting_review"),
+        ({"push": "push_queued"}, "push_queued"),
+        ({"push": "pushing", "requested": True}, "pushing"),
+        ({"push": "pushing", "lock_held": True}, "collecting"),
+        ({"push": "push_queued", "in_review": True}, "awaiting_review"),
     ],
 )
 def test_phase(differs, expected):

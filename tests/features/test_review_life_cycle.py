@@ -4,7 +4,7 @@ import asyncio
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.inventory import drain, importer, uploads
+from cardsync.inventory import drain, finish, importer, uploads
 from cardsync.sync import state as sync_state
 
 FULL = [a_row(n) for n in range(1, 41)]
@@ -131,7 +131,7 @@ async def test_what_fails_after_the_last_commit_leaves_the_upload_done(a_seller,
     async with service.database.tenant(seller.id) as session:
         lease = await sync_state.take_lease(session, seller.id, "sync", clock.now(), 30)
         ended = await uploads.upload_of(session, seller.id, upload)
-    await importer.cancel(service.work, lease, ended)
+    await finish.fail(service.work, lease, ended, "csv_processing_failed", "too late")
     assert (await seller.report(upload))["state"] == "done"
     open_now = await service.sql(seller.id, "SELECT uploads_open, lease_token FROM sync_state")
     assert open_now == [{"uploads_open": 0, "lease_token": None}]

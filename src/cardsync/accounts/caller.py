@@ -67,10 +67,20 @@ class Caller(NamedTuple):
     scheduled_failures: int
     last_failure_at: datetime | None
     export_fingerprint: str | None
+    tasks_due_at: datetime | None
+    price_tasks_due_at: datetime | None
 
     def entitlements(self, now: datetime) -> Entitlements:
         return entitlements(
-            self.plan, self.trial_ends_at, self.stored_sync_mode, upload_approved=self.stored_upload_approved, now=now
+            plan=self.plan,
+            trial_ends_at=self.trial_ends_at,
+            sync_mode=self.stored_sync_mode,
+            upload_approved=self.stored_upload_approved,
+            past_due=self.past_due,
+            write_consent=self.write_consent,
+            automatic_pricing_paused=self.automatic_pricing_paused,
+            suspended=self.suspended,
+            now=now,
         )
 
 
@@ -118,6 +128,8 @@ CALLER_COLUMNS = {
     "scheduled_failures": "s.scheduled_failures",
     "last_failure_at": "s.last_failure_at",
     "export_fingerprint": "s.export_fingerprint",
+    "tasks_due_at": "s.tasks_due_at",
+    "price_tasks_due_at": "s.price_tasks_due_at",
 }
 # hot_row fills the braces with integers; the columns stand in the order of `Caller`'s fields.
 CALLER_SQL = f"""

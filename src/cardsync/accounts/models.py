@@ -20,6 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cardsync.accounts.entitlements import Entitlements, entitlements
 from cardsync.db import Base
 
 Moment = DateTime(timezone=True)
@@ -98,3 +99,16 @@ class Account(Base):
     max_age_hours: Mapped[int] = mapped_column(server_default="168")
     fee_level: Mapped[str] = mapped_column(Text, server_default="1-4")
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+    def entitlements(self, now: datetime) -> Entitlements:
+        return entitlements(
+            plan=self.plan,
+            trial_ends_at=self.trial_ends_at,
+            sync_mode=self.sync_mode,
+            upload_approved=self.upload_approved,
+            past_due=self.past_due,
+            write_consent=self.write_consent,
+            automatic_pricing_paused=self.automatic_pricing_paused,
+            suspended=self.suspended,
+            now=now,
+        )

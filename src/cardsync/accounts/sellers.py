@@ -19,6 +19,7 @@ from cardsync import clock
 from cardsync.accounts import keys
 from cardsync.accounts.entitlements import PLANS, SYNC_MODES, is_paid
 from cardsync.accounts.models import Account, Member, Seller
+from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
 from cardsync.errors import CommandError
@@ -180,12 +181,22 @@ async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, A
 
 
 async def change_seller(session: AsyncSession, seller_id: int, values: dict[str, Any]) -> None:
-    """`session` is in the seller's scope."""
+    """`session` is in the seller's scope. A change that holds the account read-only cancels the price tasks that wait."""
+    # The state row first, as everywhere.
+    await session.get(SyncState, seller_id, with_for_update=True)
     changed = await session.scalar(
         update(Account).where(Account.seller_id == seller_id).values(**values).returning(Account.seller_id)
     )
     if changed is None:
         raise SellerError(f"there is no seller {seller_id}")
+    await tasks.cancel_lost(session, seller_id, clock.now())
+
+
+async def clear_upload_approval(session: AsyncSession, seller_id: int) -> None:
+    """The agent made the one upload that the seller had approved."""
+    await session.execute(
+        text("UPDATE account SET upload_approved = false WHERE seller_id = :id AND upload_approved"), {"id": seller_id}
+    )
 
 
 async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:

@@ -23,9 +23,10 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.inventory import importer
+from cardsync.inventory import finish, importer
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work, WorkDue, enqueue, jobs, work_of
+from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost
 
@@ -59,6 +60,8 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
     """Import the oldest open upload. True if there may be more to do, False if there is nothing or somebody else is at it."""
     async with work.database.tenant(seller_id) as session:
         due_at = await session.scalar(select(WorkDue.due_at).where(*_mark(seller_id)))
+        # Before anything is taken up: an import that was cancelled is not gone on with.
+        await cancel.end_left(session, seller_id, clock.now())
         upload = await oldest_open(session, seller_id)
     if upload is None:
         await _nothing_left(work, seller_id, due_at)
@@ -93,7 +96,8 @@ async def _nothing_left(work: Work, seller_id: int, due_at: datetime | None) -> 
             else None
         )
     if lease is not None:
-        await importer.let_go(work, lease)
+        with contextlib.suppress(LeaseLost):
+            await finish.let_go(work, lease)
     elif left:
         return  # somebody is at it, or its lease runs out: the sweep comes back
     async with work.database.tenant(seller_id) as session:
@@ -110,10 +114,11 @@ async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
         await importer.import_upload(work, lease, upload)
     except errors.Problem as problem:
         bound.info("upload_failed", code=problem.code)
-        await importer.fail(work, lease, upload, problem.code, str(problem))
+        await finish.fail(work, lease, upload, problem.code, str(problem))
     except CancelRequested:
         bound.info("upload_cancelled")
-        await importer.cancel(work, lease, upload)
+        with contextlib.suppress(LeaseLost):
+            await finish.cancel(work, lease)
     except LeaseLost:
         bound.warning("lease_lost")
     except Exception as e:
@@ -124,7 +129,7 @@ async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
             return False
         bound.exception("upload_crashed", failures=upload.failures + 1)
         if upload.failures + 1 >= MAX_FAILURES:
-            await importer.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
+            await finish.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
         else:
             await _put_back(work, lease, upload, failures=upload.failures + 1)
     return True
@@ -134,12 +139,12 @@ async def _put_back(work: Work, lease: Lease, upload: Upload, *, failures: int |
     """Leave the upload open for another try; if even that can't be written, the lease runs out by itself."""
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(upload.seller_id) as session:
+            await sync_state.release_lease(session, lease)
             await session.execute(
                 update(Upload)
                 .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
                 .values(attempts=upload.attempts - 1, failures=upload.failures if failures is None else failures)
             )
-            await sync_state.release_lease(session, lease)
 
 
 # SQLSTATE classes that speak of the server's state, not of what was asked: connection, shutdown, resources, rollback, lock.

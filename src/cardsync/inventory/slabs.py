@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.db import Database, copy_in, encode
 from cardsync.inventory.diff import AMOUNTS, IDENTITY, Changes
-from cardsync.sync.state import Lease, hold_lease
+from cardsync.sync.state import Lease, hold_lease, look
 
 WRITERS = 2
 # The slab's cards. Its ids are sorted, so the range keeps any plan from reading more than all cards once in all slabs together:
@@ -138,20 +138,24 @@ def _slabs(
     ]
 
 
-def plan(changes: Changes, absent: pl.DataFrame, size: int) -> list[Slab]:
-    """Value changes first, then cards that are gone, then what only has a new target."""
-    gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
-    everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
+def plan(changes: Changes, size: int) -> list[Slab]:
+    """Value changes first, then what only has a new target."""
     asked = ("rule_id", "asked")
     values = ("id", *_VALUES, "observed", *asked)
     parts: list[tuple[str, pl.DataFrame, pl.Series, Sequence[str], Sequence[str]]] = [
         ("importing", changes.rows, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL)),
         ("importing", changes.rows, changes.update_at, values, (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL)),
         ("importing", changes.rows, changes.rename_at, (*values, *_NAMES), (HISTORY_SQL, RENAME_SQL, CHANGE_AGAIN_SQL)),
-        ("importing", gone, everywhere, ("id", "observed"), (HISTORY_SQL, GONE_SQL)),
         ("repricing", changes.rows, changes.retarget_at, ("id", "price", "target_price", *asked), (RETARGET_SQL, CHANGE_AGAIN_SQL)),
     ]  # fmt: skip
     return [slab for part in parts for slab in _slabs(*part, size)]
+
+
+def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
+    """Cards that are gone, for the run's last transaction."""
+    gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
+    everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
+    return _slabs("importing", gone, everywhere, ("id", "observed"), (HISTORY_SQL, GONE_SQL), size)
 
 
 def _encoded(slab: Slab) -> memoryview:
@@ -210,6 +214,14 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
             await hold_lease(
                 session, writer.lease, clock.now(), phase=slab.phase, done=writer.progress[0], total=writer.total
             )
+
+
+async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
+    """Tombstone in the caller's transaction: a run that is cancelled takes nothing away. Raises LeaseLost or CancelRequested."""
+    for slab in gone:
+        await look(session, writer.lease)
+        await _settle(session, writer, slab, await asyncio.to_thread(_encoded, slab))
+        await session.execute(text("DROP TABLE incoming"))
 
 
 async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:

@@ -26,6 +26,7 @@ from cardsync.inventory.models import Activity, Upload
 from cardsync.jobs import enqueue, mark_due
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store, spool_body
+from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.logs import place_cycle
 
@@ -153,6 +154,8 @@ async def _accept(
     storage_key: str,
 ) -> int:
     now = clock.now()
+    # A cycle that was cancelled ends before this one's upload comes, or would take it along.
+    await cancel.end_left(session, caller.seller_id, now)
     # Takes the seller's row lock first, so ids commit in the order of acceptance.
     trigger = await sync_state.upload_accepted(session, caller.seller_id, now, settings)
     await place_cycle(session, caller.seller_id, came.sync_cycle_id, trigger, now)
@@ -187,6 +190,7 @@ async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lo
 async def confirm(session: AsyncSession, caller: Caller, upload_id: int) -> Upload:
     """The seller says that the surprising upload is right: it runs again with nothing held back."""
     now = clock.now()
+    await cancel.end_left(session, caller.seller_id, now)
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
     upload.state, upload.confirmed, upload.finished_at = "queued", True, None

@@ -59,14 +59,8 @@ class Export:
 
 def forced_reasons(caller: Caller, now: datetime) -> list[str]:
     """Why this account gets a header-only file whatever its targets are. Pure."""
-    holds = {
-        "not_entitled": not caller.entitlements(now).paid,
-        "consent_missing": not caller.write_consent,
-        "past_due": caller.past_due,
-        "automatic_pricing_paused": caller.automatic_pricing_paused,
-        "awaiting_review": caller.review_upload_id is not None,
-    }
-    return [reason for reason in REASONS if holds.get(reason)]
+    holds = [*caller.entitlements(now).holds, *(["awaiting_review"] if caller.review_upload_id is not None else [])]
+    return [reason for reason in REASONS if reason in holds]
 
 
 def weak_etag(forced: list[str], fingerprint: str) -> str:

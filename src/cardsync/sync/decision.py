@@ -114,8 +114,9 @@ def phase(
     work_phase: str | None,
     cancelling: bool,
     in_review: bool,
+    push: str | None,
 ) -> str:
-    """`phase` of GET /status."""
+    """`phase` of GET /status. `push` is push_queued or pushing where the account pushes prices at all."""
     if cancelling and lease_is_live:
         return "cancelling"
     if lease_is_live and work_phase:
@@ -126,4 +127,6 @@ def phase(
         return "collecting"
     if in_review:
         return "awaiting_review"
+    if push is not None:
+        return push
     return "requested" if requested else "idle"

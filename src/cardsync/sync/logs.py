@@ -67,7 +67,9 @@ async def record_cycle(
     if row is None:
         row = SyncCycle(seller_id=seller_id, sync_cycle_id=log.sync_cycle_id, trigger_source=trigger)
         session.add(row)
-    row.status, row.placeholder = log.status, False
+    # A cycle that the seller cancelled stays so, whatever its agent made of that.
+    row.status = "cancelled" if row.status == "cancelled" else log.status
+    row.placeholder = False
     row.trigger_source = row.trigger_source or trigger
     row.steps = [msgspec.to_builtins(step) for step in log.steps]
     row.agent_version, row.platform = log.agent_version, log.platform

@@ -51,6 +51,9 @@ class SyncState(Base):
     history_fetched_at: Mapped[datetime | None] = mapped_column(Moment)
     scheduled_failures: Mapped[int] = mapped_column(server_default="0")
     last_failure_at: Mapped[datetime | None] = mapped_column(Moment)
+    # From when on the agent's open tasks wait for it, price tasks by themselves: agentwork/tasks.py keeps them, the heartbeat reads them.
+    tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
+    price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     # Hash of the set of (id, target) that the export would send; null while a run is changing it.
     export_fingerprint: Mapped[str | None] = mapped_column(Text)
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import MediaType, Router, get, post
+from litestar import MediaType, Response, Router, delete, get, post
 from litestar.datastructures import State
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.accounts import sellers
 from cardsync.accounts.caller import Caller
+from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.db import Database
 from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
-from cardsync.sync import last_seen, request
+from cardsync.sync import cancel, last_seen, request
 from cardsync.sync import state as sync_state
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.logs import CycleLog, record_cycle
@@ -73,6 +76,15 @@ class Requested(msgspec.Struct):
     status: str
 
 
+class Cancelled(msgspec.Struct):
+    status: Literal["cancelled", "cancelling"]
+
+
+class UploadApproval(msgspec.Struct):
+    status: str
+    upload_approved: bool
+
+
 def _rfc3339(moment: datetime | None) -> str | None:
     return clock.rfc3339(moment) if moment else None
 
@@ -86,17 +98,23 @@ async def heartbeat(request: ApiRequest, caller: Caller, state: State, data: Hea
     now = clock.now()
     body = data or HeartbeatBody()
     state.last_seen.note(caller.seller_id, now, body.version, body.platform)
-    if sync_state.lock_is_stale(caller, now, settings):
+    if sync_state.lock_is_stale(caller, now, settings) or cancel.is_left(caller, now):
         async with database.tenant(caller.seller_id) as session:
+            await cancel.end_left(session, caller.seller_id, now)
             await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
     allowed = caller.entitlements(now)
+    if tasks.lost(caller.price_tasks_due_at, allowed.price_tasks, now):
+        # Time made the account read-only (a trial's end): no change of it cancelled them.
+        async with database.tenant(caller.seller_id) as session:
+            await tasks.cancel_lost(session, caller.seller_id, now)
+    waiting = tasks.advertised(caller.tasks_due_at, caller.price_tasks_due_at, allowed.price_tasks, now)
     lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
     asks = Installation(str(caller.seller_id), body.version, body.platform)
     origin = settings.origin_for(request.headers.get("host"))
     return Heartbeat(
         **update_fields(state.releases, "agent", asks, now, origin),
         product_lines=lines,
-        has_pending_tasks=False,
+        has_pending_tasks=waiting,
         sync_mode=allowed.sync_mode,
         upload_approved=allowed.upload_approved,
     )
@@ -115,8 +133,9 @@ async def pending(
     now = clock.now()
     agent = storable(agent_id[:200]) if agent_id else None
     decision = decide(sync_state.facts_of(caller, caller, agent, now, settings))
-    if decision.takes_lock or sync_state.lock_is_stale(caller, now, settings):
+    if decision.takes_lock or sync_state.lock_is_stale(caller, now, settings) or cancel.is_left(caller, now):
         async with database.tenant(caller.seller_id) as session:
+            await cancel.end_left(session, caller.seller_id, now)
             decision = await sync_state.poll(session, caller, agent, now, settings)
     return _pending(decision)
 
@@ -131,23 +150,27 @@ def _pending(decision: SyncDecision) -> Pending:
 async def status(caller: Caller, session: AsyncSession, settings: Settings) -> Status:
     """What the seller's sync is doing."""
     now = clock.now()
-    held = caller.lock_kind is not None and not sync_state.lock_is_stale(caller, now, settings)
+    allowed = caller.entitlements(now)
+    # Like a stale lock: over, though nobody has come by yet to end it.
+    cancelled = cancel.is_left(caller, now)
+    held = caller.lock_kind is not None and not cancelled and not sync_state.lock_is_stale(caller, now, settings)
     live = sync_state.lease_is_live(caller, now)
     current = phase(
         lock_held=held,
         lock_uploaded=caller.lock_uploaded,
         requested=caller.requested_kind is not None,
-        uploads_open=caller.uploads_open,
+        uploads_open=0 if cancelled else caller.uploads_open,
         lease_is_live=live,
         work_phase=caller.work_phase,
         cancelling=caller.cancel_requested_at is not None,
         in_review=caller.review_upload_id is not None,
+        push=await tasks.push_of(session, caller.seller_id, now) if allowed.sync_mode == "full" else None,
     )
     return Status(
         sync_in_progress=held,
         last_sync_at=_rfc3339(caller.last_sync_at),
         agent_last_seen_at=_rfc3339(await last_seen.last_seen_at(session, caller.seller_id)),
-        sync_mode=caller.entitlements(now).sync_mode,
+        sync_mode=allowed.sync_mode,
         phase=current,
         phase_progress=PhaseProgress(caller.work_done, caller.work_total) if live and caller.work_total else None,
     )
@@ -167,6 +190,31 @@ async def request_sync(
     return Requested("requested")
 
 
+@post(
+    "/sync/cancel",
+    status_code=200,
+    responses={
+        202: ResponseSpec(
+            data_container=Cancelled,
+            description="A worker is writing: it stops at its next slab boundary",
+            generate_examples=False,
+        ),
+        **problems(*BEHIND_A_KEY, errors.NoSyncInProgress),
+    },
+)
+async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancelled]:
+    """Stop the sync that is in progress: at once, or as soon as the worker that writes has reached a slab boundary."""
+    status = await cancel.cancel_sync(session, caller.seller_id, clock.now())
+    return Response(Cancelled(status), status_code=200 if status == "cancelled" else 202)
+
+
+@delete("/sync/approve_upload", status_code=200, responses=problems(*BEHIND_A_KEY))
+async def clear_upload_approval(caller: Caller, session: AsyncSession) -> UploadApproval:
+    """The one-time upload that the seller approved is made."""
+    await sellers.clear_upload_approval(session, caller.seller_id)
+    return UploadApproval("ok", False)
+
+
 # Text, because JSON would send `null` where nothing is meant.
 @post("/sync/log", status_code=201, media_type=MediaType.TEXT, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
 async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog) -> None:
@@ -177,4 +225,8 @@ async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog) -> No
     await record_cycle(session, caller.seller_id, data, started_at, now)
 
 
-router = Router(path="", route_handlers=[heartbeat, pending, status, request_sync, log_cycle], tags=["sync"])
+router = Router(
+    path="",
+    route_handlers=[heartbeat, pending, status, request_sync, cancel_sync, clear_upload_approval, log_cycle],
+    tags=["sync"],
+)

@@ -41,7 +41,10 @@ def lease_is_live(state: Caller | SyncState, now: datetime) -> bool:
 
 
 def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) -> bool:
-    return state.lock_kind is not None and is_stale(
+    # A cancelled cycle does not go stale: its cancellation is ended, and its request not offered again.
+    if state.lock_kind is None or state.cancel_requested_at is not None:
+        return False
+    return is_stale(
         state.lock_refreshed_at,
         lease_is_live=lease_is_live(state, now),
         uploads_open=state.uploads_open,
@@ -93,9 +96,19 @@ def _clear_lock(state: SyncState) -> None:
 
 
 def _count_failure(state: SyncState, now: datetime) -> None:
-    if state.lock_trigger == "scheduled":
+    """A scheduled cycle counts once, however many of its uploads fail before it ends."""
+    counted = state.last_failure_at and state.lock_taken_at and state.last_failure_at >= state.lock_taken_at
+    if state.lock_trigger == "scheduled" and not counted:
         state.scheduled_failures += 1
         state.last_failure_at = now
+
+
+def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
+    """What a cancelled cycle leaves: nothing of it is open, it counts as failed when it was scheduled, and nothing is offered again."""
+    _count_failure(state, now)
+    _clear_lock(state)
+    state.uploads_open = 0
+    state.cancel_requested_at = None
 
 
 def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None:
@@ -175,7 +188,7 @@ class Lease:
 
 
 async def take_lease(session: AsyncSession, seller_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
-    """None while another holder's lease is live. An expired lease is taken over."""
+    """None while another holder's lease is live or a cancellation has to be ended first. An expired lease is taken over."""
     token = str(uuid.uuid4())
     taken = await session.scalar(
         text("""
@@ -183,6 +196,7 @@ async def take_lease(session: AsyncSession, seller_id: int, holder: str, now: da
                SET lease_holder = :holder, lease_token = CAST(:token AS uuid), lease_expires_at = :expires,
                    work_phase = 'importing', work_done = 0, work_total = 0
              WHERE seller_id = :id AND (lease_expires_at IS NULL OR lease_expires_at <= :now)
+               AND cancel_requested_at IS NULL
             RETURNING seller_id
         """),
         {"holder": holder, "token": token, "expires": now + timedelta(seconds=seconds), "id": seller_id, "now": now},
@@ -231,11 +245,30 @@ async def hold_lease(
         raise CancelRequested
 
 
+async def look(session: AsyncSession, lease: Lease) -> None:
+    """The same two questions in the middle of a transaction, writing nothing. Raises LeaseLost or CancelRequested."""
+    query = text("SELECT lease_token = CAST(:token AS uuid), cancel_requested_at FROM sync_state WHERE seller_id = :id")
+    row = (await session.execute(query, {"id": lease.seller_id, "token": lease.token})).first()
+    if row is None or not row[0]:
+        raise LeaseLost
+    if row[1] is not None:
+        raise CancelRequested
+
+
+async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
+    """The seller's state row, locked before the upload's as confirm and discard do. Raises LeaseLost when it isn't ours any more."""
+    state = await locked(session, lease.seller_id)
+    if state.lease_token != lease.token:
+        raise LeaseLost
+    return state
+
+
 async def release_lease(session: AsyncSession, lease: Lease) -> None:
+    """A recorded cancellation stays recorded: only `cancel.end` takes it away, together with what was cancelled."""
     await session.execute(
         text("""
             UPDATE sync_state
-               SET lease_holder = NULL, lease_token = NULL, lease_expires_at = NULL, work_phase = NULL, cancel_requested_at = NULL
+               SET lease_holder = NULL, lease_token = NULL, lease_expires_at = NULL, work_phase = NULL
              WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
         """),
         {"id": lease.seller_id, "token": lease.token},
@@ -243,7 +276,7 @@ async def release_lease(session: AsyncSession, lease: Lease) -> None:
 
 
 async def upload_finished(session: AsyncSession, seller_id: int, outcome: str, now: datetime) -> None:
-    """One open upload less. `outcome` is completed, failed, cancelled or in_review.
+    """One open upload less. `outcome` is completed, failed or in_review.
 
     The inventory cycle's lock is cleared when its last upload is finished; only a completed one counts as a sync.
     """
@@ -275,6 +308,7 @@ async def cycle_logged(session: AsyncSession, seller_id: int, log: Any, now: dat
     if (
         state.lock_kind is not None
         and not another
+        and state.cancel_requested_at is None
         and (not state.lock_uploaded or state.lock_kind not in INVENTORY_KINDS)
     ):
         _end_by_log(state, log.status, now)

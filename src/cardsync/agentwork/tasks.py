@@ -1,0 +1,113 @@
+"""Work that waits for a seller's agent: what kinds there are, which the heartbeat tells of, queueing and cancelling.
+
+A task waits while it is pending, and again once its claim has run out. From when on some task waits stands on the seller's state row,
+which every heartbeat reads anyway: whoever changes tasks takes that row first and ends with `note_due`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.entitlements import PriceTasks
+from cardsync.accounts.models import Account
+from cardsync.agentwork.models import AgentTask
+from cardsync.sync.state import locked
+
+# Pushing targets: what a pause holds back and a read-only account loses. Rollbacks and listings are the seller's own doing and stay.
+PRICE_TASKS = ("apply_price_updates",)
+KINDS = (
+    "refresh_orders",
+    "backfill_orders",
+    "backfill_sales_report",
+    "apply_price_updates",
+    "apply_rollback",
+    "quick_add_listing",
+    "refresh_account",
+)
+# What writes prices to the marketplace, as the phases push_queued and pushing tell of it.
+_PUSHES = ("apply_price_updates", "apply_rollback")
+
+
+def advertised(
+    tasks_due_at: datetime | None, price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime
+) -> bool:
+    """`has_pending_tasks`: does anything wait that this account's agent may have? Pure."""
+    return _waits(tasks_due_at, now) or (price_tasks == "advertised" and _waits(price_tasks_due_at, now))
+
+
+def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:
+    """Do price tasks wait that this account may not keep? Pure."""
+    return price_tasks == "cancelled" and _waits(price_tasks_due_at, now)
+
+
+def _waits(due_at: datetime | None, now: datetime) -> bool:
+    return due_at is not None and due_at <= now
+
+
+async def enqueue_task(session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime) -> int:
+    """In the transaction that makes the work; returns the task's id."""
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is no kind of agent task")
+    await locked(session, seller_id)
+    task = AgentTask(seller_id=seller_id, kind=kind, payload=payload, created_at=now)
+    session.add(task)
+    await session.flush()
+    await note_due(session, seller_id)
+    return task.id
+
+
+async def note_due(session: AsyncSession, seller_id: int) -> None:
+    """Write on the state row, which the caller has locked, from when on tasks wait: a pending one at once, a claimed one when that ends."""
+    await session.execute(
+        text("""
+            UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
+              FROM (SELECT min(at) FILTER (WHERE kind <> ALL (:price_tasks)) AS other,
+                           min(at) FILTER (WHERE kind = ANY (:price_tasks)) AS price
+                      FROM (SELECT kind, CASE status WHEN 'pending' THEN created_at ELSE claim_expires_at END AS at
+                              FROM agent_task WHERE seller_id = :seller AND status IN ('pending', 'claimed')) AS open) AS due
+             WHERE seller_id = :seller
+        """),
+        {"seller": seller_id, "price_tasks": list(PRICE_TASKS)},
+    )
+
+
+async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetime) -> int:
+    """Cancel what waits; a claim that has not run out survives. Returns how many."""
+    await locked(session, seller_id)
+    cancelled = await session.execute(
+        text("""
+            UPDATE agent_task SET status = 'cancelled', finished_at = :now
+             WHERE seller_id = :seller AND kind = ANY(:price_tasks) AND status IN ('pending', 'claimed')
+               AND (status = 'pending' OR claim_expires_at <= :now)
+            RETURNING id
+        """),
+        {"seller": seller_id, "price_tasks": list(PRICE_TASKS), "now": now},
+    )
+    await note_due(session, seller_id)
+    return len(cancelled.all())
+
+
+async def cancel_lost(session: AsyncSession, seller_id: int, now: datetime) -> int:
+    """Cancel the waiting price tasks of an account that is held read-only, as it is once we have its rows."""
+    await locked(session, seller_id)
+    statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
+    account = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
+    if account.entitlements(now).price_tasks != "cancelled":
+        return 0
+    return await cancel_price_tasks(session, seller_id, now)
+
+
+async def push_of(session: AsyncSession, seller_id: int, now: datetime) -> str | None:
+    """`pushing` while an agent has a price push in hand, `push_queued` while one waits, else None."""
+    claimed = await session.scalar(
+        text("""
+            SELECT bool_or(status = 'claimed' AND claim_expires_at > :now) FROM agent_task
+             WHERE seller_id = :seller AND kind = ANY(:pushes) AND status IN ('pending', 'claimed')
+        """),
+        {"seller": seller_id, "pushes": list(_PUSHES), "now": now},
+    )
+    return None if claimed is None else "pushing" if claimed else "push_queued"

@@ -1,0 +1,186 @@
+"""How an import ends: finished, failed or cancelled, each in one transaction under the seller's row; the lease goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+from sqlalchemy import select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, observe
+from cardsync.accounts.models import Account
+from cardsync.inventory.judge import Verdict
+from cardsync.inventory.models import Activity, Upload
+from cardsync.inventory.slabs import Slab, Writer, bury
+from cardsync.jobs import Work
+from cardsync.pricing.export import fingerprint
+from cardsync.pricing.models import PriceRun
+from cardsync.sync import cancel as sync_cancel
+from cardsync.sync import state as sync_state
+from cardsync.sync.models import SyncState
+from cardsync.sync.state import CancelRequested, Lease, hold_lease, own_state
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the last transaction keeps of a run: the report, what the export holds from now on, the lines seen and those new to the account."""
+
+    report: dict[str, Any]
+    fingerprint: str
+    lines: list[str]
+    new_lines: list[str]
+
+
+async def finish(writer: Writer, upload: Upload, verdict: Verdict, outcome: Outcome, gone: list[Slab]) -> None:
+    """The last transaction of the upload: tombstones, then report, run, fingerprint, lock and lease together."""
+    now, report = clock.now(), outcome.report
+    in_review = bool(verdict.review)
+    async with writer.database.tenant(upload.seller_id) as session:
+        await bury(session, writer, gone)
+        state = await own_state(session, writer.lease)
+        row = await _settled(session, upload, "awaiting_review" if in_review else "done", now)
+        row.report = report
+        await session.execute(
+            update(PriceRun)
+            .where(PriceRun.seller_id == upload.seller_id, PriceRun.id == verdict.run_id)
+            .values(
+                state="awaiting_review" if in_review else "completed",
+                finished_at=now,
+                summary={name: report[name] for name in ("priced", "changed", "blocked")},
+            )
+        )
+        await _supersede_reviews(session, upload)
+        state.review_upload_id = upload.id if in_review else None
+        state.export_fingerprint = outcome.fingerprint
+        if verdict.believable:
+            await _snapshot_lines(session, upload, outcome.lines)
+        if outcome.new_lines:
+            await _enable_lines(session, upload.seller_id, outcome.new_lines)
+        _note(session, upload, report, now)
+        await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
+        await hold_lease(session, writer.lease, now)
+        await sync_state.release_lease(session, writer.lease)
+    _count(upload, "awaiting_review" if in_review else "done", now)
+    log.info("upload_imported", seller_id=upload.seller_id, upload_id=upload.id, **{k: report[k] for k in COUNTS})
+
+
+async def let_go(work: Work, lease: Lease) -> None:
+    """After a run that did not get to its end: the fingerprint of what the export holds now, if it was changed; then the lease.
+
+    Raises LeaseLost.
+    """
+    try:
+        async with work.database.tenant(lease.seller_id) as session:
+            fingerprint_is = select(SyncState.export_fingerprint).where(SyncState.seller_id == lease.seller_id)
+            known = await session.scalar(fingerprint_is) or await fingerprint(session, lease.seller_id)
+            await hold_lease(session, lease, clock.now())
+            await session.execute(
+                update(SyncState).where(SyncState.seller_id == lease.seller_id).values(export_fingerprint=known)
+            )
+            await sync_state.release_lease(session, lease)
+    except CancelRequested:
+        await cancel(work, lease)
+
+
+COUNTS = ("rows", "applied", "rejected_count", "matched", "provisional", "ambiguous", "gone", "priced", "changed")
+
+
+async def _settled(session: AsyncSession, upload: Upload, state: str, now: datetime) -> Upload:
+    statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+    row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
+    row.state, row.finished_at = state, now
+    return row
+
+
+async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
+    """A newer upload was worked off: what waited before it, for the seller's word or confirmed just now, is discarded."""
+    ids = {"now": clock.now(), "seller": upload.seller_id, "id": upload.id}
+    await session.execute(
+        text("""
+            WITH older AS (
+                SELECT id, state FROM upload
+                 WHERE seller_id = :seller AND id < :id AND stream = 'inventory'
+                   AND (state = 'awaiting_review' OR (state = 'queued' AND confirmed))
+            ), counted AS (
+                UPDATE sync_state SET uploads_open = greatest(uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
+                 WHERE seller_id = :seller
+            ), runs AS (
+                UPDATE price_run SET state = 'discarded', finished_at = :now
+                 WHERE seller_id = :seller AND upload_id IN (SELECT id FROM older)
+            )
+            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller AND id IN (SELECT id FROM older)
+        """),
+        ids,
+    )
+
+
+async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str]) -> None:
+    await session.execute(
+        text("""
+            INSERT INTO line_snapshot (seller_id, product_line, upload_id, observed_at)
+            SELECT :seller, line, :upload, :observed_at FROM unnest(CAST(:lines AS text[])) line
+            ON CONFLICT (seller_id, product_line) DO UPDATE
+               SET upload_id = excluded.upload_id, observed_at = excluded.observed_at
+        """),
+        {"seller": upload.seller_id, "upload": upload.id, "observed_at": upload.exported_at, "lines": lines},
+    )
+
+
+async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
+    """Lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
+    account = await session.get_one(Account, seller_id, with_for_update=True)
+    account.product_lines = list(dict.fromkeys([*account.product_lines, *lines]))
+
+
+def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:
+    summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
+    session.add(
+        Activity(seller_id=upload.seller_id, actor="sync", action="inventory.imported", summary=summary, created_at=now)
+    )
+
+
+async def cancel(work: Work, lease: Lease) -> None:
+    """End the cycle that the seller cancelled, this upload and those behind it; slabs already committed stay."""
+    async with work.database.tenant(lease.seller_id) as session:
+        await sync_cancel.end(session, await own_state(session, lease), clock.now())
+
+
+async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str) -> None:
+    """Close an upload that can't be imported to the end; slabs already committed stay."""
+    now = clock.now()
+    async with work.database.tenant(upload.seller_id) as session:
+        own = await own_state(session, lease)
+        known = await session.scalar(
+            select(Upload.state).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+        )
+        if known != "processing":
+            # What went wrong came after the upload's last commit: it stays as it ended.
+            await sync_state.release_lease(session, lease)
+            return
+        row = await _settled(session, upload, "failed", now)
+        row.error_code, row.error_message = code, message
+        await session.execute(
+            update(PriceRun)
+            .where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)
+            .values(state="failed", finished_at=now)
+        )
+        if own.review_upload_id == upload.id:
+            own.review_upload_id = None
+        own.export_fingerprint = await fingerprint(session, upload.seller_id)
+        if own.cancel_requested_at is not None:
+            await session.flush()
+            await sync_cancel.end(session, own, now)
+        else:
+            await sync_state.upload_finished(session, upload.seller_id, "failed", now)
+            await sync_state.release_lease(session, lease)
+    _count(upload, "failed", now)
+
+
+def _count(upload: Upload, state: str, now: datetime) -> None:
+    observe.UPLOADS.labels(state).inc()
+    observe.UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())

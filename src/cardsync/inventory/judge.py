@@ -1,0 +1,86 @@
+"""Is the whole upload believable? Rows, stored cards and targets in, a verdict out that is kept before the first row is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.accounts.models import Account
+from cardsync.inventory import diff
+from cardsync.inventory.models import Upload
+from cardsync.jobs import Work
+from cardsync.pricing import engine
+from cardsync.pricing.models import PriceRun
+from cardsync.sync.state import Lease, hold_lease, own_state
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided about an upload before its first row was written."""
+
+    run_id: int
+    short: list[str]
+    breaker: bool
+    absent: int
+    sold_out: int
+    confirmed: bool
+
+    @property
+    def gone(self) -> int:
+        """Cards that this upload makes gone: sold out, and absent where the file is believed."""
+        return self.sold_out + (self.absent if self.believable else 0)
+
+    @property
+    def review(self) -> list[str]:
+        """Why nothing is repriced until the seller says so; empty when all is believable."""
+        if self.confirmed:
+            return []
+        return [*(f"short_inventory:{line}" for line in self.short), *(["large_moves"] if self.breaker else [])]
+
+    @property
+    def believable(self) -> bool:
+        return self.confirmed or not self.short
+
+
+async def judge(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    account: Account,
+    rows: pl.DataFrame,
+    absent: pl.DataFrame,
+    stored: pl.DataFrame,
+    priced: pl.DataFrame,
+) -> Verdict:
+    """Decide once whether the upload is believed and keep it: rows written by a first attempt must not change the answer."""
+    kept = upload.verdict or {}
+    allowed = account.entitlements(upload.received_at)
+    short = kept["short"] if kept else diff.short_lines(absent, stored)
+    tripped = kept["breaker"] if kept else allowed.sync_mode == "full" and engine.breaker(priced)
+    gone = kept.get("absent", absent.height)
+    sold_out = kept.get("sold_out", rows.select((pl.col("gone") & ~pl.col("gone_old")).sum()).item())
+    async with work.database.tenant(upload.seller_id) as session:
+        await own_state(session, lease)
+        run_id = await _run_of(session, upload)
+        verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
+        await session.execute(
+            update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(verdict=verdict)
+        )
+        await hold_lease(session, lease, clock.now())
+    return Verdict(run_id, short, tripped, gone, sold_out, upload.confirmed)
+
+
+async def _run_of(session: AsyncSession, upload: Upload) -> int:
+    known = await session.scalar(
+        select(PriceRun.id).where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)
+    )
+    if known is not None:
+        return known
+    run = PriceRun(seller_id=upload.seller_id, trigger="sync", upload_id=upload.id, started_at=clock.now())
+    session.add(run)
+    await session.flush()
+    return run.id

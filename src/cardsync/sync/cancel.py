@@ -1,0 +1,108 @@
+"""Cancelling a sync: the seller's word in; out the lock cleared at once, or a cancellation recorded for the worker that writes.
+
+The worker finds it at its next boundary (`state.hold_lease`) and ends it here. Of a worker that died meanwhile, whoever comes first ends
+it: poll, heartbeat, the next cancel or upload, another worker. Nobody goes on with a cancelled import.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, observe
+from cardsync.accounts.caller import Caller
+from cardsync.inventory.models import Activity
+from cardsync.pricing.export import fingerprint
+from cardsync.sync import state as sync_state
+from cardsync.sync.models import SyncCycle, SyncState
+
+
+def is_left(state: Caller | SyncState, now: datetime) -> bool:
+    """A cancellation was recorded and nobody holds the lease any more: its worker died before it could end it."""
+    return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
+
+
+async def cancel_sync(session: AsyncSession, seller_id: int, now: datetime) -> Literal["cancelled", "cancelling"]:
+    """`cancelled` when all is done, `cancelling` while a worker is on its way to its next boundary. Raises NoSyncInProgress."""
+    state = await sync_state.locked(session, seller_id)
+    if state.lock_kind is None and state.cancel_requested_at is None:
+        raise errors.NoSyncInProgress
+    # A rollback or a preview under way is no part of the sync: its lease stays, and the lock goes at once.
+    if state.lease_holder == "sync" and sync_state.lease_is_live(state, now):
+        state.cancel_requested_at = state.cancel_requested_at or now
+        return "cancelling"
+    await end(session, state, now)
+    return "cancelled"
+
+
+async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+    """End what a worker left that died after the cancellation was recorded. True if there was one."""
+    state = await sync_state.locked(session, seller_id)
+    if not is_left(state, now):
+        return False
+    await end(session, state, now)
+    return True
+
+
+async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """Cancel what is not finished, let go of lock and lease, write the cancelled cycle. The row is locked, and no worker but us is at it.
+
+    Committed slabs stay, and so does a request that waits for its turn: the cancelled cycle's own was consumed when it was taken.
+    """
+    cancelled = await _cancel_uploads(session, state.seller_id, now)
+    if state.review_upload_id in cancelled:
+        state.review_upload_id = None
+    await _write_cycle(session, state, [cycle for cycle in cancelled.values() if cycle is not None], now)
+    sync_state.drop_cancelled_lock(state, now)
+    if state.lease_holder == "sync" or not sync_state.lease_is_live(state, now):
+        # Without the token, a worker that was only thought dead can't commit another slab.
+        state.lease_holder = state.lease_token = state.lease_expires_at = state.work_phase = None
+        if state.export_fingerprint is None:
+            state.export_fingerprint = await fingerprint(session, state.seller_id)
+    summary = f"sync cancelled, with {len(cancelled)} uploads that were not finished"
+    session.add(
+        Activity(seller_id=state.seller_id, actor="sync", action="sync.cancelled", summary=summary, created_at=now)
+    )
+
+
+async def _cancel_uploads(session: AsyncSession, seller_id: int, now: datetime) -> dict[int, str | None]:
+    """Every open inventory upload and its price run; returns the ids with the cycles that they came of."""
+    ended = await session.execute(
+        text("""
+            WITH ended AS (
+                UPDATE upload SET state = 'cancelled', finished_at = :now
+                 WHERE seller_id = :seller AND stream = 'inventory' AND state IN ('queued', 'processing')
+                RETURNING id, sync_cycle_id
+            ), runs AS (
+                UPDATE price_run SET state = 'cancelled', finished_at = :now
+                 WHERE seller_id = :seller AND upload_id IN (SELECT id FROM ended)
+            )
+            SELECT id, sync_cycle_id FROM ended
+        """),
+        {"seller": seller_id, "now": now},
+    )
+    cancelled: dict[int, str | None] = {row.id: row.sync_cycle_id for row in ended}
+    observe.UPLOADS.labels("cancelled").inc(len(cancelled))
+    return cancelled
+
+
+async def _write_cycle(session: AsyncSession, state: SyncState, cycles: list[str], now: datetime) -> None:
+    """The rows of the cycles that the uploads named; a cycle that named none gets a row of its own."""
+    known = await session.scalars(
+        text("""
+            UPDATE sync_cycle SET status = 'cancelled', logged_at = :now
+             WHERE seller_id = :seller AND sync_cycle_id = ANY(:cycles) RETURNING id
+        """),
+        {"seller": state.seller_id, "cycles": cycles, "now": now},
+    )
+    if not known.all():
+        began = state.lock_taken_at or now
+        trigger = state.lock_trigger or state.cycle_trigger
+        session.add(
+            SyncCycle(
+                seller_id=state.seller_id, status="cancelled", trigger_source=trigger, started_at=began, logged_at=now
+            )
+        )
