@@ -18,6 +18,7 @@ import export_prices
 import ground
 import heartbeat
 import import_inventory
+import rate_limits
 from ground import Report
 
 PACKAGES = (
@@ -36,6 +37,7 @@ MEASURES = (
     (accept_upload.measure, {"rounds": 15}),
     (export_prices.measure, {"rounds": 9}),
     (heartbeat.measure, {"rounds": 5}),
+    (rate_limits.measure, {"seconds": 300, "rounds": 5}),
 )
 
 

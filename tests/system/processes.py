@@ -181,6 +181,7 @@ class Server:
             # Tests that wait for something ask often.
             "RATE_LIMIT_GENERAL": "100000/min",
             "RATE_LIMIT_UPLOADS": "100000/min",
+            "RATE_LIMIT_SYNC_REQUEST": "100000/min",
             **settings,
         }
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDSYNC_")}
