@@ -546,18 +546,41 @@ async def test_a_new_process_knows_from_its_first_request_on(operator, service):
         assert await knows(other, "1.1")
 
 
-async def test_a_process_whose_connection_broke_hears_again_and_of_what_it_missed(operator, service, owner_url):
+async def test_a_process_whose_connection_broke_hears_again(operator, service, cut_off):
     async with another_process(service, release_refresh_seconds=3600) as other:
         await until(lambda: _are(service, 2), "the processes do not listen")
-        with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
-            for pid in await listeners(service):
-                owner.execute("SELECT pg_terminate_backend(%s)", [pid])
-        # Published while nobody may be listening.
+        await cut_off()
         await operator.json(*operator.arguments("1.1"))
-        await until(lambda: knows(other, "1.1"), "what was missed was not read after the reconnect")
+        await until(lambda: knows(other, "1.1"), "it never heard of it")
         await until(lambda: _are(service, 2), "the processes do not listen again")
         await operator.json(*operator.arguments("1.2"))
         await until(lambda: knows(other, "1.2"), "the new connection hears nothing")
+
+
+async def test_callbacks_are_called_after_every_connect_for_what_may_have_been_missed(service, cut_off):
+    heard: list[str] = []
+    ear = Notices(service.database.url)
+    ear.on("test topic", heard.append)
+    async with ear.listening():
+        for times in (1, 2, 3):
+
+            async def called(times: int = times) -> bool:
+                return heard == [""] * times
+
+            await until(called, f"not called after connect number {times}")
+            await cut_off()
+
+
+@pytest.fixture
+def cut_off(service, owner_url):
+    """Ends the connections of all who listen."""
+
+    async def cut_off() -> None:
+        with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+            for pid in await listeners(service):
+                owner.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+    return cut_off
 
 
 async def _are(service, count: int) -> bool:

@@ -23,7 +23,7 @@ from cardsync.releases.offer import PRODUCTS, Published, Shelf, read_version, sa
 log = structlog.get_logger(__name__)
 
 TOPIC = "releases"
-READ_SECONDS = 5
+READ_SECONDS, RETRY_SECONDS = 5.0, 2.0
 # A download that this process does not know may be newer than its last reading, but strangers' guesses are no reason to read on.
 MISS_SECONDS = 1.0
 
@@ -109,15 +109,19 @@ class KnownReleases:
                 await task
 
     async def _keep_fresh(self, every: float) -> None:
+        pause = every
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), every)
+                await asyncio.wait_for(self._changed.wait(), pause)
             self._changed.clear()
-            await self._try_to_read()
+            # What could not be read may be a kill: not at the slow pace.
+            pause = every if await self._try_to_read() else min(every, RETRY_SECONDS)
 
-    async def _try_to_read(self) -> None:
+    async def _try_to_read(self) -> bool:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 await self.read()
         except Exception as e:
             log.warning("releases_not_read", kind=type(e).__name__)
+            return False
+        return True
