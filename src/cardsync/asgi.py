@@ -16,12 +16,12 @@ from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
 from cardsync.notices import Notices
-from cardsync.observe import observing
 from cardsync.openapi import openapi_config
 from cardsync.pricing import routes as pricing
 from cardsync.rate_limits.admission import RateLimits
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
+from cardsync.requests import observing
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync

@@ -20,9 +20,10 @@ from cardsync.migrate import head_revision
 from cardsync.openapi import document
 from cardsync.price_file import price_file
 from cardsync.releases import commands as releases
-from cardsync.serve import database, run_web, run_worker
+from cardsync.serve import database, run_web
 from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
+from cardsync.worker import serve_jobs
 
 
 class Program(click.Group):
@@ -82,10 +83,10 @@ def worker() -> None:
 
     settings = settings_with()
     if settings.database_url:
-        run_worker(settings)
+        serve_jobs(settings)
         return
     with database(settings, say) as ready:
-        run_worker(ready)
+        serve_jobs(ready)
 
 
 @program.command()

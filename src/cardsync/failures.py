@@ -22,7 +22,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from cardsync import errors
-from cardsync.observe import request_id_of
+from cardsync.requests import request_id_of
 
 log = structlog.get_logger(__name__)
 

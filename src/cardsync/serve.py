@@ -5,7 +5,6 @@ Children watch their parent: when the supervisor is killed they end by themselve
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import signal
@@ -26,13 +25,10 @@ from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock, embedded
 from cardsync.asgi import create_app
-from cardsync.db import Database
-from cardsync.jobs import Work
 from cardsync.migrate import migrate
 from cardsync.observe import setup_logging
+from cardsync.parent import watch_parent
 from cardsync.settings import PREFIX, Settings
-from cardsync.storage import open_store
-from cardsync.worker import run_worker as work_jobs
 
 log = structlog.get_logger(__name__)
 
@@ -130,35 +126,6 @@ def child_env(settings: Settings) -> dict[str, str]:
     return {**os.environ, **{PREFIX + name: value for name, value in passed.items()}}
 
 
-def watch_parent() -> None:
-    """End this process like a SIGTERM when the one that started it is gone: a dead parent's children get another one.
-
-    Only below a supervisor, which names itself in the environment.
-    """
-    supervisor = int(os.environ.get(f"{PREFIX}PARENT", "0"))
-    if not supervisor:
-        return
-    parent = os.getppid()
-
-    def watch() -> None:
-        pause = threading.Event()
-        while os.getppid() == parent and _alive(supervisor):
-            pause.wait(0.5)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True, name="watch-parent").start()
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 class Stopped(BaseException):
     """SIGTERM or SIGINT arrived."""
 
@@ -187,7 +154,10 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
     # A worker's memory goes back to the system soon: its frames are large and short-lived.
     frugal = {
         "MALLOC_ARENA_MAX": "2",
-        "_RJEM_MALLOC_CONF": "background_thread:true,dirty_decay_ms:100,muzzy_decay_ms:0,narenas:2",
+        # Fixed, because glibc raises both by itself and then keeps what large buffers leave behind.
+        "MALLOC_MMAP_THRESHOLD_": "262144",
+        "MALLOC_TRIM_THRESHOLD_": "262144",
+        "_RJEM_MALLOC_CONF": "background_thread:true,dirty_decay_ms:20,muzzy_decay_ms:0,narenas:2",
         **env,
     }
     children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal) for n in range(settings.job_workers)]
@@ -331,15 +301,3 @@ def web_app() -> object:
     setup_logging(settings.log_level, settings.log_format)
     watch_parent()
     return create_app(settings)
-
-
-def run_worker(settings: Settings) -> None:
-    """One worker process, until SIGTERM."""
-
-    async def main() -> None:
-        assert settings.database_url is not None
-        async with Database.open(settings.database_url, pool=settings.database_pool, hot_pool=0) as opened:
-            await work_jobs(Work(settings, opened, open_store(settings)))
-
-    watch_parent()
-    asyncio.run(main())

@@ -17,7 +17,10 @@ from cardsync import clock
 from cardsync.db import Database
 from cardsync.inventory.drain import drain_inventory
 from cardsync.jobs import Work, WorkDue, jobs
+from cardsync.parent import watch_parent
 from cardsync.retention import tidy
+from cardsync.settings import Settings
+from cardsync.storage import open_store
 
 log = structlog.get_logger(__name__)
 
@@ -89,3 +92,15 @@ async def sweep(work: Work) -> int:
         with contextlib.suppress(AlreadyEnqueued):
             await task.configure(queueing_lock=f"{row.stream}:{row.seller_id}").defer_async(seller_id=row.seller_id)
     return len(due)
+
+
+def serve_jobs(settings: Settings) -> None:
+    """One worker process, until SIGTERM. `settings` name a database that is up and migrated."""
+
+    async def main() -> None:
+        assert settings.database_url is not None
+        async with Database.open(settings.database_url, pool=settings.database_pool, hot_pool=0) as opened:
+            await run_worker(Work(settings, opened, open_store(settings)))
+
+    watch_parent()
+    asyncio.run(main())

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler
 from sqlalchemy import select
 
 from cardsync import errors
@@ -20,6 +18,11 @@ from cardsync.accounts.entitlements import Entitlements, entitlements
 from cardsync.accounts.models import ApiKey
 from cardsync.db import Database
 from cardsync.rate_limits.admission import RateLimits
+
+if TYPE_CHECKING:
+    # Workers know callers too, and need no web framework for it.
+    from litestar.connection import ASGIConnection
+    from litestar.handlers import BaseRouteHandler
 
 
 class Caller(NamedTuple):

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from litestar.types import Scope
+from typing import TYPE_CHECKING, Any
 
 from cardsync import clock, errors
 from cardsync.db import Database
@@ -19,6 +17,9 @@ from cardsync.rate_limits.bucket import Bucket
 from cardsync.rate_limits.buckets import Buckets
 from cardsync.rate_limits.groups import Group, group_of, limits_of
 from cardsync.settings import Settings
+
+if TYPE_CHECKING:
+    from litestar.types import Scope
 
 # So long a key that was found good is believed when all it gets is a refusal: its flood costs no query.
 BELIEVED_SECONDS = 0.5
