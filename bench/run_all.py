@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 import accept_upload
+import cancel
 import export_prices
 import ground
 import heartbeat
@@ -38,6 +39,7 @@ MEASURES = (
     (export_prices.measure, {"rounds": 9}),
     (heartbeat.measure, {"rounds": 5}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
+    (cancel.measure, {"rounds": 5}),
 )
 
 
