@@ -6,6 +6,8 @@ import csv
 import gzip
 import io
 import itertools
+import struct
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -196,3 +198,16 @@ def a_csv(*rows: dict[str, str], header: list[str] = HEADER, eol: str = "\r\n") 
 
 def read_csv(data: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(data.decode(), newline="")))
+
+
+def a_chunk(kind: bytes, content: bytes) -> bytes:
+    """One chunk of a PNG, with its CRC."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def a_png(width: int = 1, height: int = 1, text: bytes = b"") -> bytes:
+    """A picture in black; `text` makes it as long as a test needs."""
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    rows = zlib.compress((b"\0" + b"\0" * ((width + 7) // 8)) * height)
+    comment = a_chunk(b"tEXt", b"Comment\0" + text) if text else b""
+    return b"\x89PNG\r\n\x1a\n" + a_chunk(b"IHDR", header) + comment + a_chunk(b"IDAT", rows) + a_chunk(b"IEND", b"")

@@ -111,6 +111,7 @@ def create_tables() -> None:
         sa.Column("seller_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("last_succeeded_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("in_first_sync", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.PrimaryKeyConstraint("seller_id", "name", name=op.f("pk_sync_step")),
     )
     op.create_table(

@@ -61,3 +61,14 @@ async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
         """),
         {"seller_id": seller_id, "stream": stream, "now": clock.now()},
     )
+
+
+async def mark_due_by(session: AsyncSession, seller_id: int, stream: str, at: datetime) -> None:
+    """The same for work that has time until `at`; what was due earlier stays so."""
+    await session.execute(
+        text("""
+            INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :at)
+            ON CONFLICT (seller_id, stream) DO UPDATE SET due_at = least(work_due.due_at, excluded.due_at)
+        """),
+        {"seller_id": seller_id, "stream": stream, "at": at},
+    )

@@ -102,6 +102,7 @@ class Settings(BaseSettings):
         60, gt=0, description="How often a web process reads the releases anew, beside the notices of changes"
     )
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
+    screenshot_retention_days: int = Field(14, ge=1, description="Debug screenshots of agents are kept so long")
     unclaimed_retention_days: int = Field(1, ge=1, description="Uploaded objects that no sync named are kept so long")
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
     rate_limit_general: RateLimit = Field("300/min:100", description=_limit("every request of an API key"))

@@ -21,11 +21,12 @@ from cardsync.parent import watch_parent
 from cardsync.retention import tidy
 from cardsync.settings import Settings
 from cardsync.storage import open_store
+from cardsync.sync.debug import drop_screenshots
 
 log = structlog.get_logger(__name__)
 
-# The task that works off each stream of accepted uploads.
-STREAMS = {"inventory": drain_inventory}
+# The task that works off each stream of work_due.
+STREAMS = {"inventory": drain_inventory, "screenshots": drop_screenshots}
 # How often each worker looks for what is kept no longer.
 TIDY_SECONDS = 3600
 

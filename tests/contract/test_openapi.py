@@ -20,7 +20,8 @@ OPERATIONS = {
 }
 BEHIND_A_KEY = {name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/")}
 WITH_JSON_BODY = {
-    ("POST", f"/api/v1/{path}") for path in ("heartbeat", "sync/request", "sync/log", "sync/upload-request")
+    ("POST", f"/api/v1/{path}")
+    for path in ("heartbeat", "sync/request", "sync/log", "sync/debug", "sync/upload-request")
 }
 PROBLEMS = [
     kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.ToldByStatus)
@@ -53,6 +54,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/uploads/{upload_id}/discard"),
         ("GET", "/api/v1/export/price-updates"),
         ("POST", "/api/v1/sync/log"),
+        ("POST", "/api/v1/sync/debug"),
         ("GET", "/api/v1/desktop/update"),
         ("GET", "/downloads/{product}/{version}/{path}"),
         ("HEAD", "/downloads/{product}/{version}/{path}"),
@@ -207,6 +209,13 @@ OWN_REFUSALS = {
             "invalid_csv", "invalid_gzip", "invalid_product_line", "csv_processing_failed", "invalid_object_key", "invalid_payload",
         },
     },
+    ("POST", "/api/v1/sync/debug"): {
+        400: {"bad_request"},
+        404: {"not_found"},
+        413: {"payload_too_large", "decompressed_too_large"},
+        415: {"unsupported_media_type"},
+        422: {"invalid_payload"},
+    },
     ("GET", "/api/v1/uploads/{upload_id}"): {404: {"not_found"}},
     ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
     ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
@@ -285,7 +294,7 @@ def test_a_body_of_its_own_tells_exactly_its_fields():
 def test_a_json_body_is_told_plain_and_gzipped(name):
     body = OPERATIONS[name]["requestBody"]
     assert set(body["content"]) == {"application/json", "application/gzip"}
-    assert body["required"] is (name == ("POST", "/api/v1/sync/log"))
+    assert body["required"] is (name[1] in ("/api/v1/sync/log", "/api/v1/sync/debug"))
 
 
 def test_the_inventory_upload_tells_both_of_its_forms():

@@ -51,6 +51,7 @@ def test_the_page_names_every_setting_with_its_meaning():
         ("slab_rows", 20_000),
         ("claim_ttl_seconds", 600),
         ("upload_retention_days", 30),
+        ("screenshot_retention_days", 14),
         ("unclaimed_retention_days", 1),
         ("history_retention_days", 730),
         ("rate_limit_general", "300/min:100"),

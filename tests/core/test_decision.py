@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.sync.decision import KINDS, Lock, SyncFacts, decide, due_at, is_stale, merge_kinds, phase, read_kind
+from cardsync.sync.decision import (
+    KINDS,
+    Lock,
+    SyncFacts,
+    decide,
+    due_at,
+    in_quiet_hours,
+    is_stale,
+    merge_kinds,
+    phase,
+    read_kind,
+)
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -60,6 +71,30 @@ CASES = {
     "a first sync by request": (
         {"requested_kind": "full", "first_sync_due": True},
         ("sync", "manual_request", True, "full", True),
+    ),
+    "due in quiet hours": (
+        {"next_due_at": NOW, "in_quiet_hours": True},
+        ("wait", "no_sync_needed", False, None, False),
+    ),
+    "never synced, in quiet hours": (
+        {"next_due_at": None, "first_sync_due": True, "in_quiet_hours": True},
+        ("wait", "no_sync_needed", False, None, False),
+    ),
+    "paused in quiet hours": (
+        {"auto_sync_paused": True, "in_quiet_hours": True},
+        ("wait", "auto_sync_paused", False, None, False),
+    ),
+    "a request in quiet hours": (
+        {"requested_kind": "sales", "in_quiet_hours": True},
+        ("sync", "manual_request", True, "sales", False),
+    ),
+    "the holder of a scheduled cycle in quiet hours": (
+        {"lock": a_lock(), "in_quiet_hours": True},
+        ("sync", "scheduled", False, "full", False),
+    ),
+    "a request waits while the holder hears the same": (
+        {"lock": a_lock(), "requested_kind": "orders"},
+        ("sync", "scheduled", True, "full", False),
     ),
     "somebody else's lock": ({"lock": a_lock(agent_id="b")}, ("wait", "in_progress", False, None, False)),
     "a lock beats a request": (
@@ -120,6 +155,7 @@ any_facts = st.builds(
     auto_sync_paused=st.booleans(),
     first_sync_due=st.booleans(),
     next_due_at=st.none() | moments,
+    in_quiet_hours=st.booleans(),
 )
 
 
@@ -136,7 +172,8 @@ def test_precedence_holds_for_any_facts(facts):
     elif facts.auto_sync_paused:
         assert (decision.action, decision.reason) == ("wait", "auto_sync_paused")
     else:
-        assert (decision.action, decision.reason) == (("sync", "scheduled") if due else ("wait", "no_sync_needed"))
+        begins = due and not facts.in_quiet_hours
+        assert (decision.action, decision.reason) == (("sync", "scheduled") if begins else ("wait", "no_sync_needed"))
 
 
 @given(any_facts)
@@ -193,6 +230,62 @@ def test_nothing_is_due_before_the_interval_is_over(last, interval, failures, fa
 def test_one_more_failure_is_never_due_earlier(last, interval, failures, failed):
     once, again = (due_at(last, interval, n, failed, RETRY) for n in (failures, failures + 1))
     assert again >= once
+
+
+NEW_YORK = "America/New_York"
+
+
+@pytest.mark.parametrize(
+    ("hours", "zone", "now", "expected"),
+    [
+        (None, NEW_YORK, "2026-11-21T03:00Z", False),
+        # 22:00-06:00 in New York's winter is 03:00-11:00 UTC.
+        ("22:00-06:00", NEW_YORK, "2026-11-21T02:59:59Z", False),
+        ("22:00-06:00", NEW_YORK, "2026-11-21T03:00Z", True),
+        ("22:00-06:00", NEW_YORK, "2026-11-21T05:00Z", True),
+        ("22:00-06:00", NEW_YORK, "2026-11-21T10:59:59.999999Z", True),
+        ("22:00-06:00", NEW_YORK, "2026-11-21T11:00Z", False),
+        # In its summer 02:00-10:00.
+        ("22:00-06:00", NEW_YORK, "2026-07-21T02:00Z", True),
+        ("22:00-06:00", NEW_YORK, "2026-07-21T10:00Z", False),
+        ("22:00-06:00", "Asia/Kolkata", "2026-11-21T16:29Z", False),
+        ("22:00-06:00", "Asia/Kolkata", "2026-11-21T16:30Z", True),
+        # Within one day.
+        ("09:30-17:00", "Europe/Berlin", "2026-11-21T08:29Z", False),
+        ("09:30-17:00", "Europe/Berlin", "2026-11-21T08:30Z", True),
+        ("09:30-17:00", "Europe/Berlin", "2026-11-21T16:00Z", False),
+        ("00:00-06:00", "UTC", "2026-11-21T00:00Z", True),
+        ("18:00-00:00", "UTC", "2026-11-21T23:59Z", True),
+        ("18:00-00:00", "UTC", "2026-11-21T00:00Z", False),
+        ("08:00-08:00", "UTC", "2026-11-21T08:00Z", False),
+        # 8 March 2026: at 02:00 EST, 07:00 UTC, the clock jumps to 03:00.
+        ("22:00-06:00", NEW_YORK, "2026-03-08T09:59Z", True),
+        ("22:00-06:00", NEW_YORK, "2026-03-08T10:00Z", False),
+        ("22:00-02:30", NEW_YORK, "2026-03-08T06:59Z", True),
+        ("22:00-02:30", NEW_YORK, "2026-03-08T07:00Z", False),
+        ("02:30-06:00", NEW_YORK, "2026-03-08T06:59Z", False),
+        ("02:30-06:00", NEW_YORK, "2026-03-08T07:00Z", True),
+        ("02:15-02:45", NEW_YORK, "2026-03-08T07:20Z", False),
+        # 1 November 2026: at 02:00 EDT, 06:00 UTC, it goes back to 01:00.
+        ("22:00-06:00", NEW_YORK, "2026-11-01T10:59Z", True),
+        ("22:00-06:00", NEW_YORK, "2026-11-01T11:00Z", False),
+        ("01:00-01:30", NEW_YORK, "2026-11-01T05:15Z", True),
+        ("01:00-01:30", NEW_YORK, "2026-11-01T05:45Z", False),
+        ("01:00-01:30", NEW_YORK, "2026-11-01T06:15Z", True),
+        ("01:00-01:30", NEW_YORK, "2026-11-01T06:30Z", False),
+    ],
+)
+def test_in_quiet_hours(hours, zone, now, expected):
+    assert in_quiet_hours(datetime.fromisoformat(now), hours, zone) is expected
+
+
+clock_times = st.times().map(lambda time: f"{time:%H:%M}")
+
+
+@given(moments, clock_times, clock_times, st.sampled_from([NEW_YORK, "Europe/Berlin", "Australia/Lord_Howe", "UTC"]))
+def test_every_moment_is_either_in_some_hours_or_in_the_others(now, begin, end, zone):
+    inside, outside = (in_quiet_hours(now, hours, zone) for hours in (f"{begin}-{end}", f"{end}-{begin}"))
+    assert (inside != outside) if begin != end else not (inside or outside)
 
 
 @pytest.mark.parametrize(

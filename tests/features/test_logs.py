@@ -1,5 +1,6 @@
 """The service's log: every line of a request carries its id, and no line carries a key, an address or what a seller sells."""
 
+import base64
 import io
 import sys
 
@@ -8,7 +9,7 @@ import pytest
 import structlog
 from litestar import get
 
-from builders import a_csv, a_row
+from builders import a_csv, a_png, a_row
 from cardsync import observe
 from cardsync.asgi import create_app
 
@@ -85,8 +86,12 @@ async def test_a_whole_cycle_leaves_no_key_address_or_name_in_the_log(a_seller, 
     await seller.export()
     log_body = {"status": "failed", "steps": [{"name": "secret-step", "status": "failed", "error": "secret-error"}]}
     await seller.post("/api/v1/sync/log", json=log_body)
+    page = {"page_url": "https://example.invalid/?secret", "step_name": "secret-step", "sync_cycle_id": "secret-cycle"}
+    for picture in (base64.b64encode(a_png(text=b"secret")).decode(), "c2VjcmV0secret"):
+        await seller.post("/api/v1/sync/debug", json={"screenshot": picture, **page})
     text = log.getvalue()
     assert "/api/v1/sync/log" in text
+    assert "/api/v1/sync/debug" in text
     signature = slot["upload_url"].rpartition("signature=")[2]
     for secret in (seller.api_key, seller.api_key[4:36], seller.email, seller.password, signature, slot["key"]):
         assert secret not in text

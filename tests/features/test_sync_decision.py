@@ -1,12 +1,13 @@
 """The sync decision as an agent sees it: reasons, the lock and its ends, requests, the schedule, cycle logs."""
 
 import asyncio
+import base64
 import json
 from datetime import timedelta
 
 import pytest
 
-from builders import a_csv, a_row
+from builders import a_csv, a_png, a_row
 from cardsync import clock
 from cardsync.sync.decision import KINDS
 
@@ -240,6 +241,47 @@ async def test_a_log_without_a_lock_is_only_recorded(a_seller, service):
     assert row["status"] == "failed"
 
 
+async def a_newer_lock(seller, kind: str) -> None:
+    """agent-2 has the lock now; what agent-1 was doing went stale."""
+    await ask(seller, kind=kind)
+    await poll(seller, "agent-1")
+    clock.shift(6 * MINUTE)
+    assert (await poll(seller, "agent-2"))["kind"] == kind
+
+
+async def test_the_late_log_of_another_agent_leaves_the_lock(a_seller, service):
+    seller = await a_synced_seller(a_seller)
+    await a_newer_lock(seller, "orders")
+    late = {"status": "success", "sync_cycle_id": "late"}
+    assert (await seller.post("/api/v1/sync/log", params={"agent_id": "agent-1"}, json=late)).status_code == 201
+    assert await in_progress(seller)
+    [row] = await cycles(service, seller, "late")
+    assert (row["status"], row["trigger_source"]) == ("success", None)
+    await seller.post("/api/v1/sync/log", params={"agent_id": "agent-2"}, json={"status": "success"})
+    assert not await in_progress(seller)
+
+
+async def test_the_late_log_of_a_cycle_that_showed_itself_before_leaves_the_lock(a_seller):
+    seller = await a_synced_seller(a_seller)
+    await ask(seller, kind="orders")
+    await poll(seller, "agent-1")
+    await seller.post("/api/v1/sync/debug", json=a_screenshot())
+    clock.shift(6 * MINUTE)
+    await poll(seller, "agent-2")
+    await log(seller, "failed", sync_cycle_id="c1")
+    assert await in_progress(seller)
+    await log(seller, "failed", sync_cycle_id="c2")
+    assert not await in_progress(seller)
+
+
+async def test_the_log_of_a_cycle_that_showed_itself_under_the_lock_ends_it(a_seller):
+    seller = await a_synced_seller(a_seller)
+    await a_newer_lock(seller, "orders")
+    await seller.post("/api/v1/sync/debug", json=a_screenshot())
+    await log(seller, "success", sync_cycle_id="c1")
+    assert not await in_progress(seller)
+
+
 # Requests
 
 
@@ -379,6 +421,40 @@ async def test_a_seller_may_have_an_interval_of_its_own(a_seller):
     assert (await poll(seller))["action"] == "sync"
 
 
+def hours_around(moment) -> str:
+    """The two hours around a moment, as the seller's setting."""
+    return f"{moment - 60 * MINUTE:%H:%M}-{moment + 60 * MINUTE:%H:%M}"
+
+
+async def test_a_cycle_that_falls_due_in_quiet_hours_waits_for_their_end(a_seller):
+    seller = await a_synced_seller(a_seller, time_zone="UTC")
+    await seller.set(quiet_hours=hours_around(clock.now() + 360 * MINUTE))
+    clock.shift(361 * MINUTE)
+    assert await poll(seller) == wait("no_sync_needed")
+    clock.shift(60 * MINUTE)
+    assert await poll(seller) == sync("scheduled")
+
+
+async def test_quiet_hours_are_the_sellers_own(a_seller):
+    seller = await a_seller(time_zone="Asia/Tokyo", quiet_hours=hours_around(clock.now()))
+    assert (await poll(seller))["reason"] == "scheduled"
+    seller = await a_seller(time_zone="Asia/Tokyo", quiet_hours=hours_around(clock.now() + 540 * MINUTE))
+    assert await poll(seller) == wait("no_sync_needed")
+
+
+async def test_quiet_hours_do_not_delay_a_request(a_seller):
+    seller = await a_seller(time_zone="UTC", quiet_hours=hours_around(clock.now()))
+    await ask(seller, kind="orders")
+    assert await poll(seller) == sync("manual_request", kind="orders", first=True)
+
+
+async def test_a_cycle_that_runs_when_quiet_hours_begin_runs_on(a_seller):
+    seller = await a_seller(time_zone="UTC")
+    first = await poll(seller)
+    await seller.set(quiet_hours=hours_around(clock.now()))
+    assert await poll(seller) == first
+
+
 async def test_an_orders_cycle_does_not_move_the_schedule(a_seller):
     seller = await a_synced_seller(a_seller)
     clock.shift(300 * MINUTE)
@@ -461,6 +537,28 @@ async def test_a_request_that_was_taken_and_went_stale_is_offered_again(a_seller
     assert await poll(seller, "agent-2") == sync("manual_request", kind="orders")
 
 
+@pytest.mark.parametrize(
+    ("taken", "meanwhile", "offered"),
+    [("orders", "sales", "sales"), ("full", "sales", "full"), ("sales", "full", "full")],
+)
+async def test_of_a_stale_request_and_one_made_meanwhile_full_wins_else_the_newer(a_seller, taken, meanwhile, offered):
+    seller = await a_synced_seller(a_seller)
+    await ask(seller, kind=taken)
+    await poll(seller, "agent-1")
+    await ask(seller, kind=meanwhile)
+    clock.shift(6 * MINUTE)
+    assert await poll(seller, "agent-2") == sync("manual_request", kind=offered)
+
+
+async def test_a_stale_orders_cycle_into_which_an_upload_fell_is_offered_again(a_seller):
+    seller = await a_synced_seller(a_seller)
+    await ask(seller, kind="orders")
+    await poll(seller, "agent-1")
+    await seller.import_csv(a_csv(a_row()))
+    clock.shift(6 * MINUTE)
+    assert await poll(seller, "agent-2") == sync("manual_request", kind="orders")
+
+
 async def test_the_heartbeat_clears_a_stale_lock_and_the_request_waits_again(a_seller, service):
     seller = await a_synced_seller(a_seller)
     await ask(seller, kind="sales")
@@ -485,7 +583,15 @@ REFRESHING = {
     "a poll of the holder": lambda seller: poll(seller, "agent-1"),
     "an upload request": lambda seller: seller.post("/api/v1/sync/upload-request"),
     "the export": lambda seller: seller.export(),
+    "a log of another cycle": lambda seller: seller.post(
+        "/api/v1/sync/log", params={"agent_id": "agent-2"}, json={"status": "failed"}
+    ),
+    "a screenshot": lambda seller: seller.post("/api/v1/sync/debug", json=a_screenshot()),
 }
+
+
+def a_screenshot() -> dict:
+    return {"sync_cycle_id": "c1", "screenshot": base64.b64encode(a_png()).decode()}
 
 
 @pytest.mark.parametrize("activity", REFRESHING.values(), ids=REFRESHING.keys())
@@ -511,6 +617,27 @@ async def test_looking_on_does_not_keep_a_lock(a_seller, activity):
     await activity(seller)
     clock.shift(2 * MINUTE)
     assert (await poll(seller, "agent-2"))["reason"] == "manual_request"
+
+
+async def test_an_export_that_has_not_changed_keeps_the_lock_too(a_seller):
+    seller = await a_synced_seller(a_seller, sync_mode="read_only")
+    etag = (await seller.export()).headers["ETag"]
+    await ask(seller)
+    await poll(seller, "agent-1")
+    clock.shift(4 * MINUTE)
+    assert (await seller.export(**{"If-None-Match": etag})).status_code == 304
+    clock.shift(4 * MINUTE)
+    assert (await poll(seller, "agent-2"))["reason"] == "in_progress"
+
+
+async def test_the_holders_poll_keeps_its_lock_after_an_upload_too(a_seller):
+    seller = await a_synced_seller(a_seller)
+    await ask(seller, kind="orders")
+    await poll(seller, "agent-1")
+    await seller.import_csv(a_csv(a_row()))
+    for _ in range(3):
+        clock.shift(4 * MINUTE)
+        assert await poll(seller, "agent-1") == wait("in_progress")
 
 
 async def test_asking_for_the_report_keeps_the_lock(a_seller):

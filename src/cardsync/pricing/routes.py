@@ -48,13 +48,13 @@ async def price_updates(
 ) -> Response[bytes]:
     """The price changes as the marketplace's pricing CSV; header-only, with the reasons in X-Price-Export-Empty-Reason, if none."""
     now = clock.now()
+    if caller.lock_kind is not None:
+        async with database.tenant(caller.seller_id) as session:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
     if (etag := price_export.unchanged(caller, if_none_match, now)) is not None:
         return Response(b"", status_code=304, headers={**_CACHE, "ETag": etag})
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         answer = await price_export.export(session, caller, now)
-    if caller.lock_kind is not None:
-        async with database.tenant(caller.seller_id) as session:
-            await sync_state.refresh_lock(session, caller.seller_id, now)
     headers = dict(_CACHE)
     if answer.etag:
         headers["ETag"] = answer.etag

@@ -6,8 +6,11 @@ Precedence: in_progress > manual_request > auto_sync_paused > scheduled > no_syn
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
+
+from cardsync.sync.planner import Plan
 
 KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
 # Kinds whose work the server finishes by importing and pricing; the others end with the agent's log.
@@ -44,6 +47,7 @@ class SyncFacts:
     auto_sync_paused: bool
     first_sync_due: bool
     next_due_at: datetime | None
+    in_quiet_hours: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,7 @@ class SyncDecision:
     sync_requested: bool
     kind: str | None = None
     first_sync: bool = False
-
-    @property
-    def takes_lock(self) -> bool:
-        return self.action == "sync"
+    plan: Plan | None = None
 
 
 def is_stale(
@@ -84,6 +85,20 @@ def due_at(
     return max(due, last_failure_at + wait) if due else last_failure_at + wait
 
 
+def in_quiet_hours(now: datetime, hours: str | None, time_zone: str) -> bool:
+    """Whether a clock on the seller's wall shows a time within `22:00-06:00`: its end included no more, across midnight or not.
+
+    Reading the wall clock needs no arithmetic over the days when it jumps: hours that it skips are over when it has
+    passed them, hours that it shows twice are quiet twice. A span that ends where it begins is none.
+    """
+    if hours is None:
+        return False
+    start, _, end = hours.partition("-")
+    begins, ends = time.fromisoformat(start), time.fromisoformat(end)
+    wall = now.astimezone(ZoneInfo(time_zone)).time()
+    return begins <= wall < ends if begins <= ends else wall >= begins or wall < ends
+
+
 def decide(facts: SyncFacts) -> SyncDecision:
     requested = facts.requested_kind is not None
     lock = facts.lock
@@ -99,7 +114,8 @@ def decide(facts: SyncFacts) -> SyncDecision:
         return SyncDecision("sync", "manual_request", True, facts.requested_kind, facts.first_sync_due)
     if facts.auto_sync_paused:
         return SyncDecision("wait", "auto_sync_paused", False)
-    if facts.next_due_at is None or facts.now >= facts.next_due_at:
+    due = facts.next_due_at is None or facts.now >= facts.next_due_at
+    if due and not facts.in_quiet_hours:
         return SyncDecision("sync", "scheduled", False, "full", facts.first_sync_due)
     return SyncDecision("wait", "no_sync_needed", False)
 

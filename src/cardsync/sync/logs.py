@@ -9,8 +9,11 @@ import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.sync import state
+from cardsync.accounts.caller import Caller
+from cardsync.sync.cycle_end import end_cycle, is_of_another
 from cardsync.sync.models import SyncCycle
+from cardsync.sync.planner import STEPS
+from cardsync.sync.state import locked, refresh
 
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -36,9 +39,9 @@ class CycleLog(msgspec.Struct, kw_only=True):
 
 
 async def place_cycle(
-    session: AsyncSession, seller_id: int, sync_cycle_id: str | None, trigger: str, now: datetime
+    session: AsyncSession, seller_id: int, sync_cycle_id: str | None, trigger: str | None, now: datetime
 ) -> None:
-    """The placeholder of a cycle whose upload came before its log: failed, until the log says otherwise."""
+    """The placeholder of a cycle whose upload or screenshot came before its log: failed, until the log says otherwise."""
     if sync_cycle_id is None:
         return
     await session.execute(
@@ -51,22 +54,38 @@ async def place_cycle(
     )
 
 
+async def cycle_of(session: AsyncSession, seller_id: int, sync_cycle_id: str) -> SyncCycle | None:
+    query = select(SyncCycle).where(SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == sync_cycle_id)
+    return (await session.scalars(query)).one_or_none()
+
+
 async def record_cycle(
-    session: AsyncSession, seller_id: int, log: CycleLog, started_at: datetime, now: datetime
+    session: AsyncSession, caller: Caller, log: CycleLog, agent_id: str | None, started_at: datetime, now: datetime
 ) -> None:
     """Insert or update the cycle's row. Only the first log of a cycle moves the lock; a repeated one only updates the row."""
     # The state row first: two logs of one cycle at the same time go one after the other.
-    await state.locked(session, seller_id)
-    row = None
-    if log.sync_cycle_id is not None:
-        row = await session.scalar(
-            select(SyncCycle).where(SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == log.sync_cycle_id)
-        )
-    first = row is None or row.placeholder
-    trigger = await state.cycle_logged(session, seller_id, log, now) if first else None
+    state = await locked(session, caller.seller_id)
+    refresh(state, now)
+    row = await cycle_of(session, caller.seller_id, log.sync_cycle_id) if log.sync_cycle_id is not None else None
+    # Of a step that was tried again, the last try.
+    results = {step.name: step.status for step in log.steps}
+    succeeded = {name for name, result in results.items() if result == "success"} - _told_before(row)
+    trigger, first_sync = None, False
+    if (row is None or row.placeholder) and not is_of_another(state, row, agent_id):
+        trigger, first_sync = await end_cycle(session, state, log.status, results, now, planned=caller.planner_opt_in)
+    await _note_successes(session, caller.seller_id, succeeded, now, first_sync=first_sync)
     if row is None:
-        row = SyncCycle(seller_id=seller_id, sync_cycle_id=log.sync_cycle_id, trigger_source=trigger)
+        row = SyncCycle(seller_id=caller.seller_id, sync_cycle_id=log.sync_cycle_id)
         session.add(row)
+    _fill(row, log, trigger, started_at, now)
+
+
+def _told_before(row: SyncCycle | None) -> set[str]:
+    """What an earlier log of the cycle told succeeded then, not now."""
+    return {step["name"] for step in row.steps if step["status"] == "success"} if row else set()
+
+
+def _fill(row: SyncCycle, log: CycleLog, trigger: str | None, started_at: datetime, now: datetime) -> None:
     # A cycle that the seller cancelled stays so, whatever its agent made of that.
     row.status = "cancelled" if row.status == "cancelled" else log.status
     row.placeholder = False
@@ -74,3 +93,22 @@ async def record_cycle(
     row.steps = [msgspec.to_builtins(step) for step in log.steps]
     row.agent_version, row.platform = log.agent_version, log.platform
     row.duration_ms, row.started_at, row.logged_at = log.duration_ms, started_at, now
+
+
+async def _note_successes(
+    session: AsyncSession, seller_id: int, names: set[str], now: datetime, *, first_sync: bool
+) -> None:
+    """What the planner calls fresh. Names that are not in its registry are kept in the log only."""
+    known = sorted(names & STEPS.keys())
+    if not known:
+        return
+    await session.execute(
+        text("""
+            INSERT INTO sync_step (seller_id, name, last_succeeded_at, in_first_sync)
+            SELECT :seller, name, :now, :first_sync FROM unnest(CAST(:names AS text[])) name
+            ON CONFLICT (seller_id, name) DO UPDATE
+               SET last_succeeded_at = excluded.last_succeeded_at, in_first_sync = excluded.in_first_sync
+             WHERE sync_step.last_succeeded_at <= excluded.last_succeeded_at
+        """),
+        {"seller": seller_id, "now": now, "first_sync": first_sync, "names": known},
+    )

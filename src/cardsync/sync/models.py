@@ -93,6 +93,8 @@ class SyncStep(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
+    # Whether that was in a cycle handed out with first_sync: then the step's whole history is fetched.
+    in_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
 class DebugScreenshot(Base):

@@ -22,10 +22,14 @@ from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
+from cardsync.storage import Store
 from cardsync.sync import cancel, last_seen, request
 from cardsync.sync import state as sync_state
+from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.logs import CycleLog, record_cycle
+from cardsync.sync.planner import Plan, read_capabilities
+from cardsync.sync.poll import changes_something, facts_of, poll
 from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, problems, storable
 
 
@@ -52,6 +56,13 @@ class Pending(msgspec.Struct, omit_defaults=True):
     sync_requested: bool
     first_sync: bool | msgspec.UnsetType = msgspec.UNSET
     kind: str | msgspec.UnsetType = msgspec.UNSET
+    plan: Plan | msgspec.UnsetType = msgspec.UNSET
+
+
+# Who is asking, where there may be several installations.
+AgentId = Annotated[
+    str | None, Parameter(required=False, description="Random per installation; names the lock's holder")
+]
 
 
 class PhaseProgress(msgspec.Struct):
@@ -125,25 +136,37 @@ async def pending(
     caller: Caller,
     database: Database,
     settings: Settings,
-    agent_id: Annotated[
-        str | None, Parameter(required=False, description="Random per installation; names the lock's holder")
+    agent_id: AgentId = None,
+    capabilities: Annotated[
+        list[str] | None, Parameter(required=False, description="The agent's steps: `step@version`, comma-separated")
     ] = None,
 ) -> Pending:
     """Whether this seller's agent shall run a cycle now. An answer of `sync` takes the sync lock."""
     now = clock.now()
-    agent = storable(agent_id[:200]) if agent_id else None
-    decision = decide(sync_state.facts_of(caller, caller, agent, now, settings))
-    if decision.takes_lock or sync_state.lock_is_stale(caller, now, settings) or cancel.is_left(caller, now):
+    agent = _agent(agent_id)
+    decision = decide(facts_of(caller, caller, agent, now, settings))
+    if changes_something(caller, decision, agent, now, settings) or cancel.is_left(caller, now):
         async with database.tenant(caller.seller_id) as session:
             await cancel.end_left(session, caller.seller_id, now)
-            decision = await sync_state.poll(session, caller, agent, now, settings)
+            decision = await poll(session, caller, agent, read_capabilities(capabilities), now, settings)
     return _pending(decision)
+
+
+def _agent(agent_id: str | None) -> str | None:
+    return storable(agent_id[:200]) if agent_id else None
 
 
 def _pending(decision: SyncDecision) -> Pending:
     if decision.action == "wait":
         return Pending("wait", decision.reason, decision.sync_requested)
-    return Pending("sync", decision.reason, decision.sync_requested, decision.first_sync, decision.kind or "full")
+    return Pending(
+        "sync",
+        decision.reason,
+        decision.sync_requested,
+        decision.first_sync,
+        decision.kind or "full",
+        decision.plan or msgspec.UNSET,
+    )
 
 
 @get("/status", responses=problems(*BEHIND_A_KEY))
@@ -217,16 +240,37 @@ async def clear_upload_approval(caller: Caller, session: AsyncSession) -> Upload
 
 # Text, because JSON would send `null` where nothing is meant.
 @post("/sync/log", status_code=201, media_type=MediaType.TEXT, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
-async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog) -> None:
+async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog, agent_id: AgentId = None) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()
     started_at = clock.read_moment(data.started_at) or now
-    await sync_state.refresh_lock(session, caller.seller_id, now)
-    await record_cycle(session, caller.seller_id, data, started_at, now)
+    await record_cycle(session, caller, data, _agent(agent_id), started_at, now)
+
+
+@post(
+    "/sync/debug",
+    status_code=201,
+    media_type=MediaType.TEXT,
+    responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY, errors.NotFound),
+)
+async def debug_cycle(
+    caller: Caller, database: Database, store: Store, settings: Settings, data: DebugScreenshotBody
+) -> None:
+    """Keep a picture of the agent's browser with its cycle: the one named, else the newest."""
+    await keep_screenshot(database, store, settings, caller.seller_id, data)
 
 
 router = Router(
     path="",
-    route_handlers=[heartbeat, pending, status, request_sync, cancel_sync, clear_upload_approval, log_cycle],
+    route_handlers=[
+        heartbeat,
+        pending,
+        status,
+        request_sync,
+        cancel_sync,
+        clear_upload_approval,
+        log_cycle,
+        debug_cycle,
+    ],
     tags=["sync"],
 )

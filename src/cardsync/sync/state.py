@@ -8,23 +8,13 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.caller import Caller
 from cardsync.settings import Settings
-from cardsync.sync.decision import (
-    INVENTORY_KINDS,
-    Lock,
-    SyncDecision,
-    SyncFacts,
-    decide,
-    due_at,
-    is_stale,
-    merge_kinds,
-)
+from cardsync.sync.decision import INVENTORY_KINDS, is_stale, merge_kinds
 from cardsync.sync.models import SyncState
 
 
@@ -53,49 +43,20 @@ def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) 
     )
 
 
-def facts_of(
-    caller: Caller, state: Caller | SyncState, agent_id: str | None, now: datetime, settings: Settings
-) -> SyncFacts:
-    lock = None
-    if state.lock_kind is not None and not lock_is_stale(state, now, settings):
-        lock = Lock(
-            state.lock_kind,
-            state.lock_trigger or "manual",
-            state.lock_first_sync,
-            state.lock_agent_id,
-            state.lock_uploaded,
-        )
-    minutes = caller.sync_interval_minutes or settings.sync_interval_minutes
-    return SyncFacts(
-        now=now,
-        requested_kind=state.requested_kind,
-        lock=lock,
-        agent_id=agent_id,
-        auto_sync_paused=caller.auto_sync_paused,
-        first_sync_due=state.history_fetched_at is None or caller.full_history_requested,
-        next_due_at=due_at(
-            state.last_pricing_at,
-            timedelta(minutes=minutes),
-            state.scheduled_failures,
-            state.last_failure_at,
-            timedelta(seconds=settings.sync_retry_seconds),
-        ),
-    )
-
-
 async def locked(session: AsyncSession, seller_id: int) -> SyncState:
     """The seller's row, ours until the transaction ends."""
     statement = select(SyncState).where(SyncState.seller_id == seller_id).with_for_update()
     return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
 
 
-def _clear_lock(state: SyncState) -> None:
+def clear_lock(state: SyncState) -> None:
     state.lock_kind = state.lock_trigger = state.lock_agent_id = None
     state.lock_taken_at = state.lock_refreshed_at = None
     state.lock_first_sync = state.lock_uploaded = False
+    state.lock_plan = None
 
 
-def _count_failure(state: SyncState, now: datetime) -> None:
+def count_failure(state: SyncState, now: datetime) -> None:
     """A scheduled cycle counts once, however many of its uploads fail before it ends."""
     counted = state.last_failure_at and state.lock_taken_at and state.last_failure_at >= state.lock_taken_at
     if state.lock_trigger == "scheduled" and not counted:
@@ -105,8 +66,8 @@ def _count_failure(state: SyncState, now: datetime) -> None:
 
 def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
     """What a cancelled cycle leaves: nothing of it is open, it counts as failed when it was scheduled, and nothing is offered again."""
-    _count_failure(state, now)
-    _clear_lock(state)
+    count_failure(state, now)
+    clear_lock(state)
     state.uploads_open = 0
     state.cancel_requested_at = None
 
@@ -115,37 +76,21 @@ def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None
     """A stale cycle counts as failed when it was scheduled; a manual request that it had taken is offered again."""
     if not lock_is_stale(state, now, settings):
         return
-    _count_failure(state, now)
-    if state.lock_trigger == "manual" and state.lock_kind and not state.lock_uploaded:
-        state.requested_kind = merge_kinds(state.requested_kind, state.lock_kind)
-    _clear_lock(state)
+    count_failure(state, now)
+    # What was requested meanwhile is the newer of the two. An inventory cycle that uploaded does not end here but with its worker.
+    done = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
+    if state.lock_trigger == "manual" and state.lock_kind and not done:
+        newer = state.requested_kind
+        state.requested_kind = merge_kinds(state.lock_kind, newer) if newer else state.lock_kind
+    clear_lock(state)
 
 
 async def clear_stale_lock(session: AsyncSession, seller_id: int, now: datetime, settings: Settings) -> None:
     drop_stale_lock(await locked(session, seller_id), now, settings)
 
 
-async def poll(
-    session: AsyncSession, caller: Caller, agent_id: str | None, now: datetime, settings: Settings
-) -> SyncDecision:
-    """GET /sync/pending under the row lock: decide again on the row as it is now, and take the lock if the answer is sync."""
-    state = await locked(session, caller.seller_id)
-    drop_stale_lock(state, now, settings)
-    decision = decide(facts_of(caller, state, agent_id, now, settings))
-    if not decision.takes_lock:
-        return decision
-    if state.lock_kind is None:
-        trigger = "manual" if decision.reason == "manual_request" else "scheduled"
-        _take_lock(state, decision.kind or "full", trigger, decision.first_sync, agent_id, now)
-        if trigger == "manual":
-            state.requested_kind = state.requested_at = None
-    state.lock_refreshed_at = now
-    return decision
-
-
-def _take_lock(
-    state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime
-) -> None:
+def take_lock(state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime) -> None:
+    """For a cycle that begins now; what its holder is told besides, the plan, is the caller's to note."""
     state.lock_kind, state.lock_trigger, state.lock_agent_id = kind, trigger, agent_id
     state.lock_first_sync, state.lock_uploaded = first_sync, False
     state.lock_taken_at = state.lock_refreshed_at = now
@@ -156,6 +101,11 @@ def note_request(state: SyncState, kind: str, now: datetime) -> None:
     """A manual request, for the next poll to hand out; of two kinds `full` wins."""
     state.requested_kind = merge_kinds(state.requested_kind, kind)
     state.requested_at = now
+
+
+def refresh(state: SyncState, now: datetime) -> None:
+    if state.lock_kind is not None:
+        state.lock_refreshed_at = now
 
 
 async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:
@@ -171,7 +121,7 @@ async def upload_accepted(session: AsyncSession, seller_id: int, now: datetime, 
     state = await locked(session, seller_id)
     drop_stale_lock(state, now, settings)
     if state.lock_kind is None:
-        _take_lock(state, "full", "manual", False, None, now)
+        take_lock(state, "full", "manual", False, None, now)
     state.lock_uploaded = True
     state.lock_refreshed_at = now
     state.uploads_open += 1
@@ -286,58 +236,6 @@ async def upload_finished(session: AsyncSession, seller_id: int, outcome: str, n
         state.last_sync_at = state.last_pricing_at = now
         state.scheduled_failures = 0
     else:
-        _count_failure(state, now)
+        count_failure(state, now)
     if state.uploads_open == 0 and state.lock_uploaded and state.lock_kind in INVENTORY_KINDS:
-        _clear_lock(state)
-
-
-async def cycle_logged(session: AsyncSession, seller_id: int, log: Any, now: datetime) -> str | None:
-    """What a cycle's first log does to the lock and the history flags; returns the trigger of the cycle that it ends.
-
-    `log` has status and steps. A log without a lock is only recorded, save that it may end a first sync.
-    """
-    state = await locked(session, seller_id)
-    trigger = state.cycle_trigger
-    if state.cycle_first_sync and _history_fetched(log):
-        state.history_fetched_at = now
-        await session.execute(
-            text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"), {"id": seller_id}
-        )
-    # A cycle whose upload was accepted had the lock then: a lock with nothing uploaded is another cycle's.
-    another = not state.lock_uploaded and await _has_upload(session, seller_id, log.sync_cycle_id)
-    if (
-        state.lock_kind is not None
-        and not another
-        and state.cancel_requested_at is None
-        and (not state.lock_uploaded or state.lock_kind not in INVENTORY_KINDS)
-    ):
-        _end_by_log(state, log.status, now)
-    state.cycle_trigger, state.cycle_first_sync = state.lock_trigger, state.lock_first_sync
-    return trigger
-
-
-async def _has_upload(session: AsyncSession, seller_id: int, sync_cycle_id: str | None) -> bool:
-    query = text("SELECT EXISTS (SELECT FROM upload WHERE seller_id = :id AND sync_cycle_id = :cycle)")
-    return sync_cycle_id is not None and bool(await session.scalar(query, {"id": seller_id, "cycle": sync_cycle_id}))
-
-
-def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
-    completed = status == "success" or (status == "partial" and state.lock_kind not in INVENTORY_KINDS)
-    if completed:
-        state.last_sync_at = now
-        if state.lock_kind in INVENTORY_KINDS:
-            state.last_pricing_at = now
-        state.scheduled_failures = 0
-    else:
-        _count_failure(state, now)
-    _clear_lock(state)
-
-
-HISTORY_STEPS = ("fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback")
-
-
-def _history_fetched(log: Any) -> bool:
-    if not log.steps:
-        return bool(log.status == "success")
-    succeeded = {step.name for step in log.steps if step.status == "success"}
-    return all(name in succeeded for name in HISTORY_STEPS)
+        clear_lock(state)

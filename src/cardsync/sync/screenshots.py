@@ -1,0 +1,81 @@
+"""Is this a PNG that we keep? Base64 text in, the picture's bytes out, or the reason why not. Pure.
+
+The picture itself is never decoded: what is checked is the container, chunk by chunk.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+import zlib
+
+from cardsync import limits
+from cardsync.errors import PayloadTooLarge
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_IHDR = struct.Struct(">IIBBBBB")
+# Bit depths that each colour type may have.
+_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+
+
+class BadScreenshot(Exception):
+    """Not base64 of a whole PNG; the message says what is wrong with it."""
+
+
+def read_screenshot(encoded: str) -> bytes:
+    """Raises BadScreenshot, or PayloadTooLarge before anything is decoded. CPU work: call it in a thread."""
+    if _decoded_size(encoded) > limits.SCREENSHOT_BYTES:
+        raise PayloadTooLarge(f"screenshot is larger than {limits.SCREENSHOT_BYTES:,} bytes decoded")
+    try:
+        data = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError) as e:
+        raise BadScreenshot("it is not valid Base64") from e
+    check_png(data)
+    return data
+
+
+def _decoded_size(encoded: str) -> int:
+    return len(encoded) // 4 * 3 - encoded[-2:].count("=")
+
+
+def check_png(data: bytes) -> None:
+    """Signature, IHDR first, every chunk's CRC, IEND last and nothing after it. Raises BadScreenshot."""
+    if not data.startswith(_SIGNATURE):
+        raise BadScreenshot("it does not begin with the PNG signature")
+    view, at, kind = memoryview(data), len(_SIGNATURE), b""
+    while at < len(data):
+        if kind == b"IEND":
+            raise BadScreenshot("something follows its end")
+        first = not kind
+        kind, content = _chunk(view, at)
+        if first != (kind == b"IHDR"):
+            raise BadScreenshot("IHDR must be its first chunk, and no other")
+        if first:
+            _check_header(content)
+        at += 12 + len(content)
+    if kind != b"IEND" or len(content):
+        raise BadScreenshot("it does not end with IEND")
+
+
+def _chunk(view: memoryview, at: int) -> tuple[bytes, memoryview]:
+    length = int.from_bytes(view[at : at + 4])
+    kind, content, crc = view[at + 4 : at + 8], view[at + 8 : at + 8 + length], view[at + 8 + length : at + 12 + length]
+    if len(crc) != 4:
+        raise BadScreenshot(f"it ends within the chunk at byte {at}")
+    if zlib.crc32(view[at + 4 : at + 8 + length]) != int.from_bytes(crc):
+        raise BadScreenshot(f"the CRC of the chunk at byte {at} does not fit")
+    if not (name := bytes(kind)).isalpha():
+        raise BadScreenshot(f"the chunk at byte {at} has no proper name")
+    return name, content
+
+
+def _check_header(content: memoryview) -> None:
+    if len(content) != _IHDR.size:
+        raise BadScreenshot("its IHDR has the wrong length")
+    width, height, depth, colour, compression, filtering, interlace = _IHDR.unpack(content)
+    side = limits.SCREENSHOT_SIDE
+    if not (1 <= width <= side and 1 <= height <= side):
+        raise BadScreenshot(f"it is {width} x {height}, at most {side} x {side} is taken")
+    if depth not in _DEPTHS.get(colour, ()) or compression or filtering or interlace > 1:
+        raise BadScreenshot("its IHDR is not one of a PNG")
