@@ -111,7 +111,7 @@ def _agent_events(settings: Settings, demo: DemoSeller) -> Iterator[dict[str, An
     key_file.write_text(demo.api_key)
     command = [
         sys.executable, "-m", "cardsync_agent", "run", "--server", f"http://{settings.bind}", "--key-file", str(key_file),
-        "--folder", str(demo.folder), "--once", "--request", "--json-events",
+        "--folder", str(demo.folder), "--once", "--request", "pricing", "--json-events",
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         assert agent.stdout is not None

@@ -42,9 +42,12 @@ class Fault:
 
 class FakeServer:
     def __init__(self) -> None:
-        self.sync_mode, self.due, self.requested, self.cancelled = "full", True, False, False
+        self.sync_mode, self.due, self.requested = "full", True, False
         self.force_update, self.plan = False, None
-        self.kind = "full"
+        self.approved: bool | None = False
+        self.kind, self.first_sync = "pricing", False
+        self.cancel_after = ""  # the seller cancels right after this call
+        self.extra: dict[str, Any] = {}  # what a later server adds to every answer
         self.key_flow = True
         self.upload_states = ["queued", "processing", "done"]
         self.upload_error: dict[str, str] | None = None
@@ -57,6 +60,8 @@ class FakeServer:
         self.put_headers: list[dict[str, str]] = []
         self.uploads: dict[int, dict[str, Any]] = {}
         self.logs: list[dict[str, Any]] = []
+        self.capabilities: list[str] = []
+        self.debugs: list[dict[str, Any]] = []
         self.holder: tuple[str, str] | None = None
         self._tickets = 0
         self._lock = threading.Lock()
@@ -89,6 +94,13 @@ class FakeServer:
     def up(self) -> None:
         self._start(self.port)
 
+    def cancel(self) -> None:
+        """POST /sync/cancel, save for its answer."""
+        self.holder = None
+        for upload in self.uploads.values():
+            if upload["states"][0] in ("queued", "processing"):
+                upload["states"] = ["cancelled"]
+
     # What the tests look at.
     def contents(self) -> list[bytes]:
         """The accepted files, inflated."""
@@ -109,6 +121,11 @@ class FakeServer:
             path = urlsplit(target).path
             call = f"{method} {path}"
             self.calls.append(call)
+            if self.cancel_after and call.endswith(self.cancel_after):
+                self.cancel_after = ""
+                answer = self._answer(method, path, target, headers, content)
+                self.cancel()
+                return answer
             fault = next((f for f in self.faults if f.times and (f.path == call if f.whole else f.path in call)), None)
             if fault:
                 fault.times -= 1
@@ -131,16 +148,23 @@ class FakeServer:
         if name == "sync":
             return self._sync(headers, content)
         if name == "sync/pending":
-            return self._pending(parse_qs(urlsplit(target).query).get("agent_id", [""])[0])
+            query = parse_qs(urlsplit(target).query)
+            self.capabilities.append(query["capabilities"][0])
+            return self._pending(query["agent_id"][0])
         if name == "export/price-updates":
             return self._prices(headers)
+        if (method, name) == ("DELETE", "sync/approve_upload"):
+            self.approved = False
+            return 200, {"status": "ok", "upload_approved": False}, {}
         return self._small(name, json.loads(content) if content else {})
 
     def _small(self, name: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         if name == "heartbeat":
             self.heartbeats.append(body)
-            flags = {"update_available": self.force_update, "force_update": self.force_update, "upload_approved": False}
-            return 200, {**flags, "product_lines": [], "sync_mode": self.sync_mode}, {}
+            flags = {"update_available": self.force_update, "force_update": self.force_update}
+            if self.approved is not None:  # a server of before
+                flags["upload_approved"] = self.approved
+            return 200, {**flags, "product_lines": [], "sync_mode": self.sync_mode, **self.extra}, {}
         if name == "status":
             if self._cycle_uploaded:
                 self._upload(len(self.uploads))  # time passes, and the worker works
@@ -159,6 +183,9 @@ class FakeServer:
             key = f"syncs/u1/{self._tickets}.csv"
             url = f"{self.upload_origin}/objects/{key}?expires=1&signature=x"
             return 200, {"upload_url": url, "key": key, "expires_at": "2026-11-21T08:10:00Z"}, {}
+        if name == "sync/debug":
+            self.debugs.append(body)
+            return 201, None, {}
         assert name == "sync/log"
         self.logs.append(body)
         self.holder = None
@@ -166,16 +193,18 @@ class FakeServer:
 
     def _pending(self, agent_id: str) -> tuple[int, Any, dict[str, str]]:
         wait = {"action": "wait", "sync_requested": self.requested}
-        if self.holder and (self.holder[0] != agent_id or self.cancelled or self._cycle_uploaded):
+        if self.holder and (self.holder[0] != agent_id or self._cycle_uploaded):
             return 200, {**wait, "reason": "in_progress"}, {}
-        if self.cancelled or not (self.holder or self.requested or self.due):
+        if not (self.holder or self.requested or self.due):
             return 200, {**wait, "reason": "no_sync_needed"}, {}
+        if self.plan and self.plan.get("error"):
+            return 200, {"action": "sync", "reason": "scheduled", "sync_requested": False, "plan": self.plan}, {}
         reason = self.holder[1] if self.holder else "manual_request" if self.requested else "scheduled"
         if self.holder is None:
             self._cycle_uploaded = False
         self.holder, self.requested, self.due = (agent_id, reason), False, False
-        body = {"action": "sync", "reason": reason, "sync_requested": False, "first_sync": False, "kind": self.kind}
-        return 200, body | ({"plan": self.plan} if self.plan else {}), {}
+        body = {"action": "sync", "reason": reason, "sync_requested": False, "first_sync": self.first_sync}
+        return 200, {**body, "kind": self.kind, **({"plan": self.plan} if self.plan else {}), **self.extra}, {}
 
     _cycle_uploaded = False
     last_sync_at: str | None = None
@@ -254,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
         # Whoever announced more than comes was cut off.
         self.close_connection = self.close_connection or len(payload) < int(extra.get("Content-Length", 0))
 
-    do_GET = do_POST = do_PUT = _serve
+    do_GET = do_POST = do_PUT = do_DELETE = _serve
 
     def log_message(self, format: str, *args: object) -> None:
         pass

@@ -2,53 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.contract.agent_fake_server import HEADER, KEY, FakeServer, Fault, pricing_csv
-from tests.contract.agent_process import Agents, Ended
+from tests.contract.agent_process import Agents
+from tests.contract.agent_runs import once, the_log
 
 from cardsync_agent.client import Client, KeyRefused, Refused, TryAgain
-
-
-@pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    program = Agents(tmp_path_factory.mktemp("agents"))
-    yield program
-    program.close()
-
-
-@pytest.fixture
-def server() -> Iterator[FakeServer]:
-    with FakeServer() as fake:
-        yield fake
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shop = tmp_path / "shop"
-    (shop / "inbox").mkdir(parents=True)
-    drop(shop, pricing_csv(200))
-    return shop
-
-
-def drop(folder: Path, content: bytes, name: str = "export.csv") -> None:
-    path = folder / "inbox" / name
-    path.write_bytes(content)
-    os.utime(path, (1_700_000_000, 1_700_000_000))
-
-
-def once(agents: Agents, server: FakeServer, folder: Path, *more: str, key: str = KEY) -> Ended:
-    return agents.run("--server", server.url, "--key", key, "--folder", str(folder), "--once", *more)
-
-
-def the_log(server: FakeServer) -> tuple[str, dict[str, tuple[str, str | None]]]:
-    """The one cycle's status, and each step's status and error."""
-    [log] = server.cycles().values()
-    return log["status"], {step["name"]: (step["status"], step["error"]) for step in log["steps"]}
-
 
 # The client alone
 
@@ -76,7 +37,10 @@ def test_an_answer_is_a_refusal_or_a_reason_to_try_again(
     assert type(raised.value) is kind
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("7", 7.0), ("99999", 3600.0), ("soon", None)])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("7", 7.0), ("99999", 3600.0), ("9" * 400, 3600.0), ("soon", None), ("-5", None), ("\u00b2", None)],
+)
 def test_retry_after_is_heard(server: FakeServer, text: str, seconds: float | None) -> None:
     server.faults = [Fault("status", 429, headers={"Retry-After": text})]
     with pytest.raises(TryAgain) as raised:
@@ -95,11 +59,11 @@ def test_the_presigned_put_carries_no_key(server: FakeServer, origin: str) -> No
     server.upload_origin = server.url if origin else ""
     client = Client(server.url, KEY)
     ticket = client.upload_request()
-    client.put_object(ticket.upload_url, b"a")
+    client.put_object(ticket.upload_url, b"a", lambda: None)
     assert server.objects == {ticket.key: b"a"}
     assert "authorization" not in server.put_headers[0]
     with pytest.raises(Refused, match="already_used"):
-        client.put_object(ticket.upload_url, b"a")
+        client.put_object(ticket.upload_url, b"a", lambda: None)
 
 
 # One cycle
@@ -136,7 +100,7 @@ def test_read_only_saves_and_does_not_place(agents: Agents, server: FakeServer, 
 def test_an_unchanged_export_is_not_downloaded_again(agents: Agents, server: FakeServer, folder: Path) -> None:
     server.sync_mode, server.etag = "read_only", 'W/"1"'
     once(agents, server, folder)
-    ended = once(agents, server, folder, "--request")
+    ended = once(agents, server, folder, "--request", "pricing")
     assert ended.named("export_empty")[0]["reasons"] == ["not_modified"]
     assert len([*(folder / "exports").iterdir()]) == 1
     assert [log["status"] for log in server.cycles().values()] == ["success", "success"]
@@ -172,15 +136,6 @@ def test_the_same_file_again_needs_a_request(agents: Agents, server: FakeServer,
     assert len([*(folder / "exports").iterdir()]) == 2
 
 
-def test_a_cooldown_is_told(agents: Agents, server: FakeServer, folder: Path) -> None:
-    server.due = False
-    for status in (402, 429):
-        body = {"status": "cooldown", "cooldown_remaining_seconds": 60}
-        server.faults = [Fault("sync/request", status, body=body)]
-        ended = once(agents, server, folder, "--request")
-        assert (ended.returncode, ended.named("cooldown")[0]["seconds"]) == (0, 60)
-
-
 def test_without_an_export_the_cycle_fails_with_the_reason(agents: Agents, server: FakeServer, folder: Path) -> None:
     (folder / "inbox" / "export.csv").unlink()
     assert once(agents, server, folder).returncode == 1
@@ -193,7 +148,7 @@ def test_without_an_export_the_cycle_fails_with_the_reason(agents: Agents, serve
     ("state", "error", "expected", "words"),
     [
         ("failed", {"code": "invalid_csv", "message": "line 1: no header"}, "failed", "invalid_csv: line 1: no header"),
-        ("cancelled", None, "failed", "cancelled"),
+        ("cancelled", None, "failed", "cancelled by the seller"),
         ("awaiting_review", None, "partial", "POST /api/v1/uploads/1/confirm"),
     ],
 )
@@ -218,28 +173,6 @@ def test_a_failed_download_after_the_import_is_partial(agents: Agents, server: F
     server.faults = [Fault("export/price-updates", 404, code="not_found")]
     once(agents, server, folder)
     assert the_log(server)[0] == "partial"
-
-
-def test_other_kinds_have_nothing_to_do_yet(agents: Agents, server: FakeServer, folder: Path) -> None:
-    server.due = False
-    assert once(agents, server, folder, "--request", "refunds").returncode == 0
-    status, steps = the_log(server)
-    assert (status, {name: step[0] for name, step in steps.items()}) == (
-        "success",
-        {"fetch_orders": "skipped", "fetch_refunds": "skipped"},
-    )
-
-
-def test_a_plan_is_followed(agents: Agents, server: FakeServer, folder: Path) -> None:
-    skipped = [{"name": name, "reason": "fresh"} for name in ("export_inventory", "upload_inventory")]
-    server.plan = {"kind": "pricing", "steps": ["download_price_updates"], "skipped": skipped, "error": None}
-    assert once(agents, server, folder).returncode == 0
-    assert server.uploads == {}
-    assert the_log(server)[1] == {
-        "export_inventory": ("skipped", "fresh"),
-        "upload_inventory": ("skipped", "fresh"),
-        "download_price_updates": ("success", None),
-    }
 
 
 # Failures on the way
@@ -276,13 +209,32 @@ def test_the_raw_form_is_the_fallback_and_sent_once(
     assert the_log(server)[0] == "success"
 
 
-def test_a_raw_file_lost_with_the_lock_is_sent_again(agents: Agents, server: FakeServer, folder: Path) -> None:
+def lose_a_raw_file(agents: Agents, server: FakeServer, folder: Path) -> None:
+    """An outage longer than the lock's life."""
     server.key_flow = False
     server.faults = [Fault("POST /api/v1/sync", 0, times=9999, whole=True)]
     assert once(agents, server, folder).returncode == 1
-    server.faults, server.holder = [], None  # the outage was longer than the lock's life
+    server.faults, server.holder = [], None
+
+
+def test_a_raw_file_lost_with_the_lock_is_sent_again_if_still_wanted(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    lose_a_raw_file(agents, server, folder)
+    server.requested = True  # the server offers a request that went stale again
     assert once(agents, server, folder).returncode == 0
     assert (server.contents(), the_log(server)[0]) == ([pricing_csv(200)], "success")
+
+
+def test_a_raw_file_lost_with_the_lock_may_have_been_cancelled(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    lose_a_raw_file(agents, server, folder)
+    assert once(agents, server, folder).returncode == 1
+    assert (server.uploads, the_log(server)[0]) == ({}, "failed")
+    server.due = True
+    assert once(agents, server, folder).returncode == 0
+    assert server.contents() == [pricing_csv(200)]
 
 
 def test_an_expired_address_is_replaced(agents: Agents, server: FakeServer, folder: Path) -> None:

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.contract.agent_fake_server import KEY, FakeServer, pricing_csv
-from tests.contract.agent_process import Agents, Ended
+from tests.contract.agent_fake_server import FakeServer, pricing_csv
+from tests.contract.agent_process import Agents
+from tests.contract.agent_runs import once
 
-POINTS_BY_KEY = 27  # test_the_points_are_all_covered keeps this true
-POINTS_RAW = 26
-POINT_OF_PLACING = 23
+POINTS_BY_KEY = 31  # test_the_points_are_all_covered keeps this true
+POINTS_RAW = 29
+POINT_OF_PLACING = 27
 POINT_OF_BEGINNING = 4
-
-
-@pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    program = Agents(tmp_path_factory.mktemp("agents"))
-    yield program
-    program.close()
-
-
-@pytest.fixture
-def server() -> Iterator[FakeServer]:
-    with FakeServer() as fake:
-        yield fake
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shop = tmp_path / "shop"
-    (shop / "inbox").mkdir(parents=True)
-    export = shop / "inbox" / "export.csv"
-    export.write_bytes(pricing_csv(200))
-    os.utime(export, (1_700_000_000, 1_700_000_000))
-    return shop
-
-
-def once(agents: Agents, server: FakeServer, folder: Path, kill_at: int = 0, side: str = "before") -> Ended:
-    arguments = ("--server", server.url, "--key", KEY, "--folder", str(folder), "--once")
-    return agents.run(*arguments, kill_at=kill_at, side=side)
 
 
 def assert_done_once(server: FakeServer, folder: Path) -> None:
@@ -76,7 +47,7 @@ def test_the_points_are_all_covered(
 def test_a_killed_cycle_is_finished_by_the_next_start_and_done_once(
     agents: Agents, server: FakeServer, folder: Path, point: int, side: str
 ) -> None:
-    assert once(agents, server, folder, point, side).returncode == -signal.SIGKILL
+    assert once(agents, server, folder, kill_at=point, side=side).returncode == -signal.SIGKILL
     ended = once(agents, server, folder)
     assert ended.returncode == 0, ended.errors
     assert_done_once(server, folder)
@@ -88,7 +59,7 @@ def test_the_raw_form_has_no_key_and_is_still_sent_once(
     agents: Agents, server: FakeServer, folder: Path, point: int, side: str
 ) -> None:
     server.key_flow = False
-    assert once(agents, server, folder, point, side).returncode == -signal.SIGKILL
+    assert once(agents, server, folder, kill_at=point, side=side).returncode == -signal.SIGKILL
     ended = once(agents, server, folder)
     assert ended.returncode == 0, ended.errors
     assert_done_once(server, folder)
@@ -119,7 +90,7 @@ def test_a_cycle_cancelled_while_the_agent_was_dead_uploads_nothing(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:
     once(agents, server, folder, kill_at=POINT_OF_BEGINNING, side="after")
-    server.cancelled = True
+    server.cancel()
     ended = once(agents, server, folder)
     assert server.uploads == {}
     [log] = server.cycles().values()

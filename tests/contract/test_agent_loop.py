@@ -14,34 +14,7 @@ from pathlib import Path
 import pytest
 from tests.contract.agent_fake_server import KEY, FakeServer, Fault, pricing_csv
 from tests.contract.agent_process import FAST, Agents
-
-
-@pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    program = Agents(tmp_path_factory.mktemp("agents"))
-    yield program
-    program.close()
-
-
-@pytest.fixture
-def server() -> Iterator[FakeServer]:
-    with FakeServer() as fake:
-        yield fake
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shop = tmp_path / "shop"
-    (shop / "inbox").mkdir(parents=True)
-    drop(shop, pricing_csv(200))
-    return shop
-
-
-def drop(folder: Path, content: bytes, name: str = "export.csv") -> None:
-    path = folder / "inbox" / name
-    path.write_bytes(content)
-    os.utime(path, (1_700_000_000, 1_700_000_000))
-
+from tests.contract.agent_runs import drop
 
 # The loop, as a program of its own
 
@@ -114,10 +87,10 @@ def test_the_loop_survives_a_restart_of_the_server_and_ends_on_a_signal(
     agent.wait_for("cannot be reached")
     server.due = True
     server.up()
-    agent.wait_for("sync success")
+    agent.wait_for("sync done")
     drop(folder, pricing_csv(300))
     server.requested = True
-    agent.wait_for("sync success", times=2)
+    agent.wait_for("sync done", times=2)
     assert agent.stop() == 0
     assert [len(content) for content in server.contents()] == [len(pricing_csv(200)), len(pricing_csv(300))]
     assert len([line for line in agent.lines if "no sync is needed" in line]) <= 3
@@ -130,7 +103,7 @@ def test_a_stopped_agent_goes_on_later(run: Run, server: FakeServer, folder: Pat
     assert agent.stop(signal.SIGINT) == 0
     server.uploads[1]["states"] = ["done"]
     again = run()
-    again.wait_for("sync success")
+    again.wait_for("sync done")
     assert again.stop() == 0
     assert len(server.uploads) == len(server.cycles()) == 1
 
@@ -147,7 +120,7 @@ def test_a_cycle_that_never_ends_is_abandoned_and_reported(run: Run, server: Fak
 def test_a_refused_key_is_tried_again_slowly(run: Run, server: FakeServer, folder: Path) -> None:
     server.faults = [Fault("heartbeat", 401, times=3, code="unauthorized")]
     agent = run()
-    agent.wait_for("sync success")
+    agent.wait_for("sync done")
     agent.stop()
     assert len([line for line in agent.lines if "refuses" in line]) == 1
 

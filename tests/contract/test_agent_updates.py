@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.contract.agent_fake_server import KEY, FakeServer, pricing_csv
+from tests.contract.agent_fake_server import KEY, FakeServer
 from tests.contract.agent_process import Agents, Ended
 from tests.contract.test_agent_loop import Running
 
@@ -70,27 +70,10 @@ class ReleaseServer(FakeServer):
         return 206 if start else 200, part, told
 
 
-@pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    program = Agents(tmp_path_factory.mktemp("agents"))
-    yield program
-    program.close()
-
-
 @pytest.fixture
 def server() -> Iterator[ReleaseServer]:
     with ReleaseServer() as fake:
         yield fake
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shop = tmp_path / "shop"
-    (shop / "inbox").mkdir(parents=True)
-    export = shop / "inbox" / "export.csv"
-    export.write_bytes(pricing_csv(20))
-    os.utime(export, (1_700_000_000, 1_700_000_000))
-    return shop
 
 
 Once = Callable[..., Ended]
@@ -446,7 +429,7 @@ def test_a_killed_version_goes_on_with_heartbeats_alone_until_it_is_let_go(
     until(lambda: len(server.heartbeats) > 3, "no heartbeats")
     assert not [call for call in server.calls if "sync/" in call]
     server.force_update = False
-    agent.wait_for("sync success")
+    agent.wait_for("sync done")
     assert agent.stop() == 0
     assert len([line for line in agent.lines if "must be updated" in line]) == 1
 

@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from cardsync_agent import durable
-from cardsync_agent.client import Decision, TryAgain
-from cardsync_agent.loop import report_of, verdict
-from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, backoff, persist
+from cardsync_agent.client import Decision
+from cardsync_agent.report import report_of, verdict
 from cardsync_agent.state import MOST_IMPORTED, StateProblem, StepRecord, Store, only_agent
 from cardsync_agent.steps import begin
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+THE_REST = [
+    *("fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"),
+    *("fetch_sales_report", "refresh_account"),
+]
 CHAIN = ["export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices"]
 
 
@@ -122,16 +125,24 @@ def test_a_file_is_placed_once_although_the_reader_took_it(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("asked", "mode", "steps"),
     [
-        (decision(), "full", CHAIN),
+        (decision(), "full", [*CHAIN, *THE_REST]),
         (decision("pricing"), "full", CHAIN),
-        (decision("something new"), "full", CHAIN),
-        (decision(), "read_only", CHAIN[:-1]),
+        (decision("something new"), "full", [*CHAIN, *THE_REST]),
+        (decision("pricing"), "read_only", CHAIN[:-1]),
+        (decision("orders"), "full", ["fetch_orders", "fetch_order_items", "fetch_shipping"]),
+        (decision("feedback"), "full", ["fetch_orders", "fetch_feedback"]),
+        (decision("sales"), "full", ["fetch_sales_report"]),
         (decision("refunds"), "full", ["fetch_orders", "fetch_refunds"]),
         (decision("account"), "read_only", ["refresh_account"]),
         (
-            decision(plan_steps=("import_prices", "fetch_orders", "download_price_updates")),
+            decision(plan_steps=("fetch_orders", "download_price_updates", "import_prices", "fetch_orders")),
             "full",
-            [*CHAIN[3:], "fetch_orders"],
+            ["fetch_orders", "download_price_updates", "import_prices"],
+        ),
+        (
+            decision(plan_steps=("import_prices", "fetch_orders"), plan_skipped={"fetch_orders": "fresh"}),
+            "read_only",
+            [],
         ),
         (decision(plan_steps=()), "full", []),
     ],
@@ -142,53 +153,44 @@ def test_a_decision_becomes_steps(asked: Decision, mode: str, steps: list[str]) 
 
 def test_steps_that_the_plan_leaves_out_are_reported_skipped() -> None:
     cycle = begin(decision(plan_steps=("refresh_account",), plan_skipped={"fetch_orders": "fresh"}), "full", NOW)
-    assert report_of(cycle)["steps"] == [
+    assert report_of(cycle, "linux/x")["steps"] == [
         {"name": "fetch_orders", "status": "skipped", "duration_ms": 0, "error": "fresh"}
     ]
 
 
 @pytest.mark.parametrize(
-    ("imported", "review", "failed", "status"),
+    ("imported", "review", "failed", "status", "with_unable"),
     [
-        (False, False, None, "success"),
-        (True, False, None, "success"),
-        (True, True, None, "partial"),
-        (True, True, "await_repricing", "partial"),
-        (True, False, "download_price_updates", "partial"),
-        (False, False, "upload_inventory", "failed"),
+        (False, False, None, "success", "partial"),
+        (True, False, None, "success", "partial"),
+        (True, True, None, "partial", "partial"),
+        (True, True, "await_repricing", "partial", "partial"),
+        (True, False, "download_price_updates", "partial", "partial"),
+        (False, False, "upload_inventory", "failed", "failed"),
     ],
 )
-def test_steps_add_up_to_a_status(imported: bool, review: bool, failed: str | None, status: str) -> None:
+def test_steps_add_up_to_a_status(
+    imported: bool, review: bool, failed: str | None, status: str, with_unable: str
+) -> None:
     cycle = begin(decision(), "full", NOW)
     cycle.imported, cycle.needs_review = imported, review
     cycle.steps = [StepRecord(name, "failed" if name == failed else "success", 1) for name in CHAIN]
     assert verdict(cycle) == status
+    cycle.unable = ["fetch_orders"]
+    assert verdict(cycle) == with_unable
 
 
-def test_backoff_grows_to_its_limit_and_respects_the_server() -> None:
-    pace = Pace()
-    for attempt in range(100):
-        assert 0 <= backoff(attempt, pace) <= min(300, 2.0**attempt)
-    assert 60 <= backoff(0, pace, retry_after=60) <= 61
-
-
-def test_persist_repeats_until_answered_gives_up_or_is_stopped() -> None:
-    pace, stop, told = Pace(retry_first=0.001, retry_most=0.001), Stop(), []
-    answers = [TryAgain("away"), TryAgain("away"), "here"]
-
-    def call() -> str:
-        answer = answers.pop(0) if answers else TryAgain("away")
-        if isinstance(answer, TryAgain):
-            raise answer
-        return answer
-
-    def on_retry(trouble: TryAgain, delay: float) -> None:
-        told.append(delay)
-
-    assert persist(call, pace, stop, on_retry, None) == "here"
-    assert len(told) == 2
-    with pytest.raises(GaveUp, match="away"):
-        persist(call, pace, stop, on_retry, 0.01)
-    stop.requested = True
-    with pytest.raises(Stopped):
-        persist(call, pace, stop, on_retry, None)
+@pytest.mark.parametrize(
+    ("steps", "unable", "status"),
+    [
+        ([("fetch_orders", "skipped")], ["fetch_orders"], "failed"),
+        ([("export_inventory", "skipped"), ("fetch_orders", "skipped")], ["fetch_orders"], "failed"),
+        ([("refresh_account", "success"), ("fetch_orders", "skipped")], ["fetch_orders"], "partial"),
+        ([("fetch_orders", "skipped")], [], "success"),  # fresh
+        ([], [], "failed"),  # with success, the server would take a history as fetched that nobody fetched
+    ],
+)
+def test_what_was_not_done_is_no_success(steps: list[tuple[str, str]], unable: list[str], status: str) -> None:
+    cycle = begin(decision(), "full", NOW)
+    cycle.steps, cycle.unable = [StepRecord(name, how, 0) for name, how in steps], unable
+    assert verdict(cycle) == status

@@ -30,6 +30,7 @@ PACE = {
     "REFUSED": "0.3",
 }
 FILE = inventory(1500)
+FULL = "partial"  # a full sync, as this agent can do it: all of the inventory, nothing of the orders
 
 
 @pytest.fixture(scope="module")
@@ -83,13 +84,13 @@ class Shop:
     def state(self) -> dict[str, Any]:
         return self.seller.sql("SELECT * FROM sync_state WHERE seller_id = %(seller)s")[0]
 
-    def assert_done_once(self, *, placed: bool = True) -> None:
-        """One upload, one import, one file of prices, one successful log, no lock."""
+    def assert_done_once(self, *, placed: bool = True, status: str = FULL) -> None:
+        """One upload, one import, one file of prices, one log of it, no lock."""
         [upload] = self.uploads()
         assert upload["state"] == "done"
         [cycle] = self.cycles()
         assert (cycle["status"], cycle["placeholder"], cycle["sync_cycle_id"]) == (
-            "success",
+            status,
             False,
             upload["sync_cycle_id"],
         )
@@ -101,8 +102,8 @@ class Shop:
         assert (state["lock_kind"], state["requested_kind"], state["uploads_open"]) == (None, None, 0)
 
 
-def agent_env() -> dict[str, str]:
-    return os.environ | {f"CARDSYNC_AGENT_PACE_{name}": value for name, value in PACE.items()}
+def agent_env(**pace: str) -> dict[str, str]:
+    return os.environ | {f"CARDSYNC_AGENT_PACE_{name}": value for name, value in (PACE | pace).items()}
 
 
 @pytest.fixture
@@ -118,11 +119,11 @@ def a_shop(server: Server, tmp_path: Path) -> Callable[..., Shop]:
 class Running:
     """An agent in its loop; `events` are what it has said so far."""
 
-    def __init__(self, shop: Shop, *options: str) -> None:
+    def __init__(self, shop: Shop, *options: str, **pace: str) -> None:
         self._out = shop.folder.parent / f"{shop.folder.name}.events"
         with self._out.open("wb") as out:
             self.process = subprocess.Popen(
-                shop.command("--interval", "0.3", *options), env=agent_env(), stdout=out, stderr=out
+                shop.command("--interval", "0.3", *options), env=agent_env(**pace), stdout=out, stderr=out
             )
 
     def __enter__(self) -> Running:
@@ -155,9 +156,9 @@ class Running:
 def test_a_whole_cycle_in_full_mode(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     path = shop.put(FILE)
-    ended = shop.once("--request")
+    ended = shop.once("--request", "pricing")
     assert ended.returncode == 0, ended.errors
-    shop.assert_done_once()
+    shop.assert_done_once(status="success")
     [cycle] = shop.cycles()
     assert [(step["name"], step["status"]) for step in cycle["steps"]] == [
         (name, "success")
@@ -196,7 +197,7 @@ def test_the_free_plan_gets_no_prices(a_shop: Callable[..., Shop]) -> None:
     assert ended.named("export_empty")[0]["reasons"] == ["not_entitled"]
     assert (shop.files("exports"), shop.files("outbox")) == ([], [])
     assert [upload["state"] for upload in shop.uploads()] == ["done"]
-    assert [cycle["status"] for cycle in shop.cycles()] == ["success"]
+    assert [cycle["status"] for cycle in shop.cycles()] == [FULL]
 
 
 def test_an_empty_inbox_is_a_failed_cycle_with_its_reason(a_shop: Callable[..., Shop]) -> None:
@@ -225,7 +226,7 @@ def test_the_same_file_is_uploaded_again_only_on_request(a_shop: Callable[..., S
     assert scheduled.returncode == 1
     assert "was imported before" in scheduled.named("cycle_finished")[0]["error"]
     assert len(shop.uploads()) == 1
-    assert [cycle["status"] for cycle in shop.cycles()] == ["success", "failed"]
+    assert [cycle["status"] for cycle in shop.cycles()] == [FULL, "failed"]
     assert shop.once("--request").returncode == 0
     assert [upload["state"] for upload in shop.uploads()] == ["done", "done"]
 
@@ -294,7 +295,7 @@ def test_the_loop_syncs_by_itself_and_then_on_request(a_shop: Callable[..., Shop
     shop.put(FILE)
     with Running(shop) as agent:
         agent.said("cycle_started", reason="scheduled")
-        agent.said("cycle_finished", status="success")
+        agent.said("cycle_finished", status=FULL)
         shop.assert_done_once()
         agent.said("waiting", reason="no_sync_needed")
         shop.put(inventory(1500, 2), "newer.csv", age=1800)
@@ -305,6 +306,50 @@ def test_the_loop_syncs_by_itself_and_then_on_request(a_shop: Callable[..., Shop
         assert agent.stop() == 0
     assert [upload["state"] for upload in shop.uploads()] == ["done", "done"]
     assert len(shop.files("exports")) == len(shop.files("outbox")) == 2
+
+
+def test_a_kind_that_the_agent_cannot_do_ends_at_once_and_claims_nothing(a_shop: Callable[..., Shop]) -> None:
+    shop = a_shop()
+    shop.put(FILE)
+    assert shop.once("--request", "orders").returncode == 1
+    [cycle] = shop.cycles()
+    assert (cycle["status"], {step["status"] for step in cycle["steps"]}) == ("failed", {"skipped"})
+    assert shop.once().returncode == 0  # the first sync, which would fetch the history
+    assert [cycle["status"] for cycle in shop.cycles()] == ["failed", FULL]
+    state = shop.state()
+    assert (state["lock_kind"], state["requested_kind"], state["history_fetched_at"]) == (None, None, None)
+
+
+def test_an_approved_upload_is_done_once_in_read_only_mode(a_shop: Callable[..., Shop]) -> None:
+    shop = a_shop(sync_mode="read_only")
+    shop.put(FILE)
+    assert shop.once().returncode == 0
+    assert shop.files("outbox") == []
+    approve = "UPDATE account SET upload_approved = true WHERE seller_id = %(seller)s RETURNING 1"
+    shop.seller.sql(approve)
+    ended = shop.once()
+    assert len(ended.named("approved_upload")) == 1
+    assert shop.files("outbox") == shop.files("exports")
+    assert shop.seller.sql("SELECT upload_approved FROM account WHERE seller_id = %(seller)s") == [
+        {"upload_approved": False}
+    ]
+    assert shop.once().named("approved_upload") == []
+
+
+def test_a_cancelled_sync_stops_before_it_uploads(a_shop: Callable[..., Shop]) -> None:
+    shop = a_shop()
+    shop.put(FILE, age=0)  # so that the agent waits for the file to rest
+    with Running(shop, SETTLE="4") as agent:
+        agent.said("step_started", step="export_inventory")
+        with shop.seller.http() as http:
+            assert http.post("/api/v1/sync/cancel").status_code == 200
+        finished = agent.said("cycle_finished", status="failed")
+        assert finished["error"] == "cancelled by the seller"
+        agent.said("waiting", reason="no_sync_needed")
+        assert agent.stop() == 0
+    assert shop.uploads() == []
+    assert len([e for e in agent.events() if e["event"] == "cycle_started"]) == 1
+    assert "cancelled" in {cycle["status"] for cycle in shop.cycles()}
 
 
 def test_a_second_agent_in_the_same_folder_is_refused(a_shop: Callable[..., Shop]) -> None:
@@ -330,7 +375,7 @@ def test_the_server_restarts_in_the_middle_of_a_cycle(
         assert server.stop() == 0
         until(lambda: any(e["event"] == "retrying" for e in agent.events()), "a try that fails", 20)
         server.start()
-        agent.said("cycle_finished", status="success")
+        agent.said("cycle_finished", status=FULL)
         assert agent.stop() == 0
     shop.assert_done_once()
 
@@ -352,7 +397,7 @@ def test_the_web_process_is_killed_while_the_file_is_sent(
             agent.said("step_started", step="upload_inventory")
             time.sleep(n * 0.4 / rounds)  # the moment is what is tested
             kill(*server.children("web"))
-            agent.said("cycle_finished", status="success")
+            agent.said("cycle_finished", status=FULL)
             assert agent.stop() == 0
         until(server.ready, "the next web process")
         shop.assert_done_once()

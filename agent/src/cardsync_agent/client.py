@@ -1,15 +1,16 @@
 """The server's HTTP interface as the agent uses it: one method per call, one try each (pace.persist repeats).
 
 In: the server's address and the API key. Out: small typed answers, or one of three exceptions: TryAgain (network, 5xx, 429),
-KeyRefused (401, 403 of the account), Refused (any other answer that is no success).
+KeyRefused (401, 403 of the account), Refused (any other answer that is no success; Cooldown is one of them).
 """
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,11 @@ from typing import Any
 
 import httpx
 
+from cardsync_agent import clock
+
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+MOST_RETRY_AFTER = 3600.0
+PART_BYTES = 65_536
 # 403 of these codes speak about one call; any other 403 speaks about the key or the account.
 _CALL_CODES = frozenset({"object_store_pipeline_disabled", "invalid_signature", "url_expired"})
 
@@ -36,7 +41,22 @@ class Refused(Exception):
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if message else code)
         self.status, self.code, self.message = status, code, message
-        self.wait_seconds: int | None = None
+
+
+class Cooldown(Refused):
+    """402 or 429: the seller is to wait, or to spend a credit. The message is the whole story in one sentence."""
+
+    def __init__(self, status: int, seconds: int, balance: int | None, top_up_url: str | None) -> None:
+        text = f"the server wants {clock.span(seconds)} of rest before the next manual sync"
+        if balance is not None:
+            text += f"; skipping the wait costs 1 credit, your balance is {balance}"
+        if top_up_url:
+            text += f" (top up at {top_up_url})"
+        super().__init__(status, "cooldown", text)
+        self.seconds, self.balance, self.top_up_url = seconds, balance, top_up_url
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class KeyRefused(Refused):
@@ -58,6 +78,7 @@ class Offer:
 @dataclass(frozen=True)
 class Heartbeat:
     sync_mode: str
+    upload_approved: bool = False
     force_update: bool = False
     update_available: bool = False
     latest_version: str | None = None
@@ -107,17 +128,20 @@ class Client:
         latest = body.get("latest_version")
         return Heartbeat(
             mode,
+            upload_approved=body.get("upload_approved") is True,
             force_update=body.get("force_update") is True,
             update_available=body.get("update_available") is True,
             latest_version=str(latest) if latest else None,
             offer=_offer(body),
         )
 
-    def pending(self, agent_id: str) -> Decision:
-        body = self._json("GET", "sync/pending", params={"agent_id": agent_id})
+    def pending(self, agent_id: str, capabilities: str) -> Decision:
+        query = {"agent_id": agent_id, "capabilities": capabilities}
+        body = self._json("GET", "sync/pending", params=query)
         plan = body.get("plan")
         plan = plan if isinstance(plan, dict) else {}
-        steps = plan.get("steps")
+        steps, skipped = plan.get("steps"), plan.get("skipped")
+        skipped = [s for s in skipped if isinstance(s, dict) and "name" in s] if isinstance(skipped, list) else []
         return Decision(
             action=str(body.get("action")),
             reason=str(body.get("reason")),
@@ -125,9 +149,12 @@ class Client:
             kind=str(plan.get("kind") or body.get("kind") or "full"),
             first_sync=body.get("first_sync") is True,
             plan_steps=tuple(map(str, steps)) if isinstance(steps, list) else None,
-            plan_skipped={str(s["name"]): str(s.get("reason")) for s in plan.get("skipped") or () if "name" in s},
+            plan_skipped={str(s["name"]): str(s.get("reason") or "left out by the server's plan") for s in skipped},
             plan_error=str(plan["error"]) if plan.get("error") else None,
         )
+
+    def clear_approval(self) -> None:
+        self._api("DELETE", "sync/approve_upload")
 
     def request_sync(self, kind: str) -> None:
         self._json("POST", "sync/request", json={"kind": kind})
@@ -146,11 +173,14 @@ class Client:
         url = self._base.join(upload_url)
         return (url.host, url.port) != (self._base.host, self._base.port)
 
-    def put_object(self, upload_url: str, content: bytes) -> None:
+    def put_object(self, upload_url: str, content: bytes, between: Callable[[], None]) -> None:
+        """`between` is called between the parts of a long upload."""
         url = self._base.join(upload_url)
         if url.scheme not in ("http", "https"):  # httpx would call it a transport error, and we would try for ever
             raise Refused(0, "bad_upload_url", f"{upload_url} is no web address")
-        answer = self._send(self._http.build_request("PUT", url, content=content))
+        # With its length, because S3 takes no chunked upload.
+        headers = {"Content-Length": str(len(content))}
+        answer = self._send(self._http.build_request("PUT", url, content=_parts(content, between), headers=headers))
         if answer.status_code >= 300:
             raise _refusal(answer, about_the_key=False)
 
@@ -201,6 +231,11 @@ class Client:
     def log(self, body: dict[str, Any]) -> None:
         self._api("POST", "sync/log", json=body)
 
+    def send_debug(self, sync_cycle_id: str, step_name: str, captured_at: str, screenshot: bytes) -> None:
+        picture = base64.b64encode(screenshot).decode()
+        body = {"sync_cycle_id": sync_cycle_id, "step_name": step_name, "captured_at": captured_at}
+        self._api("POST", "sync/debug", json={**body, "screenshot": picture})
+
     def _json(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         answer = self._api(method, path, **options)
         try:
@@ -215,7 +250,7 @@ class Client:
         url = self._base.join(f"api/v1/{path}")
         answer = self._send(self._http.build_request(method, url, headers=self._auth | (headers or {}), **options))
         if answer.status_code >= 300 and answer.status_code != 304:
-            raise _refusal(answer, about_the_key=True)
+            raise _cooldown(answer, self._base) or _refusal(answer, about_the_key=True)
         return answer
 
     def _send(self, request: httpx.Request) -> httpx.Response:
@@ -225,7 +260,7 @@ class Client:
             reason = str(trouble) or type(trouble).__name__
             raise TryAgain(f"{request.url.host} cannot be reached ({reason})") from trouble
         if answer.status_code >= 500 or (answer.status_code == 429 and _body(answer).get("status") != "cooldown"):
-            raise TryAgain(f"the server answers {answer.status_code}", _retry_after(answer))
+            raise _try_again(answer)
         return answer
 
 
@@ -258,15 +293,36 @@ def _offer(body: dict[str, Any]) -> Offer | None:
     return Offer(version, url, signature, sha256, record if isinstance(record, dict) else {}, record_signature)
 
 
+def _try_again(answer: httpx.Response) -> TryAgain:
+    rest = _retry_after(answer)
+    what = "the server is asked too often" if answer.status_code == 429 else "the server has trouble"
+    wish = f"; it wants {clock.span(rest)} of rest" if rest else ""
+    return TryAgain(f"{what} ({answer.status_code}){wish}", rest)
+
+
 def _refusal(answer: httpx.Response, *, about_the_key: bool) -> Refused:
     body = _body(answer)
     code = str(body.get("code") or body.get("status") or f"http_{answer.status_code}")
     message = str(body.get("error") or "")
     account = answer.status_code == 401 or (answer.status_code == 403 and code not in _CALL_CODES)
-    refusal = (KeyRefused if about_the_key and account else Refused)(answer.status_code, code, message)
-    wait = body.get("cooldown_remaining_seconds")
-    refusal.wait_seconds = wait if isinstance(wait, int) else None
-    return refusal
+    return (KeyRefused if about_the_key and account else Refused)(answer.status_code, code, message)
+
+
+def _cooldown(answer: httpx.Response, base: httpx.URL) -> Cooldown | None:
+    body = _body(answer)
+    if answer.status_code not in (402, 429) or body.get("status") != "cooldown":
+        return None
+    path = body.get("top_up_path")
+    return Cooldown(
+        answer.status_code,
+        _whole(body.get("cooldown_remaining_seconds")) or 0,
+        _whole(body.get("balance")),
+        str(base.join(path)) if isinstance(path, str) and path.startswith("/") else None,
+    )
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _body(answer: httpx.Response) -> dict[str, Any]:
@@ -279,7 +335,15 @@ def _body(answer: httpx.Response) -> dict[str, Any]:
 
 def _retry_after(answer: httpx.Response) -> float | None:
     text = answer.headers.get("Retry-After", "")
-    return min(float(text), 3600.0) if text.isdigit() else None
+    # A proxy's date, or nonsense, is no number; an hour is the most that an agent is sent away for.
+    return min(float(text), MOST_RETRY_AFTER) if text.isascii() and text.isdigit() else None
+
+
+def _parts(content: bytes, between: Callable[[], None]) -> Iterator[bytes]:
+    for start in range(0, len(content), PART_BYTES):
+        if start:
+            between()
+        yield content[start : start + PART_BYTES]
 
 
 def _upload_id(body: dict[str, Any]) -> int:

@@ -44,3 +44,10 @@ def for_file_name(when: datetime) -> str:
 def for_people(when: datetime) -> str:
     """Local wall-clock time, as a person at this computer reads it."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span(seconds: float) -> str:
+    """`45 s`, `59 min`, `3 h`: how long that is, for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

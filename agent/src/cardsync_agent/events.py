@@ -13,6 +13,7 @@ class Reporter:
 
     def __init__(self, out: TextIO, *, json_events: bool = False, quiet: bool = False) -> None:
         self._out, self._json, self._quiet = out, json_events, quiet
+        self._standing: dict[str, str] = {}
 
     def __call__(self, event: str, text: str, *, problem: bool = False, detail: bool = False, **fields: object) -> None:
         """A `problem` is said even when quiet; a `detail` is for programs only."""
@@ -21,6 +22,16 @@ class Reporter:
             self._write(json.dumps(body))
         elif not detail and (problem or not self._quiet):
             self._write(f"{clock.for_people(clock.now())}  {text}")
+
+    def standing(self, topic: str, event: str, text: str, *, problem: bool = False, **fields: object) -> None:
+        """What holds until it changes: said once, so that a poll every 30 s is not a line every 30 s."""
+        if self._standing.get(topic) != text:
+            self._standing[topic] = text
+            self(event, text, problem=problem, detail=False, **fields)
+
+    def ended(self, topic: str) -> None:
+        """The topic's state is over: the next one is news, even if it is the same."""
+        self._standing.pop(topic, None)
 
     def retrying(self, what: str, trouble: Exception, delay: float) -> None:
         text = f"{what}: {trouble}; next try in {delay:.0f} s"

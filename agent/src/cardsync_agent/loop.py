@@ -4,9 +4,11 @@ Events, as `--json-events` prints them, one object a line; each has `event`, `at
 
     started          version, server, folder, agent_id      | connected        sync_mode (first, and when it changes)
     waiting          reason, sync_requested                 | update_available latest_version
-    update_required  latest_version                         | cooldown         seconds
+    update_required  latest_version                         | cooldown         seconds, balance, top_up_url (null on 429)
     update_ready     latest_version, path, sha256           | update_refused   latest_version, reason
     update_command   command                                | update_command_ended exit_code
+    plan_refused     error (told to sync, but no plan fits) | approved_upload  file, path (the upload approved in the dashboard)
+    approval_waits   (no price file to upload yet)          | approval_gone    file (taken back, or done elsewhere)
     cycle_started    sync_cycle_id, kind, reason, resumed   | cycle_finished   sync_cycle_id, status, duration_ms, error, steps
     step_started     step                                   | step_finished    step, status, duration_ms, error
     inventory_found  path, sha256, bytes, exported_at       | uploaded         upload_id
@@ -15,6 +17,8 @@ Events, as `--json-events` prints them, one object a line; each has `event`, `at
     export_empty     reasons                                | prices_placed    path, rows
     retrying         what, reason, seconds                  | refused          status, code
     problem          (text says it)                         | stopped
+
+What holds for long (waiting, update_required, plan_refused, approval_waits, refused) is told once, until it changes.
 """
 
 from __future__ import annotations
@@ -25,12 +29,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from cardsync_agent import __version__, clock
-from cardsync_agent.client import Client, Decision, Heartbeat, KeyRefused, Refused, TryAgain
+from cardsync_agent.approved import ApprovedUpload
+from cardsync_agent.client import Client, Cooldown, Decision, Heartbeat, KeyRefused, Refused, TryAgain
 from cardsync_agent.events import Reporter
+from cardsync_agent.job import Job
 from cardsync_agent.marketplace import Marketplace
-from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, persist
-from cardsync_agent.state import Cycle, StateProblem, StepRecord, Store
-from cardsync_agent.steps import STEPS, Job, StepFailed, StepSkipped, begin
+from cardsync_agent.one_step import run_step, send_screenshot
+from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, persist, spread
+from cardsync_agent.report import is_problem, line_of, report_of, trouble_of, verdict
+from cardsync_agent.state import Cycle, StepRecord, Store
+from cardsync_agent.steps import CAPABILITIES, begin
 from cardsync_agent.updates import Updates
 
 T = TypeVar("T")
@@ -60,15 +68,14 @@ class Agent:
         self._say, self._pace, self._stop, self._once = say, pace, stop, once
         self._updates = updates
         self._mode: str | None = None
-        self._told: str | None = (
-            None  # the last standing state told, so that a poll every 30 s is not a line every 30 s
-        )
+        clear = lambda: self._call("clearing the approval", client.clear_approval)  # noqa: E731
+        self._approved = ApprovedUpload(store, market, folder / "exports", clear, say)
 
     def run(self) -> int:
         """Until a signal comes."""
         try:
             while True:
-                self._stop.sleep(self._turn())
+                self._stop.sleep(spread(self._turn()))
         except Stopped:
             self._say("stopped", "stopped")
             return 0
@@ -80,7 +87,8 @@ class Agent:
             self._updates.consider(heartbeat)
             if heartbeat.force_update:
                 return 1
-            status = self._resume()
+            self._approved.honour(heartbeat.upload_approved)
+            status = self._resume(heartbeat)
             if request and not self._request(request):
                 return 0
             status = self._ask_and_work(heartbeat) or status
@@ -100,7 +108,8 @@ class Agent:
         try:
             heartbeat = self._contact()
             if not heartbeat.force_update:
-                self._resume()
+                self._approved.honour(heartbeat.upload_approved)
+                self._resume(heartbeat)
                 self._ask_and_work(heartbeat)
             self._updates.consider(heartbeat)
             return self._pace.interval
@@ -127,11 +136,15 @@ class Agent:
         """Ask for a manual sync; False if the server wants the seller to wait."""
         try:
             self._call("requesting a sync", lambda: self._client.request_sync(kind))
-        except Refused as refused:
-            if refused.code != "cooldown":
-                raise
-            seconds = refused.wait_seconds or 0
-            self._say("cooldown", f"the server wants {seconds} s of rest before the next manual sync", seconds=seconds)
+        except Cooldown as cooldown:
+            self._say(
+                "cooldown",
+                str(cooldown),
+                problem=True,
+                seconds=cooldown.seconds,
+                balance=cooldown.balance,
+                top_up_url=cooldown.top_up_url,
+            )
             return False
         return True
 
@@ -140,7 +153,9 @@ class Agent:
         decision = self._ask()
         if decision.action == "sync" and decision.plan_error:
             # No lock was taken, so there is no cycle to run or to report.
-            self._tell("problem", f"the server's plan cannot be followed: {decision.plan_error}")
+            hint = "update the agent, or ask for a kind of sync that it can do, such as pricing"
+            text = f"waiting: the server has no plan that this agent can do ({decision.plan_error}); {hint}"
+            self._tell("plan_refused", text, error=decision.plan_error)
             return "failed"
         if decision.action != "sync":
             why = WAIT_TEXTS.get(decision.reason, decision.reason)
@@ -152,36 +167,46 @@ class Agent:
         return self._work_off(cycle, resumed=False)
 
     def _ask(self) -> Decision:
-        return self._call("asking what to do", lambda: self._client.pending(self._store.memory.agent_id))
+        return self._call("asking what to do", self._ask_once)
 
-    def _resume(self) -> str | None:
+    def _ask_once(self) -> Decision:
+        return self._client.pending(self._store.memory.agent_id, CAPABILITIES)
+
+    def _resume(self, heartbeat: Heartbeat) -> str | None:
         """Finish the cycle that a kill, a stop or an outage interrupted."""
         cycle = self._store.memory.cycle
         if cycle is None:
             return None
-        if cycle.status is None and cycle.failure is None and cycle.nothing_sent:
-            self._check_still_wanted(cycle)
+        if cycle.status is None and cycle.failure is None and not cycle.handed_over:
+            cycle = self._still_wanted(cycle, heartbeat)
         return self._work_off(cycle, resumed=True)
 
-    def _check_still_wanted(self, cycle: Cycle) -> None:
+    def _still_wanted(self, cycle: Cycle, heartbeat: Heartbeat) -> Cycle:
         """Nothing was uploaded yet: the server may have given the cycle up since, or the seller cancelled it."""
         decision = self._ask()
-        if decision.action == "sync":
+        if decision.action != "sync" or decision.plan_error:
+            step = next((name for name in cycle.planned if name not in cycle.steps_done), None)
+            why = f"interrupted, and not wanted any more: {decision.plan_error or decision.reason}"
+            if step is not None:
+                cycle.steps.append(StepRecord(step, "failed", 0, why))
+            return cycle
+        if decision.kind == cycle.kind:
             cycle.reason = decision.reason
-            return
-        step = next((name for name in cycle.planned if name not in cycle.steps_done), None)
-        if step is not None:
-            cycle.steps.append(
-                StepRecord(step, "failed", 0, f"interrupted, and not wanted any more: {decision.reason}")
-            )
+            return cycle
+        # The lock is now for something else: that is done, under the name that the server may know already.
+        anew = begin(decision, heartbeat.sync_mode, clock.now())
+        anew.sync_cycle_id = cycle.sync_cycle_id
+        self._store.memory.cycle = anew
+        self._store.save()
+        return anew
 
     def _work_off(self, cycle: Cycle, *, resumed: bool) -> str:
         job = self._job(cycle)
-        self._told = None
-        verb = "resuming" if resumed else "starting"
+        self._say.ended("turn")
+        verb, article = "resuming" if resumed else "starting", "an" if cycle.kind[:1] in "ao" else "a"
         self._say(
             "cycle_started",
-            f"{verb} a {cycle.kind} sync ({cycle.reason.replace('_', ' ')})",
+            f"{verb} {article} {cycle.kind} sync ({cycle.reason.replace('_', ' ')})",
             sync_cycle_id=cycle.sync_cycle_id,
             kind=cycle.kind,
             reason=cycle.reason,
@@ -189,8 +214,10 @@ class Agent:
         )
         for name in cycle.planned:
             if name not in cycle.steps_done:
-                cycle.steps.append(self._step(job, name))
+                record = run_step(job, name)
+                cycle.steps.append(record)
                 self._store.save()
+                send_screenshot(job, record)
         return self._finish(job)
 
     def _job(self, cycle: Cycle) -> Job:
@@ -204,30 +231,10 @@ class Agent:
             pace=self._pace,
             stop=self._stop,
             beat=self._beat,
+            ask=self._ask_once,
             patience=self._pace.patience if self._once else None,
+            heard=clock.monotonic(),  # the poll that began or resumed the cycle
         )
-
-    def _step(self, job: Job, name: str) -> StepRecord:
-        if job.cycle.failure is not None:
-            return StepRecord(name, "skipped", 0, "an earlier step failed")
-        if name not in STEPS:
-            return StepRecord(name, "skipped", 0, "this version of the agent does not do this step")
-        self._say("step_started", name.replace("_", " "), detail=True, step=name)
-        began = clock.monotonic()
-        status, error = _outcome(job, STEPS[name])
-        record = StepRecord(name, status, round((clock.monotonic() - began) * 1000), error)
-        text = f"{name.replace('_', ' ')}: {status}" + (f" ({error})" if error else "")
-        self._say(
-            "step_finished",
-            text,
-            problem=status == "failed",
-            detail=error is None,
-            step=name,
-            status=status,
-            duration_ms=record.duration_ms,
-            error=error,
-        )
-        return record
 
     def _finish(self, job: Job) -> str:
         """Report the cycle until the server has it, then forget it. The same sync_cycle_id again updates the same row."""
@@ -237,7 +244,7 @@ class Agent:
             cycle.status, cycle.duration_ms = verdict(cycle), max(0, round(took.total_seconds() * 1000))
             self._store.save()
         try:
-            job.call("reporting the cycle", lambda: self._client.log(report_of(cycle)), aging=False)
+            job.call("reporting the cycle", lambda: self._client.log(report_of(cycle, PLATFORM)), aging=False)
         except KeyRefused:
             raise
         except Refused as refused:  # it would be refused for ever
@@ -247,20 +254,21 @@ class Agent:
         self._store.spool.unlink(missing_ok=True)
         self._say(
             "cycle_finished",
-            f"sync {cycle.status} after {cycle.duration_ms / 1000:.1f} s"
-            + (f": {cycle.failure}" if cycle.failure else ""),
-            problem=cycle.status != "success",
+            line_of(cycle),
+            problem=is_problem(cycle),
             sync_cycle_id=cycle.sync_cycle_id,
             status=cycle.status,
             duration_ms=cycle.duration_ms,
-            error=cycle.failure,
-            steps=report_of(cycle)["steps"],
+            error=trouble_of(cycle),
+            steps=report_of(cycle, PLATFORM)["steps"],
         )
         return cycle.status
 
     def _refused(self, refused: Refused) -> int:
         advice = " - is the key right?" if refused.status == 401 else ""
         text = f"the server refuses ({refused.status}): {refused}{advice}"
+        if isinstance(refused, Cooldown):
+            text = str(refused)
         self._tell("refused", text, status=refused.status, code=refused.code)
         return 1
 
@@ -271,46 +279,5 @@ class Agent:
         return persist(make, self._pace, self._stop, on_retry, self._pace.contact if self._once else None)
 
     def _tell(self, event: str, text: str, **fields: object) -> None:
-        """Say a standing state once, until it changes."""
-        if text != self._told:
-            self._told = text
-            self._say(event, text, problem=event != "waiting", detail=False, **fields)
-
-
-def _outcome(job: Job, step: Callable[[Job], None]) -> tuple[str, str | None]:
-    """Run one step: its status and its error. What only interrupts the cycle (signals, outages, the key) goes through."""
-    try:
-        job.check_age()
-        step(job)
-    except (Stopped, GaveUp, KeyRefused, StateProblem):
-        raise
-    except StepSkipped as skipped:
-        return "skipped", str(skipped)
-    except (StepFailed, Refused, OSError) as failed:
-        return "failed", str(failed)
-    except Exception as bug:  # a cycle always ends in a report; without this the agent would die on it at every start
-        return "failed", f"internal error: {type(bug).__name__}: {bug}"
-    return "success", None
-
-
-def verdict(cycle: Cycle) -> str:
-    """success: every step done or nothing to do; partial: the inventory was imported, what follows was not; else failed."""
-    if cycle.failure is None:
-        return "partial" if cycle.needs_review else "success"
-    return "partial" if cycle.imported else "failed"
-
-
-def report_of(cycle: Cycle) -> dict[str, object]:
-    """The body of POST /sync/log."""
-    return {
-        "status": cycle.status,
-        "sync_cycle_id": cycle.sync_cycle_id,
-        "steps": [
-            {"name": step.name, "status": step.status, "duration_ms": step.duration_ms, "error": step.error}
-            for step in cycle.steps
-        ],
-        "agent_version": __version__,
-        "platform": PLATFORM,
-        "duration_ms": cycle.duration_ms,
-        "started_at": cycle.started_at,
-    }
+        """Say what this turn came to, once until it changes."""
+        self._say.standing("turn", event, text, problem=event != "waiting", **fields)

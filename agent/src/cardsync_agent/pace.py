@@ -5,10 +5,10 @@ In: defaults, overridden by environment variables CARDSYNC_AGENT_PACE_<NAME> (te
 
 from __future__ import annotations
 
-import random
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from random import Random, SystemRandom
 from types import FrameType
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from cardsync_agent import clock
 from cardsync_agent.client import TryAgain
 
 T = TypeVar("T")
-_random = random.SystemRandom()
+_random: Random = SystemRandom()
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Pace:
         120.0  # how long an object store on another machine may be away before the server gets the bytes itself
     )
     cycle_expires: float = 86_400.0
+    lock_lives: float = 240.0  # the server lets go of a lock after 300 s without a sign of life
     update_slice: float = 30.0  # how long an update is fetched before the next heartbeat
     update_again: float = 3600.0  # until an update that was refused is looked at anew
 
@@ -80,10 +81,15 @@ class Stop:
             self.check()
 
 
-def backoff(attempt: int, pace: Pace, retry_after: float | None = None) -> float:
+def spread(seconds: float, chance: Random = _random) -> float:
+    """A rest that is never shorter, and up to a tenth longer, so that agents that began together do not beat together for ever."""
+    return seconds + chance.uniform(0.0, seconds * 0.1)
+
+
+def backoff(attempt: int, pace: Pace, retry_after: float | None = None, chance: Random = _random) -> float:
     """Exponential with full jitter, so that a thousand agents do not return together; never before the server's Retry-After."""
     most = min(pace.retry_most, pace.retry_first * 2.0 ** min(attempt, 30))
-    return (retry_after or 0.0) + _random.uniform(0.0, most)
+    return (retry_after or 0.0) + chance.uniform(0.0, most)
 
 
 def persist(

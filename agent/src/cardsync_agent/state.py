@@ -1,4 +1,4 @@
-"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the hashes imported.
+"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the approved upload, the hashes imported.
 
 In: the folder. Out: a Memory that `Store.save` writes whole (temp, fsync, rename), and the lock that keeps a second agent out.
 """
@@ -59,6 +59,7 @@ class Cycle:
     key: str | None = None
     upload_url: str | None = None
     put_done: bool = False
+    offered: bool = False
     raw_sent: bool = False
     last_sync_before: str | None = None
     upload_id: int | None = None
@@ -71,13 +72,16 @@ class Cycle:
     export_staged: bool = False
     etag: str | None = None
     outbox_staged: bool = False
+    # steps that were to be done and that this agent has not learnt
+    unable: list[str] = field(default_factory=list)
     # the end; with a status only the report to the server is left
     status: str | None = None
     duration_ms: int = 0
 
     @property
-    def nothing_sent(self) -> bool:
-        return self.key is None and self.upload_id is None and not self.raw_sent
+    def handed_over(self) -> bool:
+        """The server has the upload, or may have it."""
+        return self.offered or self.raw_sent or self.upload_id is not None
 
     @property
     def steps_done(self) -> set[str]:
@@ -90,10 +94,20 @@ class Cycle:
 
 
 @dataclass
+class Approved:
+    """The journal of the one upload that the seller approved."""
+
+    file: str
+    staged: bool = False
+    placed: bool = False
+
+
+@dataclass
 class Memory:
     agent_id: str
     server: str | None = None
     cycle: Cycle | None = None
+    approved: Approved | None = None
     etag: str | None = None
     imported: list[Imported] = field(default_factory=list)
     # SHA-256 of the update last placed in DIR/updates, and of the one whose command was started
@@ -103,7 +117,7 @@ class Memory:
     def belong_to(self, server: str) -> None:
         """What one server has imported says nothing about another."""
         if self.server not in (None, server):
-            self.imported, self.etag = [], None
+            self.imported, self.etag, self.approved = [], None, None
         self.server = server
 
     def hashes(self) -> frozenset[str]:
@@ -187,6 +201,7 @@ def _memory(raw: dict[str, Any]) -> Memory:
     memory = Memory(**_known(Memory, raw))
     memory.imported = [Imported(**_known(Imported, entry)) for entry in raw.get("imported") or ()]
     memory.cycle = _cycle(raw["cycle"]) if raw.get("cycle") else None
+    memory.approved = Approved(**_known(Approved, raw["approved"])) if raw.get("approved") else None
     return memory
 
 

@@ -21,3 +21,6 @@ class Marketplace(Protocol):
 
     def has_imported(self, prices: Path, *, staged: bool) -> bool:
         """Whether an earlier, interrupted `import_prices` came through."""
+
+    def screenshot(self) -> bytes | None:
+        """What the seller would see now, as PNG, for whoever looks into a step that failed; None where there is nothing to see."""

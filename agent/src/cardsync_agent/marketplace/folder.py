@@ -27,3 +27,6 @@ class FolderMarketplace:
 
     def has_imported(self, prices: Path, *, staged: bool) -> bool:
         return durable.is_placed(self.outbox / prices.name, staged=staged)
+
+    def screenshot(self) -> bytes | None:
+        return None

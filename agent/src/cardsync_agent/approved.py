@@ -1,0 +1,107 @@
+"""The one upload that a seller approves in the dashboard: the newest saved price file to the marketplace, once, whatever the sync mode.
+
+In: the heartbeat's `upload_approved`. Out: the file delivered, then the flag cleared. Journaled before, between and after, so that a
+kill -9 anywhere neither loses nor repeats it. Two installations of one seller that see the flag in the same moments may each deliver
+their own newest file: the protocol has no claim, and the first DELETE only ends it for those who have not begun.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cardsync_agent.client import KeyRefused, Refused
+from cardsync_agent.events import Reporter
+from cardsync_agent.marketplace import Marketplace
+from cardsync_agent.state import Approved, Store
+
+_NAME = re.compile(r"price-updates-(\d{8}T\d{6}Z)(?:-(\d+))?\.csv")
+_TOPIC = "approval"
+
+
+@dataclass(frozen=True)
+class ApprovedUpload:
+    store: Store
+    market: Marketplace
+    exports: Path
+    clear: Callable[[], None]  # DELETE /sync/approve_upload, repeated over outages
+    say: Reporter
+
+    def honour(self, approved: bool) -> None:
+        """Do, or finish, what is approved; no-op otherwise."""
+        if not approved:
+            self._end_without_flag()
+            return
+        begun = self._begun()
+        if begun is None:
+            text = "an upload is approved, but exports/ holds no price file yet; the next one will be taken"
+            self.say.standing(_TOPIC, "approval_waits", text, problem=True)
+            return
+        try:
+            self._deliver(begun)
+        except OSError as trouble:  # the file was taken away, the disk is full: asked again with the next heartbeat
+            if not begun.staged:
+                self._forget()
+            self.say.standing(_TOPIC, "problem", f"the approved upload could not be done: {trouble}", problem=True)
+            return
+        self._clear(begun)
+
+    def _begun(self) -> Approved | None:
+        memory = self.store.memory
+        if memory.approved is None and (newest := newest_export(self.exports)) is not None:
+            memory.approved = Approved(newest.name)
+            self.store.save()
+        return memory.approved
+
+    def _deliver(self, begun: Approved) -> None:
+        if begun.placed:
+            return
+
+        def note_staged() -> None:
+            begun.staged = True
+            self.store.save()
+
+        prices = self.exports / begun.file
+        target = self.market.import_prices(prices, staged=begun.staged, note_staged=note_staged)
+        begun.placed = True
+        self.store.save()
+        text = f"the upload that you approved: placed {begun.file} in {target.parent}"
+        self.say("approved_upload", text, file=begun.file, path=str(target))
+
+    def _clear(self, begun: Approved) -> None:
+        try:
+            self.clear()
+        except KeyRefused:
+            raise
+        except Refused as refused:
+            # Remembered as placed, so it is not repeated however long the flag stands.
+            text = f"{begun.file} is uploaded, but the server does not let its approval be cleared: {refused}"
+            self.say.standing(_TOPIC, "problem", text, problem=True)
+            return
+        self._forget()
+        self.say.ended(_TOPIC)
+
+    def _end_without_flag(self) -> None:
+        """The flag was cleared by us before a kill, by another installation, or taken back by the seller."""
+        begun = self.store.memory.approved
+        if begun is None:
+            self.say.ended(_TOPIC)
+            return
+        self._forget()
+        if not (begun.placed or self.market.has_imported(self.exports / begun.file, staged=begun.staged)):
+            self.say(
+                "approval_gone", f"the approval to upload {begun.file} is gone; it is left as it is", file=begun.file
+            )
+
+    def _forget(self) -> None:
+        self.store.memory.approved = None
+        self.store.save()
+
+
+def newest_export(exports: Path) -> Path | None:
+    """By the time in the name, which a backup or a copy does not change."""
+    files = exports.glob("price-updates-*.csv")
+    found = [(match[1], int(match[2] or 1), path) for path in files if (match := _NAME.fullmatch(path.name))]
+    return max(found)[2] if found else None

@@ -1,0 +1,74 @@
+"""One step of a cycle, run or left out. In: a Job and the step's name. Out: the step's record, and a picture of what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cardsync_agent import clock
+from cardsync_agent.client import KeyRefused, Refused
+from cardsync_agent.job import CANCELLED, Job, StepFailed, StepSkipped
+from cardsync_agent.pace import GaveUp, Stopped
+from cardsync_agent.report import cannot
+from cardsync_agent.state import StateProblem, StepRecord
+from cardsync_agent.steps import STEPS
+
+MOST_SCREENSHOT = 2_000_000
+
+
+def run_step(job: Job, name: str) -> StepRecord:
+    if job.cycle.failure is not None:
+        cancelled = job.cycle.failure == CANCELLED
+        return StepRecord(name, "skipped", 0, CANCELLED if cancelled else "an earlier step failed")
+    if name not in STEPS:
+        job.cycle.unable.append(name)
+        return _told(job, StepRecord(name, "skipped", 0, cannot([name])), detail=True)
+    job.say("step_started", name.replace("_", " "), detail=True, step=name)
+    began = clock.monotonic()
+    status, error = _outcome(job, STEPS[name].run)
+    record = StepRecord(name, status, round((clock.monotonic() - began) * 1000), error)
+    return _told(job, record, detail=error is None)
+
+
+def _told(job: Job, record: StepRecord, *, detail: bool) -> StepRecord:
+    text = f"{record.name.replace('_', ' ')}: {record.status}" + (f" ({record.error})" if record.error else "")
+    job.say(
+        "step_finished",
+        text,
+        problem=record.status == "failed",
+        detail=detail,
+        step=record.name,
+        status=record.status,
+        duration_ms=record.duration_ms,
+        error=record.error,
+    )
+    return record
+
+
+def _outcome(job: Job, step: Callable[[Job], None]) -> tuple[str, str | None]:
+    """Run one step: its status and its error. What only interrupts the cycle (signals, outages, the key) goes through."""
+    try:
+        job.check_age()
+        job.check_wanted()
+        step(job)
+    except (Stopped, GaveUp, KeyRefused, StateProblem):
+        raise
+    except StepSkipped as skipped:
+        return "skipped", str(skipped)
+    except (StepFailed, Refused, OSError) as failed:
+        return "failed", str(failed)
+    except Exception as bug:  # a cycle always ends in a report; without this the agent would die on it at every start
+        return "failed", f"internal error: {type(bug).__name__}: {bug}"
+    return "success", None
+
+
+def send_screenshot(job: Job, record: StepRecord) -> None:
+    """What the marketplace showed when a step failed. Best effort: the report goes without it too."""
+    if record.status != "failed" or record.error == CANCELLED:
+        return
+    try:
+        picture = job.market.screenshot()
+        if picture is not None and len(picture) <= MOST_SCREENSHOT:
+            moment = clock.rfc3339(clock.now())
+            job.client.send_debug(job.cycle.sync_cycle_id, record.name, moment, picture)
+    except Exception as trouble:
+        job.say("problem", f"no screenshot of the failed step: {trouble}", detail=True)

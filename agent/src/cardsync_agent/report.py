@@ -1,0 +1,70 @@
+"""What a cycle amounts to: its status, the body of POST /sync/log, the line for people. In: the cycle's journal. Pure."""
+
+from __future__ import annotations
+
+from cardsync_agent import __version__
+from cardsync_agent.job import CANCELLED
+from cardsync_agent.state import Cycle
+
+
+def verdict(cycle: Cycle) -> str:
+    """success: every step done, or nothing to do. partial: some of it was done. failed: the rest.
+
+    A step that this agent has not learnt is work left undone, so its cycle never is a success. The server in turn takes the seller's
+    history as fetched only when the steps that fetch it succeeded (decisions.md, "First and full"), whatever the status.
+    """
+    if cycle.failure is not None:
+        return "partial" if cycle.imported else "failed"
+    if not cycle.steps:  # a success without steps would tell the server that the whole history was fetched
+        return "failed"
+    if cycle.unable and not any(step.status == "success" for step in cycle.steps):
+        return "failed"
+    return "partial" if cycle.needs_review or cycle.unable else "success"
+
+
+def report_of(cycle: Cycle, platform: str) -> dict[str, object]:
+    """The body of POST /sync/log."""
+    return {
+        "status": cycle.status,
+        "sync_cycle_id": cycle.sync_cycle_id,
+        "steps": [
+            {"name": step.name, "status": step.status, "duration_ms": step.duration_ms, "error": step.error}
+            for step in cycle.steps
+        ],
+        "agent_version": __version__,
+        "platform": platform,
+        "duration_ms": cycle.duration_ms,
+        "started_at": cycle.started_at,
+    }
+
+
+def cannot(steps: list[str]) -> str:
+    return f"this agent can't {', '.join(step.replace('_', ' ') for step in steps)} yet"
+
+
+def trouble_of(cycle: Cycle) -> str | None:
+    """What the seller should know of a cycle that is no success."""
+    if cycle.failure is not None:
+        return cycle.failure
+    if cycle.needs_review:
+        return "an upload waits for review"
+    if not cycle.steps:
+        return "the server's plan names no step"
+    return cannot(cycle.unable) if cycle.unable else None
+
+
+def line_of(cycle: Cycle) -> str:
+    after = f"after {cycle.duration_ms / 1000:.1f} s"
+    if cycle.failure == CANCELLED:
+        return f"sync {CANCELLED} {after}"
+    trouble = trouble_of(cycle)
+    if cycle.status == "partial" and not is_problem(cycle):
+        things = ", ".join(step.partition("_")[2].replace("_", " ") for step in cycle.unable)
+        return f"sync done {after}, save for what this agent can't do yet: {things}"
+    word = {"success": "done", "partial": "partly done"}.get(cycle.status or "", "failed")
+    return f"sync {word} {after}" + (f": {trouble}" if trouble else "")
+
+
+def is_problem(cycle: Cycle) -> bool:
+    """Whether the seller should act, or at least look: not so for what this agent never promised."""
+    return cycle.failure is not None or cycle.needs_review or cycle.status == "failed"

@@ -1,0 +1,291 @@
+"""The agent follows the server's word: every kind, every plan, a cancel in every phase, cooldowns, and servers older and newer than it."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.agent_fake_server import KEY, FakeServer, Fault, pricing_csv
+from tests.contract.agent_process import Agents
+from tests.contract.agent_runs import once, the_log
+
+from cardsync_agent import __version__
+from cardsync_agent.client import Client, Cooldown
+
+CHAIN = ["export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices"]
+DONE = ("success", None)
+
+
+def unable(step: str) -> tuple[str, str]:
+    return "skipped", f"this agent can't {step.replace('_', ' ')} yet"
+
+
+# Kinds and plans
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [
+        ("orders", ["fetch_orders", "fetch_order_items", "fetch_shipping"]),
+        ("refunds", ["fetch_orders", "fetch_refunds"]),
+        ("feedback", ["fetch_orders", "fetch_feedback"]),
+        ("sales", ["fetch_sales_report"]),
+        ("account", ["refresh_account"]),
+    ],
+)
+def test_a_kind_that_it_cannot_do_fails_and_says_so(
+    agents: Agents, server: FakeServer, folder: Path, kind: str, steps: list[str]
+) -> None:
+    server.due = False
+    ended = once(agents, server, folder, "--request", kind)
+    assert ended.returncode == 1
+    assert the_log(server) == ("failed", {step: unable(step) for step in steps})
+    assert f"this agent can't {steps[0].replace('_', ' ')}" in ended.named("cycle_finished")[0]["text"]
+    assert once(agents, server, folder).named("waiting")
+
+
+def test_a_full_sync_does_its_part_and_does_not_claim_the_rest(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    """`first_sync`: a success would tell the server that the history was fetched."""
+    server.kind, server.first_sync = "full", True
+    assert once(agents, server, folder).returncode == 0
+    status, steps = the_log(server)
+    assert status == "partial"
+    assert {name: steps[name] for name in CHAIN} == dict.fromkeys(CHAIN, DONE)
+    rest = [name for name in steps if name not in CHAIN]
+    assert len(rest) == 7
+    assert {name: steps[name] for name in rest} == {name: unable(name) for name in rest}
+
+
+def test_it_advertises_what_it_can_do(agents: Agents, server: FakeServer, folder: Path) -> None:
+    once(agents, server, folder)
+    assert set(server.capabilities) == {",".join(f"{step}@1" for step in CHAIN)}
+
+
+def test_a_plan_is_followed_in_its_order_and_what_it_skips_is_not_run(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    fresh = {"reason": "fresh", "last_succeeded_at": "2026-11-21T07:55:00Z", "freshness_seconds": 900}
+    server.plan = {
+        "kind": "pricing",
+        "steps": ["refresh_account", "download_price_updates", "import_prices"],
+        "skipped": [{"name": "export_inventory", **fresh}, {"name": "upload_inventory", **fresh}],
+        "error": None,
+    }
+    ended = once(agents, server, folder)
+    assert ended.returncode == 0
+    assert server.uploads == {}
+    assert [e["step"] for e in ended.named("step_started")] == ["download_price_updates", "import_prices"]
+    assert the_log(server) == (
+        "partial",
+        {
+            "export_inventory": ("skipped", "fresh"),
+            "upload_inventory": ("skipped", "fresh"),
+            "refresh_account": unable("refresh_account"),
+            "download_price_updates": DONE,
+            "import_prices": DONE,
+        },
+    )
+
+
+def test_a_plan_that_finds_everything_fresh_is_a_success(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.plan = {"kind": "pricing", "steps": [], "skipped": [{"name": name, "reason": "fresh"} for name in CHAIN]}
+    assert once(agents, server, folder).returncode == 0
+    assert the_log(server) == ("success", dict.fromkeys(CHAIN, ("skipped", "fresh")))
+
+
+def test_a_refused_plan_is_told_and_no_cycle_is_run(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.plan = {"kind": "full", "steps": [], "skipped": [], "error": "capability_mismatch: fetch_orders@1"}
+    ended = once(agents, server, folder)
+    assert ended.returncode == 1
+    [told] = ended.named("plan_refused")
+    assert told["error"] == "capability_mismatch: fetch_orders@1"
+    assert (server.logs, server.uploads) == ([], {})
+
+
+# Cancel
+
+
+@pytest.mark.parametrize(
+    ("after", "step", "uploads"),
+    [
+        ("sync/pending", "export_inventory", 0),
+        ("upload-request", "upload_inventory", 0),
+        ("u1/1.csv", "upload_inventory", 0),
+        ("/sync", "await_repricing", 1),
+        ("uploads/1", "await_repricing", 1),
+    ],
+)
+@pytest.mark.parametrize("key_flow", [True, False])
+def test_a_cancel_stops_the_cycle_at_the_next_step(
+    agents: Agents, server: FakeServer, folder: Path, after: str, step: str, uploads: int, key_flow: bool
+) -> None:
+    if after == "u1/1.csv" and not key_flow:
+        pytest.skip("the raw form has no object")
+    server.cancel_after, server.key_flow = after, key_flow
+    ended = once(agents, server, folder)
+    assert ended.returncode == 1
+    status, steps = the_log(server)
+    assert (status, steps[step]) == ("failed", ("failed", "cancelled by the seller"))
+    later = CHAIN[CHAIN.index(step) + 1 :]
+    assert {name: steps[name] for name in later} == dict.fromkeys(later, ("skipped", "cancelled by the seller"))
+    assert len(server.uploads) == uploads
+    assert not (folder / "outbox").exists()
+    assert "sync cancelled by the seller" in ended.named("cycle_finished")[0]["text"]
+    assert once(agents, server, folder).named("waiting")  # and no cycle is begun in its place
+    assert len(server.cycles()) == 1
+
+
+def test_a_cancel_stops_a_cycle_that_uploads_nothing(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.plan = {"kind": "pricing", "steps": CHAIN[3:], "skipped": []}
+    server.cancel_after = "export/price-updates"
+    assert once(agents, server, folder).returncode == 1
+    assert the_log(server)[1]["import_prices"] == ("failed", "cancelled by the seller")
+    assert not (folder / "outbox").exists()
+
+
+def test_a_cancel_that_the_worker_honours_ends_the_cycle(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.upload_states = ["queued", "processing", "processing", "cancelled"]
+    once(agents, server, folder)
+    assert the_log(server)[1]["await_repricing"] == ("failed", "cancelled by the seller")
+
+
+def test_an_upload_without_a_number_that_was_cancelled_is_no_success(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    """The raw form, its answer lost: only the account's status tells how the upload fared."""
+    server.key_flow = False
+    server.faults = [Fault("POST /api/v1/sync", 0, after=True, whole=True)]
+    server.upload_states = ["processing", "cancelled"]
+    assert once(agents, server, folder).returncode == 1
+    status, steps = the_log(server)
+    assert (status, steps["await_repricing"][0]) == ("failed", "failed")
+    assert "failed or was cancelled" in (steps["await_repricing"][1] or "")
+
+
+def test_an_interrupted_cycle_becomes_what_the_server_wants_now(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    server.due, server.requested, server.kind = False, True, "orders"
+    once(agents, server, folder, kill_at=4, side="after")
+    server.cancel()
+    server.requested, server.kind = True, "pricing"
+    assert once(agents, server, folder).returncode == 0
+    assert the_log(server) == ("success", dict.fromkeys(CHAIN, DONE))
+
+
+# Waiting
+
+
+def cooldown(status: int, **more: Any) -> Fault:
+    return Fault("sync/request", status, body={"status": "cooldown", "cooldown_remaining_seconds": 3540, **more})
+
+
+def test_a_cooldown_that_a_credit_may_skip_is_one_sentence(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [cooldown(402, balance=0, top_up_path="/account/credits")]
+    ended = once(agents, server, folder, "--request")
+    [told] = ended.named("cooldown")
+    address = f"{server.url}/account/credits"
+    assert (ended.returncode, told["seconds"], told["balance"], told["top_up_url"]) == (0, 3540, 0, address)
+    assert told["text"] == (
+        "the server wants 59 min of rest before the next manual sync; skipping the wait costs 1 credit, "
+        f"your balance is 0 (top up at {address})"
+    )
+    assert (server.logs, server.uploads) == ([], {})
+
+
+def test_a_cooldown_of_a_free_account_is_one_sentence(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [cooldown(429)]
+    ended = once(agents, server, folder, "--request")
+    [told] = ended.named("cooldown")
+    assert (ended.returncode, told["balance"]) == (0, None)
+    assert told["text"] == "the server wants 59 min of rest before the next manual sync"
+
+
+def test_a_cooldown_is_readable_wherever_it_comes(server: FakeServer) -> None:
+    server.faults = [Fault("status", 429, body={"status": "cooldown", "cooldown_remaining_seconds": 45})]
+    with pytest.raises(Cooldown, match=r"^the server wants 45 s of rest before the next manual sync$"):
+        Client(server.url, KEY).status()
+
+
+def test_a_rate_limit_is_waited_out(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.faults = [Fault("heartbeat", 429, times=2, code="rate_limited", headers={"Retry-After": "0"})]
+    ended = once(agents, server, folder)
+    assert ended.returncode == 0
+    assert len(ended.named("retrying")) == 2
+    assert "asked too often" in ended.named("retrying")[0]["reason"]
+
+
+def test_a_rate_limit_longer_than_its_patience_ends_a_single_run(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    server.faults = [Fault("heartbeat", 429, code="rate_limited", headers={"Retry-After": "99999999"})]
+    ended = once(agents, server, folder)
+    assert ended.returncode == 1
+    assert "asked too often (429); it wants 60 min of rest" in ended.named("problem")[0]["text"]
+    assert server.calls == ["POST /api/v1/heartbeat"]
+
+
+# Pictures, versions
+
+
+class Browser:
+    """An adapter that can show what went wrong: `cardsync-agent` with a folder that takes pictures."""
+
+    CODE = """
+import sys
+from cardsync_agent import cli
+from cardsync_agent.marketplace.folder import FolderMarketplace
+def screenshot(self):
+    {body}
+FolderMarketplace.screenshot = screenshot
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+    def run(self, server: FakeServer, folder: Path, body: str) -> int:
+        arguments = ["run", "--once", "--server", server.url, "--key", KEY, "--folder", str(folder)]
+        command = [sys.executable, "-c", self.CODE.format(body=body), *arguments]
+        return subprocess.run(command, check=False, timeout=20, stdout=subprocess.DEVNULL).returncode
+
+
+@pytest.mark.parametrize("fault", [None, Fault("sync/debug", 500), Fault("sync/debug", 413), Fault("sync/debug", 0)])
+def test_a_failed_step_comes_with_a_picture_if_there_is_one(
+    server: FakeServer, folder: Path, fault: Fault | None
+) -> None:
+    (folder / "inbox" / "export.csv").unlink()
+    server.faults = [fault] if fault else []
+    assert Browser().run(server, folder, "return b'PNG'") == 1
+    [log] = server.cycles().values()
+    assert log["status"] == "failed"
+    if fault is None:
+        [debug] = server.debugs
+        assert (debug["sync_cycle_id"], debug["step_name"]) == (log["sync_cycle_id"], "export_inventory")
+        assert base64.b64decode(debug["screenshot"]) == b"PNG"
+        assert debug["captured_at"].endswith("Z")
+        assert server.calls.index("POST /api/v1/sync/debug") < server.calls.index("POST /api/v1/sync/log")
+
+
+@pytest.mark.parametrize("body", ["return None", "return bytes(2_000_001)", "raise RuntimeError('no window')"])
+def test_no_picture_is_no_trouble(server: FakeServer, folder: Path, body: str) -> None:
+    (folder / "inbox" / "export.csv").unlink()
+    assert Browser().run(server, folder, body) == 1
+    assert (server.debugs, len(server.cycles())) == ([], 1)
+
+
+def test_a_newer_servers_fields_are_ignored(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.extra = {"mood": {"of": ["the", "day"]}, "has_pending_tasks": True}
+    server.plan = {"kind": "pricing", "steps": CHAIN, "skipped": [7, {"why": 1}], "error": None, "estimate": 3}
+    assert once(agents, server, folder).returncode == 0
+    assert the_log(server) == ("success", dict.fromkeys(CHAIN, DONE))
+
+
+def test_an_older_server_knows_no_plan_and_no_approval(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.approved = None
+    assert once(agents, server, folder).returncode == 0
+    assert server.contents() == [pricing_csv(200)]
+    assert server.heartbeats[0]["version"] == __version__
