@@ -7,7 +7,6 @@ missed while the connection is away: callbacks are also called, with no payload,
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,6 +16,8 @@ import structlog
 from psycopg import sql
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.background import beside
 
 log = structlog.get_logger(__name__)
 
@@ -53,13 +54,8 @@ class Notices:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._listen_forever())
-        try:
+        async with beside(self._listen_forever()):
             yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def _listen_forever(self) -> None:
         pause = FIRST_PAUSE

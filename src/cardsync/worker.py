@@ -14,6 +14,7 @@ from procrastinate.exceptions import AlreadyEnqueued
 from sqlalchemy import select, text
 
 from cardsync import clock
+from cardsync.background import beside
 from cardsync.db import Database
 from cardsync.inventory.drain import drain_inventory
 from cardsync.jobs import Work, WorkDue, jobs
@@ -42,23 +43,16 @@ async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastina
 
 async def run_worker(work: Work, *, wait: bool = True) -> None:
     """Work jobs off; with `wait=False`, return when there is none left (tests run jobs inline that way)."""
-    async with opened(work.database) as app:
-        sweeper = asyncio.create_task(_sweep_forever(work)) if wait else None
-        try:
-            await app.run_worker_async(
-                wait=wait,
-                concurrency=1,
-                fetch_job_polling_interval=0.1 if not wait else 1.0,
-                delete_jobs="always",
-                shutdown_graceful_timeout=20,
-                additional_context={"work": work},
-                install_signal_handlers=wait,
-            )
-        finally:
-            if sweeper:
-                sweeper.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await sweeper
+    async with opened(work.database) as app, beside(_sweep_forever(work)) if wait else contextlib.nullcontext():
+        await app.run_worker_async(
+            wait=wait,
+            concurrency=1,
+            fetch_job_polling_interval=0.1 if not wait else 1.0,
+            delete_jobs="always",
+            shutdown_graceful_timeout=20,
+            additional_context={"work": work},
+            install_signal_handlers=wait,
+        )
 
 
 async def _sweep_forever(work: Work) -> None:

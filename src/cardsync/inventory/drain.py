@@ -23,6 +23,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.background import beside
 from cardsync.inventory import finish, importer
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work, WorkDue, enqueue, jobs, work_of
@@ -175,10 +176,5 @@ async def _renewing(work: Work, lease: Lease) -> AsyncIterator[None]:
             except Exception as e:
                 log.warning("lease_not_renewed", kind=type(e).__name__)
 
-    task = asyncio.create_task(renew())
-    try:
+    async with beside(renew()):
         yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task

@@ -8,7 +8,6 @@ much meanwhile stands in the arrival time and is paid back, so the rate is exact
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ import structlog
 from sqlalchemy import CursorResult, text
 
 from cardsync import clock
+from cardsync.background import beside
 from cardsync.db import Database
 from cardsync.rate_limits.bucket import Bucket, Verdict
 from cardsync.rate_limits.gcra import Limit
@@ -126,13 +126,10 @@ class Buckets:
 
     @asynccontextmanager
     async def exchanging(self, every: float) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._exchange_forever(every))
         try:
-            yield
+            async with beside(self._exchange_forever(every)):
+                yield
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
             await self.flush()
 
     async def _exchange_forever(self, every: float) -> None:

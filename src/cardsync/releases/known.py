@@ -16,6 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.background import beside
 from cardsync.db import Database
 from cardsync.releases.models import Release, ReleaseKill
 from cardsync.releases.offer import PRODUCTS, Published, Shelf, read_version, same_platform, shelve
@@ -100,13 +101,8 @@ class KnownReleases:
     async def kept_fresh(self, every: float) -> AsyncIterator[None]:
         """Known before the first request, if the database answers; from then on kept fresh in the background."""
         await self._try_to_read()
-        task = asyncio.create_task(self._keep_fresh(every))
-        try:
+        async with beside(self._keep_fresh(every)):
             yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def _keep_fresh(self, every: float) -> None:
         pause = every

@@ -6,7 +6,6 @@ A process that is killed forgets at most one second of it, which the next heartb
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -15,6 +14,7 @@ import structlog
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.background import beside
 from cardsync.db import Database
 from cardsync.sync.models import AgentSeen
 
@@ -65,13 +65,10 @@ class LastSeen:
 
     @asynccontextmanager
     async def flushing(self, every: float) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._flush_forever(every))
         try:
-            yield
+            async with beside(self._flush_forever(every)):
+                yield
         finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
             await self.flush()
 
     async def _flush_forever(self, every: float) -> None:
