@@ -1,9 +1,12 @@
 """The plan that goes with a sync: who gets one, what it leaves out, when it is refused, and that its holder hears it again."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 
 from builders import a_csv, a_row
 from cardsync import clock
@@ -202,6 +205,33 @@ async def test_the_next_cycle_has_a_plan_of_its_own(a_seller):
     await log(seller)
     await ask(seller, "account")
     assert "plan" not in await poll(seller, None)
+
+
+@contextmanager
+def statements_of(service) -> Iterator[list[str]]:
+    """What the application asks beyond the one row that every request reads."""
+    engine, seen = service.app.state.database.engine.sync_engine, []
+
+    def note(_connection, _cursor, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+async def test_freshness_is_read_only_for_a_plan(a_seller, service):
+    planned, other = await a_planned_seller(a_seller), await a_seller()
+    with statements_of(service) as seen:
+        assert (await poll(planned))["action"] == "wait"
+        assert [statement for statement in seen if "sync_st" in statement] == []
+        assert (await poll(other))["action"] == "sync"
+        assert [statement for statement in seen if "sync_step" in statement] == []
+        await ask(planned)
+        assert (await poll(planned))["plan"]["error"] is None
+        assert len([statement for statement in seen if "sync_step" in statement]) == 1
 
 
 async def test_two_polls_at_once_take_one_lock_and_one_plan(a_seller):
