@@ -267,7 +267,11 @@ class _Handler(BaseHTTPRequestHandler):
     server_state: FakeServer
 
     def _serve(self) -> None:
-        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        content = self.rfile.read(length)
+        if len(content) < length:  # whoever sent it has gone
+            self.close_connection = True
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         status, body, extra = self.server_state.handle(self.command, self.path, headers, content)
         if status == 0:

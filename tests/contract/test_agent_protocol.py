@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import base64
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.agent_fake_server import KEY, FakeServer, Fault, pricing_csv
+from tests.contract.agent_fake_server import HEADER, KEY, FakeServer, Fault, pricing_csv
 from tests.contract.agent_process import Agents
-from tests.contract.agent_runs import once, the_log
+from tests.contract.agent_runs import drop, once, the_log
 
 from cardsync_agent import __version__
 from cardsync_agent.client import Client, Cooldown
 
 CHAIN = ["export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices"]
 DONE = ("success", None)
+PUT = "PUT /objects/syncs/u1/1.csv"
 
 
 def unable(step: str) -> tuple[str, str]:
@@ -153,6 +155,31 @@ def test_a_cancel_that_the_worker_honours_ends_the_cycle(agents: Agents, server:
     server.upload_states = ["queued", "processing", "processing", "cancelled"]
     once(agents, server, folder)
     assert the_log(server)[1]["await_repricing"] == ("failed", "cancelled by the seller")
+
+
+def a_long_upload(folder: Path) -> bytes:
+    """An export that stays large when packed, so that it is sent in many parts; `--interval 0` looks up between any two."""
+    row = b'"%d","Magic","%s","","","","","Near Mint","","","","","1","0","9.99",""\r\n'
+    content = HEADER + b"".join(row % (n, os.urandom(100).hex().encode()) for n in range(3000))
+    drop(folder, content, "newer.csv")
+    os.utime(folder / "inbox" / "newer.csv")
+    return content
+
+
+def test_a_long_upload_keeps_the_lock_fresh(agents: Agents, server: FakeServer, folder: Path) -> None:
+    content = a_long_upload(folder)
+    assert once(agents, server, folder, "--interval", "0").returncode == 0
+    assert server.contents() == [content]
+    sending = server.calls[server.calls.index("POST /api/v1/sync/upload-request") : server.calls.index(PUT)]
+    assert sending.count("POST /api/v1/heartbeat") == sending.count("GET /api/v1/sync/pending") > 2
+
+
+def test_a_cancel_ends_a_long_upload_in_the_middle(agents: Agents, server: FakeServer, folder: Path) -> None:
+    a_long_upload(folder)
+    server.cancel_after = "upload-request"
+    assert once(agents, server, folder, "--interval", "0").returncode == 1
+    assert the_log(server)[1]["upload_inventory"] == ("failed", "cancelled by the seller")
+    assert server.objects == {}
 
 
 def test_an_upload_without_a_number_that_was_cancelled_is_no_success(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
@@ -20,6 +21,7 @@ from tests.system.inventories import inventory
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
 from builders import read_csv
+from cardsync_agent.client import Client
 
 PACE = {
     "SETTLE": "0.1",
@@ -30,6 +32,9 @@ PACE = {
     "REFUSED": "0.3",
 }
 FILE = inventory(1500)
+ONE_PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 FULL = "partial"  # a full sync, as this agent can do it: all of the inventory, nothing of the orders
 
 
@@ -334,6 +339,26 @@ def test_an_approved_upload_is_done_once_in_read_only_mode(a_shop: Callable[...,
         {"upload_approved": False}
     ]
     assert shop.once().named("approved_upload") == []
+
+
+def test_a_plan_is_followed_and_a_refused_one_is_told(a_shop: Callable[..., Shop]) -> None:
+    shop = a_shop(planner_opt_in=True)
+    shop.put(FILE)
+    refused = shop.once()  # the first sync is a full one
+    assert refused.returncode == 1
+    assert refused.named("plan_refused")[0]["error"] == "capability_mismatch: fetch_orders@1"
+    assert (shop.cycles(), shop.state()["lock_kind"]) == ([], None)
+    assert shop.once("--request", "pricing").returncode == 0
+    shop.assert_done_once(status="success")
+
+
+def test_the_server_takes_the_picture_of_a_failed_step(a_shop: Callable[..., Shop]) -> None:
+    shop = a_shop()
+    client = Client(shop.seller.server.url, shop.seller.api_key)
+    client.send_debug("a-cycle", "export_inventory", "2026-11-21T08:00:00Z", ONE_PIXEL)
+    client.close()
+    [kept] = shop.seller.sql("SELECT step_name, size FROM debug_screenshot WHERE seller_id = %(seller)s")
+    assert (kept["step_name"], kept["size"]) == ("export_inventory", len(ONE_PIXEL))
 
 
 def test_a_cancelled_sync_stops_before_it_uploads(a_shop: Callable[..., Shop]) -> None:
