@@ -11,6 +11,7 @@ from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.db import Base
 from cardsync.inventory import models as inventory
+from cardsync.orders import models as orders
 from cardsync.pricing import models as pricing
 from cardsync.rate_limits import models as rate_limits
 from cardsync.releases import models as releases
@@ -36,6 +37,7 @@ __all__ = [
     "inventory",
     "jobs",
     "metadata",
+    "orders",
     "pricing",
     "rate_limits",
     "releases",

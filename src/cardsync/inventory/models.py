@@ -34,7 +34,9 @@ class Upload(Base):
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    # inventory; or orders with kind orders, refunds, items or shipping
     stream: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str] = mapped_column(Text, server_default="inventory")
     state: Mapped[str] = mapped_column(Text, server_default="queued")
     # The presigned key that the caller named (key form); the worker reads only storage_key.
     source_key: Mapped[str | None] = mapped_column(Text)

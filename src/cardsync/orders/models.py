@@ -1,0 +1,196 @@
+"""Tables of orders (all tenant): `orders` with refund, shipping and feedback beside each, `order_item`, `order_tally` (exact counts,
+kept by triggers), `pull_session`, `pull_session_order`, `sales_report`.
+
+Amounts are numeric without a fixed scale, because they are read back with the scale they came with; checks keep them inside
+numeric(12,4).
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    Date,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Numeric,
+    Text,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.accounts.models import FALSE, NOW, Moment
+from cardsync.db import Base
+
+AMOUNTS = ("product_amt", "shipping_amt", "total_amt", "refund_product_amt", "refund_shipping_amt", "refund_amt")
+
+
+def _amount_check(name: str) -> CheckConstraint:
+    return CheckConstraint(f"abs({name}) < 100000000 AND scale({name}) <= 4", name=name)
+
+
+class Order(Base):
+    """One order of a seller, merged from order, refund, shipping and feedback rows.
+
+    `status` stands as given, `status_group` as it is counted and shown (`Cancelled` for both spellings, `Unknown` for none);
+    `shipping_type` is derived whenever something that decides it changes.
+    """
+
+    __tablename__ = "orders"
+    __table_args__ = (
+        Index("uq_orders_order_number", "seller_id", "order_number", unique=True),
+        Index("ix_orders_date", "seller_id", text("order_date DESC NULLS LAST"), text("id DESC")),
+        Index("ix_orders_status", "seller_id", "status_group", text("order_date DESC NULLS LAST"), text("id DESC")),
+        Index("ix_orders_shipping", "seller_id", "shipping_type", text("order_date DESC NULLS LAST"), text("id DESC")),
+        Index(
+            "ix_orders_refunded",
+            "seller_id",
+            text("order_date DESC NULLS LAST"),
+            text("id DESC"),
+            postgresql_where=text("refund_amt IS NOT NULL"),
+        ),
+        *(_amount_check(name) for name in AMOUNTS),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    order_number: Mapped[str] = mapped_column(Text)
+    buyer_name: Mapped[str | None] = mapped_column(Text)
+    order_date: Mapped[date | None] = mapped_column(Date)
+    order_placed_at: Mapped[datetime | None] = mapped_column(Moment)
+    status: Mapped[str | None] = mapped_column(Text)
+    status_group: Mapped[str] = mapped_column(Text, server_default="Unknown")
+    product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    total_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    # A refund: refund_amt null means not refunded, which differs from a refund of zero.
+    refund_type: Mapped[str | None] = mapped_column(Text)
+    refund_origin: Mapped[str | None] = mapped_column(Text)
+    refund_product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    refund_shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    refund_reason: Mapped[str | None] = mapped_column(Text)
+    refund_note: Mapped[str | None] = mapped_column(Text)
+    # Shipping.
+    shipping_method: Mapped[str | None] = mapped_column(Text)
+    city: Mapped[str | None] = mapped_column(Text)
+    state: Mapped[str | None] = mapped_column(Text)
+    postal_code: Mapped[str | None] = mapped_column(Text)
+    tracking_number: Mapped[str | None] = mapped_column(Text)
+    shipping_item_count: Mapped[int | None]
+    product_weight: Mapped[Decimal | None] = mapped_column(Numeric)
+    shipping_type: Mapped[str] = mapped_column(Text, server_default="pwe")
+    # Sums over the order's items, kept with them.
+    items_total: Mapped[int] = mapped_column(server_default="0")
+    items_quantity: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    feedback_rating: Mapped[int | None]
+    feedback_comment: Mapped[str | None] = mapped_column(Text)
+    # Pulling: the seller's optimistic mark, and orders set aside.
+    shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
+    pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class OrderItem(Base):
+    """One line of an order. Of those with a sku_id there is one an order; of those without there may be several."""
+
+    __tablename__ = "order_item"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "order_id"], ["orders.seller_id", "orders.id"]),
+        Index(
+            "uq_order_item_sku",
+            "seller_id",
+            "order_id",
+            "sku_id",
+            unique=True,
+            postgresql_where=text("sku_id IS NOT NULL"),
+        ),
+        Index("ix_order_item_order", "seller_id", "order_id", "id"),
+        CheckConstraint("abs(unit_price) < 100000000 AND scale(unit_price) <= 4", name="unit_price"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    order_id: Mapped[int] = mapped_column(BigInteger)
+    sku_id: Mapped[int | None] = mapped_column(BigInteger)
+    product_name: Mapped[str | None] = mapped_column(Text)
+    product_line: Mapped[str | None] = mapped_column(Text)
+    condition: Mapped[str | None] = mapped_column(Text)
+    set_name: Mapped[str | None] = mapped_column(Text)
+    rarity: Mapped[str | None] = mapped_column(Text)
+    quantity: Mapped[int | None]
+    main_photo_url: Mapped[str | None] = mapped_column(Text)
+    unit_price: Mapped[Decimal | None] = mapped_column(Numeric)
+
+
+class OrderTally(Base):
+    """How many orders there are of each kind in each period: a day, its month, or for ever. Kept by triggers on `orders`."""
+
+    __tablename__ = "order_tally"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    # day, month or ever
+    period: Mapped[str] = mapped_column(Text, primary_key=True)
+    # The period's first day; `-infinity` for ever, and for orders without a date.
+    begins: Mapped[date] = mapped_column(Date, primary_key=True)
+    status_group: Mapped[str] = mapped_column(Text, primary_key=True)
+    shipping_type: Mapped[str] = mapped_column(Text, primary_key=True)
+    refunded: Mapped[bool] = mapped_column(primary_key=True)
+    orders: Mapped[int] = mapped_column(BigInteger)
+
+
+class PullSession(Base):
+    """A fixed snapshot of orders to pull; at most one open a seller. `state` is open, completed or cancelled."""
+
+    __tablename__ = "pull_session"
+    __table_args__ = (
+        Index("uq_pull_session_open", "seller_id", unique=True, postgresql_where=text("state = 'open'")),
+        Index("ix_pull_session_recent", "seller_id", text("opened_at DESC")),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    state: Mapped[str] = mapped_column(Text, server_default="open")
+    opened_at: Mapped[datetime] = mapped_column(Moment)
+    completed_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class PullSessionOrder(Base):
+    """An order in a session. `in_review` marks one that changed under it and is no longer pullable; it stays."""
+
+    __tablename__ = "pull_session_order"
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "session_id"], ["pull_session.seller_id", "pull_session.id"]),
+        ForeignKeyConstraint(["seller_id", "order_id"], ["orders.seller_id", "orders.id"]),
+        Index("ix_pull_session_order_order", "seller_id", "order_id"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    position: Mapped[int] = mapped_column(BigInteger)
+    pulled_at: Mapped[datetime | None] = mapped_column(Moment)
+    in_review: Mapped[bool] = mapped_column(server_default=FALSE)
+
+
+class SalesReport(Base):
+    """One month of the marketplace's own sales report; without revenue it still covers the month."""
+
+    __tablename__ = "sales_report"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    month: Mapped[date] = mapped_column(Date, primary_key=True)
+    date_to: Mapped[date] = mapped_column(Date)
+    gross_sales: Mapped[Decimal | None] = mapped_column(Numeric)
+    order_count: Mapped[int | None] = mapped_column(BigInteger)
+    product_amount: Mapped[Decimal | None] = mapped_column(Numeric)
+    total_fees: Mapped[Decimal | None] = mapped_column(Numeric)
+    shipping_amount: Mapped[Decimal | None] = mapped_column(Numeric)
+    total_refund_amount: Mapped[Decimal | None] = mapped_column(Numeric)
+    refunded_orders: Mapped[int | None] = mapped_column(BigInteger)
+    refunded_fees: Mapped[Decimal | None] = mapped_column(Numeric)
+    adjustments: Mapped[Decimal | None] = mapped_column(Numeric)
+    net_sales_minus_fees: Mapped[Decimal | None] = mapped_column(Numeric)
+    net_sales: Mapped[Decimal | None] = mapped_column(Numeric)
+    received_at: Mapped[datetime] = mapped_column(Moment)
