@@ -11,13 +11,13 @@ from cardsync.credits.skip_wait import SkipWaitFacts, decide
 
 # Nothing in the way: the one case that costs a credit.
 CHARGEABLE = SkipWaitFacts(
-    charged_before=False, lock_held=False, lease_is_live=False, cooldown_remaining=1800, request_waits=False, balance=1
+    charged_before=False, lock_held=False, lease_seconds=0, cooldown_remaining=1800, request_waits=False, balance=1
 )
 # What each fact alone leads to, strongest first (decisions.md, section 3: order of checks).
 PRECEDENCE = [
     ({"charged_before": True}, "replayed"),
     ({"lock_held": True}, "sync_in_flight"),
-    ({"lease_is_live": True}, "mutex_held"),
+    ({"lease_seconds": 30}, "mutex_held"),
     ({"cooldown_remaining": 0}, "no_charge_needed"),
     ({"request_waits": True}, "no_charge_needed"),
     ({"balance": 0}, "insufficient_balance"),
@@ -46,7 +46,7 @@ any_facts = st.builds(
     SkipWaitFacts,
     charged_before=st.booleans(),
     lock_held=st.booleans(),
-    lease_is_live=st.booleans(),
+    lease_seconds=st.integers(0, 30),
     cooldown_remaining=st.integers(0, 86_400),
     request_waits=st.booleans(),
     balance=st.integers(0, 10**9),
@@ -56,7 +56,7 @@ any_facts = st.builds(
 @given(any_facts)
 def test_a_charge_needs_a_wait_to_skip_a_credit_and_a_free_seller(facts):
     wanted = facts.cooldown_remaining > 0 and facts.balance >= 1
-    free = not (facts.charged_before or facts.lock_held or facts.lease_is_live or facts.request_waits)
+    free = not (facts.charged_before or facts.lock_held or facts.lease_seconds > 0 or facts.request_waits)
     assert (decide(facts) == "charged") == (wanted and free)
 
 

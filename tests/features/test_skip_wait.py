@@ -267,6 +267,14 @@ async def test_callers_with_different_keys_are_charged_once(a_seller):
     assert await charges(seller) == 1
 
 
+async def test_the_last_credit_is_spent_once_and_nobody_is_told_to_top_up_for_what_waits_already(a_seller):
+    seller = await in_cooldown(a_seller, credits=1)
+    told = [answer.json() for answer in await asyncio.gather(*(skip(seller, f"key-{n}") for n in range(12)))]
+    assert sorted(answer["status"] for answer in told) == ["charged"] + ["no_charge_needed"] * 11
+    assert {answer["balance"] for answer in told} == {0}
+    assert await charges(seller) == 1
+
+
 async def test_a_charge_and_a_poll_at_the_same_time_lose_no_sync(a_seller):
     seller = await in_cooldown(a_seller)
     for n in range(8):

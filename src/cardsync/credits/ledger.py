@@ -22,6 +22,11 @@ APPEND_SQL = text("""
     SELECT :seller, :kind, :amount, credit_balance, :reason, :key, :now FROM moved
     RETURNING id, balance_after
 """)
+LOOK_UP_SQL = text("""
+    SELECT a.credit_balance, t.id
+      FROM account a LEFT JOIN credit_transaction t ON t.seller_id = a.seller_id AND t.idempotency_key = :key
+     WHERE a.seller_id = :seller
+""")
 
 
 class CreditError(CommandError):
@@ -65,16 +70,14 @@ async def grant(session: AsyncSession, seller_id: int, amount: int, reason: str,
 
 
 async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime) -> tuple[int, int]:
-    """One wait skipped, remembered under its idempotency key for ever. The caller has seen, under lock, that the balance allows it."""
+    """One wait skipped, remembered under its idempotency key for ever. The caller has seen, under the sync row's lock, that it may."""
     return await _append(session, seller_id, "skip_wait", -limits.SKIP_WAIT_CREDITS, now, key=key)
 
 
-async def charged_with(session: AsyncSession, seller_id: int, key: str) -> int | None:
-    """The transaction that this key paid for."""
-    statement = select(CreditTransaction.id).where(
-        CreditTransaction.seller_id == seller_id, CreditTransaction.idempotency_key == key
-    )
-    return await session.scalar(statement)
+async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int, int | None]:
+    """(today's balance, the transaction that this key paid for) as one statement sees them."""
+    row = (await session.execute(LOOK_UP_SQL, {"seller": seller_id, "key": key})).one()
+    return row.credit_balance, row.id
 
 
 async def history(session: AsyncSession, seller_id: int) -> tuple[int, list[CreditTransaction]]:

@@ -65,7 +65,7 @@ async def skip_wait(
     ],
 ) -> SkipWait:
     """Spend one credit on a sync inside the cooldown; the next poll hands it out. The cooldown itself goes on."""
-    done = await credits.skip_wait(session, caller.seller_id, idempotency_key, clock.now(), settings)
+    done = await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings)
     if done.status == "sync_in_flight":
         return SkipWait(done.status)
     return SkipWait(done.status, done.balance, done.cooldown_remaining, done.transaction_id)

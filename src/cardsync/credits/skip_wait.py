@@ -1,6 +1,7 @@
 """Spend a credit to sync again inside the cooldown: an idempotency key in; charged once, replayed, or the reason why not.
 
-`decide` is pure; `skip_wait` gathers its facts and applies it under the seller's sync row, so that callers go one after the other.
+`decide` is pure. Most callers are not charged: they are answered from what was read with their API key, without a lock. Whose credits
+matter looks again under the seller's sync row, where callers go one after the other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.accounts.caller import Caller
 from cardsync.credits import ledger
 from cardsync.settings import Settings
 from cardsync.sync import state as sync_state
@@ -24,11 +26,11 @@ Decision = Answered | Literal["mutex_held", "insufficient_balance"]
 
 @dataclass(frozen=True)
 class SkipWaitFacts:
-    """`request_waits`: a manual request that no cycle has taken yet."""
+    """`lease_seconds`: how long the price-mutation lease still lives. `request_waits`: for a cycle to take it."""
 
     charged_before: bool
     lock_held: bool
-    lease_is_live: bool
+    lease_seconds: int
     cooldown_remaining: int
     request_waits: bool
     balance: int
@@ -47,7 +49,7 @@ def decide(facts: SkipWaitFacts) -> Decision:
         return "replayed"
     if facts.lock_held:
         return "sync_in_flight"
-    if facts.lease_is_live:
+    if facts.lease_seconds:
         return "mutex_held"
     if facts.cooldown_remaining == 0 or facts.request_waits:
         return "no_charge_needed"
@@ -56,34 +58,46 @@ def decide(facts: SkipWaitFacts) -> Decision:
     return "charged"
 
 
-async def skip_wait(session: AsyncSession, seller_id: int, key: str, now: datetime, settings: Settings) -> SkippedWait:
-    state = await sync_state.locked(session, seller_id)
-    # Stale, it runs no more: its manual request waits again and is not sold twice.
-    sync_state.drop_stale_lock(state, now, settings)
-    balance = await ledger.locked_balance(session, seller_id) or 0
-    transaction_id = await ledger.charged_with(session, seller_id, key)
-    remaining = remaining_seconds(state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now)
-    facts = SkipWaitFacts(
+async def skip_wait(session: AsyncSession, caller: Caller, key: str, now: datetime, settings: Settings) -> SkippedWait:
+    seller_id = caller.seller_id
+    balance, transaction_id = await ledger.look_up(session, seller_id, key)
+    facts = _facts(caller, balance, transaction_id, now, settings)
+    # A balance read later than the rest may miss the charge that emptied it; a stale lock is to be dropped.
+    unsure = decide(facts) in ("charged", "insufficient_balance") or sync_state.lock_is_stale(caller, now, settings)
+    if unsure and not facts.charged_before:
+        state = await sync_state.locked(session, seller_id)
+        # Stale, it runs no more: its manual request waits again and is not sold twice.
+        sync_state.drop_stale_lock(state, now, settings)
+        balance, transaction_id = await ledger.look_up(session, seller_id, key)
+        facts = _facts(state, balance, transaction_id, now, settings)
+        if decide(facts) == "charged":
+            sync_state.note_request(state, "full", now)
+            transaction_id, balance = await ledger.charge(session, seller_id, key, now)
+            return SkippedWait("charged", balance, facts.cooldown_remaining, transaction_id)
+    return _uncharged(facts, transaction_id)
+
+
+def _facts(
+    state: Caller | SyncState, balance: int, transaction_id: int | None, now: datetime, settings: Settings
+) -> SkipWaitFacts:
+    lease_is_live = sync_state.lease_is_live(state, now)
+    return SkipWaitFacts(
         charged_before=transaction_id is not None,
         lock_held=state.lock_kind is not None,
-        lease_is_live=sync_state.lease_is_live(state, now),
-        cooldown_remaining=remaining,
+        lease_seconds=whole_seconds(state.lease_expires_at - now) if lease_is_live and state.lease_expires_at else 0,
+        cooldown_remaining=remaining_seconds(
+            state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now
+        ),
         request_waits=state.requested_kind is not None,
         balance=balance,
     )
+
+
+def _uncharged(facts: SkipWaitFacts, transaction_id: int | None) -> SkippedWait:
     match decide(facts):
         case "mutex_held":
-            raise errors.MutexHeld(_lease_seconds(state, now))
+            raise errors.MutexHeld(facts.lease_seconds)
         case "insufficient_balance":
             raise errors.InsufficientBalance
-        case "charged":
-            sync_state.note_request(state, "full", now)
-            transaction_id, balance = await ledger.charge(session, seller_id, key, now)
-            return SkippedWait("charged", balance, remaining, transaction_id)
         case status:
-            return SkippedWait(status, balance, remaining, transaction_id)
-
-
-def _lease_seconds(state: SyncState, now: datetime) -> int:
-    assert state.lease_expires_at is not None
-    return whole_seconds(state.lease_expires_at - now)
+            return SkippedWait(status, facts.balance, facts.cooldown_remaining, transaction_id)

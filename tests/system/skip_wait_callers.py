@@ -1,0 +1,64 @@
+"""One process of callers who skip the wait by the operation itself: DATABASE_URL API_KEY CALLERS FIRST.
+
+Each line of standard input is a round: its name, and how many keys all callers of all processes share. All of this process's callers
+call at once; out comes, as JSON, what they were told: [status, transaction, how often].
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import uvloop
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+
+from cardsync import clock
+from cardsync.accounts.caller import KeyRing, caller_of
+from cardsync.credits.skip_wait import skip_wait
+from cardsync.db import Database
+from cardsync.errors import Problem
+from cardsync.settings import Settings
+
+
+class Caller:
+    """With a connection of its own, which stays in the seller's scope: what is tested is the charge, not the pool."""
+
+    def __init__(self, database: Database, ring: KeyRing, api_key: str, connection: AsyncConnection) -> None:
+        self.database, self.ring, self.header, self.connection = database, ring, f"Bearer {api_key}", connection
+        self.settings = Settings(database_url=database.url)
+
+    async def enter(self) -> None:
+        seen = await caller_of(self.database, self.ring, self.header)
+        await self.connection.execute(text(f"SET app.seller_id = '{seen.seller_id}'"))
+        await self.connection.commit()
+
+    async def call(self, key: str) -> tuple[str, int | None]:
+        seen = await caller_of(self.database, self.ring, self.header)
+        try:
+            async with AsyncSession(self.connection, expire_on_commit=False) as session, session.begin():
+                done = await skip_wait(session, seen, key, clock.now(), self.settings)
+        except Problem as e:
+            return e.code, None
+        return done.status, done.transaction_id
+
+
+async def main(url: str, api_key: str, callers: str, first: str) -> None:
+    async with Database.open(url, pool=int(callers), hot_pool=2) as database, AsyncExitStack() as stack:
+        ring, everyone = KeyRing(database), []
+        for _ in range(int(callers)):
+            connection = await stack.enter_async_context(database.engine.connect())
+            everyone.append(Caller(database, ring, api_key, connection))
+            await everyone[-1].enter()
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            name, keys = line.split()
+            calls = (caller.call(f"{name}-{n % int(keys)}") for n, caller in enumerate(everyone, int(first)))
+            told = Counter(await asyncio.gather(*calls))
+            print(json.dumps([[*said, times] for said, times in told.items()]), flush=True)
+
+
+if __name__ == "__main__":
+    uvloop.run(main(*sys.argv[1:]))
