@@ -20,6 +20,7 @@ import ground
 import heartbeat
 import import_inventory
 import rate_limits
+import skip_wait
 from ground import Report
 
 PACKAGES = (
@@ -40,6 +41,7 @@ MEASURES = (
     (heartbeat.measure, {"rounds": 5}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
+    (skip_wait.measure, {"rounds": 300}),
 )
 
 

@@ -204,6 +204,18 @@ async def test_after_the_request_was_taken_a_new_key_is_charged_again_and_the_ol
     assert await charges(seller) == 2
 
 
+async def test_after_the_bought_cycle_was_cancelled_a_new_key_is_charged_again(a_seller):
+    seller = await in_cooldown(a_seller)
+    await skip(seller, "key-1")
+    await poll(seller)
+    assert (await seller.post("/api/v1/sync/cancel")).json() == {"status": "cancelled"}
+    # What was spent is not returned, and the request is not offered again.
+    assert (await said(seller, "key-1"), (await poll(seller))["reason"]) == ("replayed", "no_sync_needed")
+    again = (await skip(seller, "key-2")).json()
+    assert (again["status"], again["balance"]) == ("charged", 0)
+    assert await charges(seller) == 2
+
+
 async def test_after_the_bought_cycle_completed_the_next_wait_can_be_bought(a_seller):
     seller = await in_cooldown(a_seller)
     await skip(seller, "key-1")

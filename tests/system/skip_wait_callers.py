@@ -11,33 +11,36 @@ import json
 import sys
 from collections import Counter
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import uvloop
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from cardsync import clock
-from cardsync.accounts.caller import KeyRing, caller_of
+from cardsync.accounts.caller import KeyRing, caller_of, owner_of
 from cardsync.credits.skip_wait import skip_wait
 from cardsync.db import Database
 from cardsync.errors import Problem
 from cardsync.settings import Settings
 
 
-class Caller:
+@dataclass(frozen=True)
+class OneOfMany:
     """With a connection of its own, which stays in the seller's scope: what is tested is the charge, not the pool."""
 
-    def __init__(self, database: Database, ring: KeyRing, api_key: str, connection: AsyncConnection) -> None:
-        self.database, self.ring, self.header, self.connection = database, ring, f"Bearer {api_key}", connection
-        self.settings = Settings(database_url=database.url)
+    database: Database
+    settings: Settings
+    seller_id: int
+    key_id: int
+    connection: AsyncConnection
 
     async def enter(self) -> None:
-        seen = await caller_of(self.database, self.ring, self.header)
-        await self.connection.execute(text(f"SET app.seller_id = '{seen.seller_id}'"))
+        await self.connection.execute(text(f"SET app.seller_id = '{self.seller_id}'"))
         await self.connection.commit()
 
     async def call(self, key: str) -> tuple[str, int | None]:
-        seen = await caller_of(self.database, self.ring, self.header)
+        seen = await caller_of(self.database, self.seller_id, self.key_id)
         try:
             async with AsyncSession(self.connection, expire_on_commit=False) as session, session.begin():
                 done = await skip_wait(session, seen, key, clock.now(), self.settings)
@@ -48,10 +51,11 @@ class Caller:
 
 async def main(url: str, api_key: str, callers: str, first: str) -> None:
     async with Database.open(url, pool=int(callers), hot_pool=2) as database, AsyncExitStack() as stack:
-        ring, everyone = KeyRing(database), []
+        owner = await owner_of(KeyRing(database), f"Bearer {api_key}")
+        settings, everyone = Settings(database_url=url), []
         for _ in range(int(callers)):
             connection = await stack.enter_async_context(database.engine.connect())
-            everyone.append(Caller(database, ring, api_key, connection))
+            everyone.append(OneOfMany(database, settings, *owner, connection))
             await everyone[-1].enter()
         while line := await asyncio.to_thread(sys.stdin.readline):
             name, keys = line.split()
