@@ -128,6 +128,46 @@ class Heartbeat(Program):
                     )
 
 
+class Poll(Program):
+    """Heartbeat or poll: key hash, one primary-key row in the seller's scope, JSON in and out; nothing is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[bytes, int] = {}
+        self.decoder = msgspec.json.Decoder(HeartbeatIn)
+        self.encoder = msgspec.json.Encoder()
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        key = next(value for name, value in scope["headers"] if name == b"authorization").split(b" ", 1)[1]
+        digest = hashlib.sha256(key).digest()
+        if (seller := self.known.get(digest)) is None:
+            async with self.pool.connection() as connection:
+                cursor = await connection.execute("SELECT seller_id FROM api_key WHERE key_hash = %s", [digest])
+                [seller] = await cursor.fetchone()
+                self.known[digest] = seller
+        async with self.pool.connection() as connection:
+            cursor = await connection.execute(
+                f"SET LOCAL app.seller_id = '{seller}';"
+                f" SELECT sync_mode, product_lines, suspended, upload_approved FROM account WHERE seller_id = {seller}"
+            )
+            cursor.nextset()
+            mode, lines, _, approved = await cursor.fetchone()
+        out: dict[str, Any]
+        if scope["method"] == "POST":
+            self.decoder.decode(await _body(receive))
+            out = {
+                "update_available": False,
+                "force_update": False,
+                "product_lines": [{"name": name, "category_id": 1} for name in lines],
+                "has_pending_tasks": False,
+                "sync_mode": mode,
+                "upload_approved": approved,
+            }
+        else:
+            out = {"action": "wait", "reason": "no_sync_needed", "sync_requested": False}
+        await _answer(send, 200, JSON, self.encoder.encode(out))
+
+
 class Accept(Program):
     """Receive + isal inflate + write with fsync + one commit."""
 
@@ -175,7 +215,7 @@ class Export(Program):
         await send({"type": "http.response.body", "body": b"".join(parts)})
 
 
-PROGRAMS = {"heartbeat": Heartbeat, "accept": Accept, "export": Export}
+PROGRAMS = {"heartbeat": Heartbeat, "poll": Poll, "accept": Accept, "export": Export}
 
 
 def app() -> Program:
@@ -188,7 +228,7 @@ def main() -> None:
 
     host, _, port = os.environ["FLOOR_BIND"].rpartition(":")
     Granian(
-        "floors:app", address=host, port=int(port), interface=Interfaces.ASGI, workers=1, loop=Loops.uvloop, factory=True,
+        "floors:app", address=host, port=int(port), interface=Interfaces.ASGI, workers=int(os.environ.get("FLOOR_WORKERS", "1")), loop=Loops.uvloop, factory=True,
         log_enabled=False, log_access=False, backpressure=256,
     ).serve()  # fmt: skip
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 import accept_upload
+import agents
 import cancel
 import export_prices
 import ground
@@ -39,6 +40,7 @@ MEASURES = (
     (accept_upload.measure, {"rounds": 15}),
     (export_prices.measure, {"rounds": 9}),
     (heartbeat.measure, {"rounds": 5}),
+    (agents.measure, {"rounds": 5}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
     (skip_wait.measure, {"rounds": 300}),

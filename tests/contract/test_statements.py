@@ -1,0 +1,125 @@
+"""What the polls of a steady agent cost the database, counted by libpq itself on every connection that the process has."""
+
+import re
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from psycopg.pq import Trace
+
+from builders import Seller, Service
+from cardsync import clock
+from cardsync.asgi import create_app
+from cardsync.db import Database
+from cardsync.settings import Settings
+
+AGENTS, ROUNDS = 20, 5
+
+
+# A message in libpq's trace; a statement's text goes on over lines.
+MESSAGE = re.compile(r"^([FB])\t\d+\t(\w+)(.*?)(?=^[FB]\t\d|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class Counted:
+    """What went out in a block, read when it has ended."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.round_trips = 0
+
+    def read(self, file) -> None:
+        file.seek(0)
+        for direction, kind, text in MESSAGE.findall(file.read()):
+            # A text goes out by a simple query or is parsed; prepared before, it is only executed.
+            if direction == "F" and kind in ("Query", "Parse", "Execute"):
+                self.sent.append(f"{kind} {text.strip()}")
+            self.round_trips += (direction, kind) == ("B", "ReadyForQuery")
+
+    def statements(self, word: str) -> int:
+        return sum(text.count(word) for text in self.sent)
+
+
+@asynccontextmanager
+async def counting(database: Database):
+    """Every connection of both pools writes down what passes over it; the block has them all."""
+    counted = Counted()
+    async with AsyncExitStack() as after:
+        async with AsyncExitStack() as held:
+            ours = [await held.enter_async_context(database.hot.connection()) for _ in range(database.hot.max_size)]
+            for _ in range(database.engine.pool.size()):
+                session = await held.enter_async_context(database.engine.connect())
+                ours.append((await session.get_raw_connection()).driver_connection)
+            for connection in ours:
+                file = after.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
+                after.callback(counted.read, file)
+                connection.pgconn.trace(file.fileno())
+                connection.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
+                after.callback(connection.pgconn.untrace)
+        yield counted
+
+
+@pytest.fixture
+async def web(service: Service, alive):
+    """A web process with the limits as they come and no flush of its own accord."""
+    usual = {name: info.default for name, info in Settings.model_fields.items() if name.startswith("rate_limit_")}
+    update = usual | {"last_seen_flush_seconds": 3600, "rate_limit_exchange_seconds": 3600, "database_pool": 2}
+    settings = service.settings.model_copy(update=update)
+    app = create_app(settings)
+    async with alive(app):
+        yield replace(service, settings=settings, app=app)
+
+
+@pytest.fixture
+async def agents(web: Service, a_seller):
+    """Sellers whose last cycle was a moment ago, each known to the process."""
+    found = []
+    for _ in range(AGENTS):
+        seller = await a_seller()
+        await seller.service.sql(
+            seller.id,
+            "UPDATE sync_state SET last_pricing_at = :now WHERE seller_id = :id",
+            now=clock.now(),
+            id=seller.id,
+        )
+        agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
+        await heartbeat(agent)
+        found.append(agent)
+    return found
+
+
+async def heartbeat(agent: Seller) -> None:
+    answer = await agent.post("/api/v1/heartbeat", json={"version": "1.2.3", "platform": "linux/amd64"})
+    assert answer.status_code == 200
+
+
+async def poll(agent: Seller) -> None:
+    answer = await agent.get("/api/v1/sync/pending", params={"agent_id": f"agent-{agent.id}"})
+    assert answer.json() == {"action": "wait", "reason": "no_sync_needed", "sync_requested": False}
+
+
+@pytest.mark.parametrize("request_of", [heartbeat, poll])
+async def test_each_request_of_a_steady_agent_is_one_select_in_one_round_trip(web, agents, request_of):
+    async with counting(web.app.state.database) as counted:
+        for _ in range(ROUNDS):
+            for agent in agents:
+                await request_of(agent)
+    assert len(counted.sent) == counted.round_trips == counted.statements("SELECT ") == AGENTS * ROUNDS
+
+
+async def test_what_they_leave_to_write_is_one_statement_for_all_of_them(web, agents):
+    await web.app.state.last_seen.flush()
+    await web.app.state.rate_limits.buckets.flush()
+    for agent in agents:
+        await heartbeat(agent)
+        await poll(agent)
+    async with counting(web.app.state.database) as seen:
+        await web.app.state.last_seen.flush()
+    async with counting(web.app.state.database) as limits:
+        await web.app.state.rate_limits.buckets.flush()
+    assert [counted.statements("INSERT") for counted in (seen, limits)] == [1, 1]
+    assert [counted.statements("SELECT ") for counted in (seen, limits)] == [1, 1], "the one that INSERT reads from"
+    async with counting(web.app.state.database) as nothing:
+        await web.app.state.last_seen.flush()
+        await web.app.state.rate_limits.buckets.flush()
+    assert nothing.sent == []
