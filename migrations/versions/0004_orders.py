@@ -65,6 +65,16 @@ def create_tables() -> None:
         sa.Column("product_lines", sa.ARRAY(sa.Text()), server_default="{}", nullable=False),
         sa.Column("feedback_rating", sa.Integer(), nullable=True),
         sa.Column("feedback_comment", sa.Text(), nullable=True),
+        sa.Column(
+            "to_ship",
+            sa.Boolean(),
+            sa.Computed(
+                "refund_amt IS NULL AND coalesce(status ~* 'paid|ready to ship|processing'"
+                " AND status !~* 'unpaid|not paid|shipped|in transit|delivered|cancel|refund', false)",
+                persisted=True,
+            ),
+            nullable=False,
+        ),
         sa.Column("shipped_marked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("pull_dismissed_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
@@ -92,6 +102,13 @@ def create_tables() -> None:
         "orders",
         ["seller_id", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
         unique=False,
+    )
+    op.create_index(
+        "ix_orders_pullable",
+        "orders",
+        ["seller_id", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
+        unique=False,
+        postgresql_where=sa.text("to_ship AND shipped_marked_at IS NULL AND pull_dismissed_at IS NULL"),
     )
     op.create_index(
         "ix_orders_refunded",
@@ -182,7 +199,7 @@ def create_tables() -> None:
         sa.Column("seller_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("session_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("order_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("position", sa.BigInteger(), nullable=False),
+        sa.Column("deferred_turn", sa.Integer(), nullable=True),
         sa.Column("pulled_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("in_review", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.ForeignKeyConstraint(

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ARRAY,
     BigInteger,
     CheckConstraint,
+    Computed,
     Date,
     ForeignKeyConstraint,
     Identity,
@@ -26,6 +27,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.accounts.models import FALSE, NOW, Moment
 from cardsync.db import Base
+from cardsync.orders.pullable import TO_SHIP
 
 AMOUNTS = ("product_amt", "shipping_amt", "total_amt", "refund_product_amt", "refund_shipping_amt", "refund_amt")
 
@@ -53,6 +55,13 @@ class Order(Base):
             text("order_date DESC NULLS LAST"),
             text("id DESC"),
             postgresql_where=text("refund_amt IS NOT NULL"),
+        ),
+        Index(
+            "ix_orders_pullable",
+            "seller_id",
+            text("order_date DESC NULLS LAST"),
+            text("id DESC"),
+            postgresql_where=text("to_ship AND shipped_marked_at IS NULL AND pull_dismissed_at IS NULL"),
         ),
         *(_amount_check(name) for name in AMOUNTS),
     )
@@ -90,7 +99,8 @@ class Order(Base):
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     feedback_rating: Mapped[int | None]
     feedback_comment: Mapped[str | None] = mapped_column(Text)
-    # Pulling: the seller's optimistic mark, and orders set aside.
+    # Pulling: by what was synced, is it still to be shipped; the seller's optimistic mark; orders set aside.
+    to_ship: Mapped[bool] = mapped_column(Computed(TO_SHIP, persisted=True))
     shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
     pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
@@ -159,7 +169,9 @@ class PullSession(Base):
 
 
 class PullSessionOrder(Base):
-    """An order in a session. `in_review` marks one that changed under it and is no longer pullable; it stays."""
+    """An order in a session. One that an upload changes under it stays, and is marked for review: while the session is open that is
+    read from the order itself (`pullable.NEEDS_REVIEW`), `in_review` keeps what it was when the session ended.
+    """
 
     __tablename__ = "pull_session_order"
     __table_args__ = (
@@ -170,7 +182,8 @@ class PullSessionOrder(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    position: Mapped[int] = mapped_column(BigInteger)
+    # Orders pushed to the end stand there in the order of their turns; null for all others.
+    deferred_turn: Mapped[int | None]
     pulled_at: Mapped[datetime | None] = mapped_column(Moment)
     in_review: Mapped[bool] = mapped_column(server_default=FALSE)
 

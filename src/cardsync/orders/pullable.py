@@ -1,0 +1,63 @@
+"""Which orders are still to be shipped, which can be pulled, and whether a seller's shipped mark is ahead of what was synced.
+
+Each rule is a pure function of an order's facts, and the same as SQL: `TO_SHIP` is what the generated column `orders.to_ship` holds,
+the others are conditions on the table under its own name, `orders`. A test holds function and SQL against each other.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from decimal import Decimal
+
+# Statuses are the marketplace's words, as `Completed - Paid`, `Ready to Ship`, `Shipped - In Transit`, `Canceled`.
+_WAITS = "paid|ready to ship|processing"
+_WAITS_NOT = "unpaid|not paid"
+_SHIPPED = "shipped|in transit|delivered"
+_BEYOND = f"{_SHIPPED}|cancel|refund"
+
+_FLAGS = re.ASCII | re.IGNORECASE
+
+
+def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
+    """By what was synced: paid, ready to ship or processing, and neither shipped nor cancelled nor refunded."""
+    if status is None or refund_amt is not None:
+        return False
+    return bool(re.search(_WAITS, status, _FLAGS)) and not re.search(f"{_WAITS_NOT}|{_BEYOND}", status, _FLAGS)
+
+
+TO_SHIP = f"refund_amt IS NULL AND coalesce(status ~* '{_WAITS}' AND status !~* '{_WAITS_NOT}|{_BEYOND}', false)"
+
+
+def can_be_pulled(
+    *, to_ship: bool, shipped_marked_at: datetime | None, pull_dismissed_at: datetime | None, in_open_session: bool
+) -> bool:
+    return to_ship and shipped_marked_at is None and pull_dismissed_at is None and not in_open_session
+
+
+# The index ix_orders_pullable has the same condition.
+NOT_SET_ASIDE = "orders.to_ship AND orders.shipped_marked_at IS NULL AND orders.pull_dismissed_at IS NULL"
+
+IN_OPEN_SESSION = """EXISTS (
+    SELECT FROM pull_session s JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
+     WHERE s.seller_id = orders.seller_id AND s.state = 'open' AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
+
+PULLABLE = f"{NOT_SET_ASIDE} AND NOT {IN_OPEN_SESSION}"
+
+
+def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:
+    """True while the seller's mark is ahead: the synced status says neither shipped nor that it never will be."""
+    return shipped_marked_at is not None and not re.search(_BEYOND, status or "", _FLAGS)
+
+
+MARKED_SHIPPED_PENDING = f"(orders.shipped_marked_at IS NOT NULL AND coalesce(orders.status, '') !~* '{_BEYOND}')"
+
+
+def needs_review(*, status: str | None, to_ship: bool, shipped_marked_at: datetime | None) -> bool:
+    """An order in an open session that an upload changed under it; what its seller marked as shipped may turn out so."""
+    return not to_ship and (shipped_marked_at is None or not re.search(_SHIPPED, status or "", _FLAGS))
+
+
+NEEDS_REVIEW = (
+    f"(NOT orders.to_ship AND (orders.shipped_marked_at IS NULL OR coalesce(orders.status, '') !~* '{_SHIPPED}'))"
+)

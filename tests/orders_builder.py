@@ -1,0 +1,62 @@
+"""Orders put into a seller's tables as an upload leaves them, for tests of what is done with orders rather than of uploads."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from builders import Seller
+
+_numbers = itertools.count(1)
+
+
+async def an_order(seller: Seller, **columns: Any) -> int:
+    """One order, ready to ship if nothing else is said; columns by their name. Returns its id."""
+    row: dict[str, Any] = {"order_number": f"ORDER-{next(_numbers)}", "status": "Ready to Ship"} | columns
+    row.setdefault("status_group", row["status"] or "Unknown")
+    names = ", ".join(row)
+    values = ", ".join(f":{name}" for name in row)
+    [made] = await seller.service.sql(
+        seller.id,
+        f"INSERT INTO orders (seller_id, {names}) VALUES (:seller, {values}) RETURNING id",
+        seller=seller.id,
+        **row,
+    )
+    return int(made["id"])
+
+
+async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
+    """One line of an order, and the order's sums with it. Returns its id."""
+    row: dict[str, Any] = {"product_name": "Alacrian Jaguar", "product_line": "magic", "quantity": 1} | columns
+    names = ", ".join(row)
+    values = ", ".join(f":{name}" for name in row)
+    of_order = {"seller": seller.id, "order_id": order_id}
+    [made] = await seller.service.sql(
+        seller.id,
+        f"INSERT INTO order_item (seller_id, order_id, {names}) VALUES (:seller, :order_id, {values}) RETURNING id",
+        **of_order,
+        **row,
+    )
+    await seller.service.sql(
+        seller.id,
+        """
+        UPDATE orders SET (items_total, items_quantity, product_lines) = (
+            SELECT count(*), coalesce(sum(quantity), 0), coalesce(array_agg(DISTINCT product_line), '{}')
+              FROM order_item WHERE seller_id = :seller AND order_id = :order_id
+        ) WHERE seller_id = :seller AND id = :order_id
+        """,
+        **of_order,
+    )
+    return int(made["id"])
+
+
+async def change_order(seller: Seller, order_id: int, **columns: Any) -> None:
+    """What a later upload does to an order."""
+    changes = ", ".join(f"{name} = :{name}" for name in columns)
+    await seller.service.sql(
+        seller.id,
+        f"UPDATE orders SET {changes} WHERE seller_id = :seller AND id = :order_id",
+        seller=seller.id,
+        order_id=order_id,
+        **columns,
+    )
