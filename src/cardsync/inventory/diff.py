@@ -82,7 +82,8 @@ def absent_cards(
     A row that was kept out still mentions its card.
     """
     lines = [product_line] if product_line else frame["product_line"].unique().to_list()
-    active = stored.filter(~pl.col("gone") & pl.col("product_line").is_in(lines))
+    cards = stored.select("id", "marketplace_id", "listing_id", "product_line", "gone")
+    active = cards.filter(~pl.col("gone") & pl.col("product_line").is_in(lines))
     absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")
     return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select("id", "product_line")
 
@@ -156,9 +157,14 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     `pricing.export.EXPORTED`, on frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "target_price")
-    others = stored.filter(~pl.col("gone")).join(rows.select("marketplace_id"), on="marketplace_id", how="anti")
+    others = (
+        stored.select("id", "gone", *columns)
+        .filter(~pl.col("gone"))
+        .join(rows.select("marketplace_id"), on="marketplace_id", how="anti")
+    )
     others = others.join(absent.select("id"), on="id", how="anti")
-    active = pl.concat([rows.filter(~pl.col("gone")).select(columns), others.select(columns)])
+    own = rows.select(*columns, "gone").filter(~pl.col("gone"))
+    active = pl.concat([own.select(columns), others.select(columns)])
     custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
     shared = pl.concat(
         [custom.filter(custom.is_duplicated()), custom.filter(custom.is_in(active["marketplace_id"].implode()))]

@@ -29,11 +29,10 @@ async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stor
     rows = rows.with_columns(
         product_id=pl.when(known).then("product_id_old"), match=pl.when(known).then("match_old")
     ).with_row_index("row")
-    unknown = rows.filter(pl.col("product_id").is_null())
-    if unknown.height:
-        asked = unknown.select("row", *products.ROW_COLUMNS, "title")
-        del unknown
-        found = await products.resolve(database, asked)
+    asked = rows.select("row", *products.ROW_COLUMNS, "title", "product_id").filter(pl.col("product_id").is_null())
+    if asked.height:
+        found = await products.resolve(database, asked.drop("product_id"))
+        del asked
         # Joined by number alone: a join of the rows themselves would copy every column of them.
         beside = rows.select("row").join(found, on="row", how="left", maintain_order="left")
         rows = rows.with_columns(
@@ -58,7 +57,8 @@ def _described(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 async def number_listings(database: Database, seller_id: int, frame: pl.DataFrame) -> pl.DataFrame:
     """marketplace_id: the listing's own id, for custom listings a negative number that is minted when one is first seen."""
     frame = frame.with_columns(marketplace_id=pl.col("listing_id"))
-    custom = frame.filter("custom").select("listing_id", "title")
+    # Columns first: a filter copies every column that it is given.
+    custom = frame.select("listing_id", "title", "custom").filter("custom").drop("custom")
     if custom.is_empty():
         return frame
     async with database.tenant(seller_id) as session:
@@ -104,8 +104,9 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
 async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     """Cards whose own product a later catalog adopted are matched from now on."""
     waiting = (
-        rows.filter(pl.col("match_old").is_in(["provisional", "ambiguous"]))
-        .select(product_id_old="product_id_old")
+        rows.select("match_old", "product_id_old")
+        .filter(pl.col("match_old").is_in(["provisional", "ambiguous"]))
+        .select("product_id_old")
         .unique()
     )
     if waiting.is_empty():

@@ -189,12 +189,12 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     code = _codes(texts, bad, line_codes)
     good = code.is_null()
     parsed.rows += texts.height + block.fault_count
-    parsed.rejected_ids += [*block.named, *frame.filter(~good)["listing_id"].drop_nulls()]
+    parsed.rejected_ids += [*block.named, *frame["listing_id"].filter(~good).drop_nulls()]
     _report_rejected(block, code, header, parsed)
-    _report_noted(
-        texts.filter(good), {name: flags.filter(good) for name, flags in bad.items() if name in prices}, header, parsed
-    )
-    return frame.filter(good).select(FRAME_COLUMNS)
+    _report_noted(texts, {name: flags & good for name, flags in bad.items() if name in prices}, header, parsed)
+    frame = frame.select(FRAME_COLUMNS)
+    # Most blocks have none to leave out, and a filter copies everything.
+    return frame if good.all() else frame.filter(good)
 
 
 def _numbers(texts: pl.DataFrame, prices: list[str]) -> tuple[list[pl.Series], dict[str, pl.Series]]:
@@ -308,11 +308,16 @@ def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
     keys = keys.with_row_index("at").filter(pl.col("listing_id").is_duplicated())
     replaced = keys.filter(~pl.struct("listing_id", "own_title").is_last_distinct())["at"]
     if replaced.is_empty():
-        return pl.concat(frames), 0
+        return _one(frames), 0
     start = 0
     for index, frame in enumerate(frames):
         # One block after the other, so that there are never two copies of all rows.
         at = pl.int_range(start, start + frame.height, dtype=pl.UInt32)
         frames[index] = frame.filter(~at.is_in(replaced.implode()))
         start += frame.height
-    return pl.concat(frames), replaced.len()
+    return _one(frames), replaced.len()
+
+
+def _one(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    # In one piece, or the next column that is added would copy all others beside what is parsed.
+    return pl.concat(frames, rechunk=True)
