@@ -37,7 +37,7 @@ CARD_ID_BLOCK = 1000
 STORED_SQL = {
     **{name: name for name in ("id", "marketplace_id", "listing_id", "product_id", "identity_hash", "values_hash")},
     "match": "ascii(match)",
-    "product_line": "coalesce(array_position(CAST(%(lines)s AS text[]), product_line), 0)",
+    "product_line": "coalesce(array_position((SELECT product_lines FROM account a WHERE a.seller_id = {seller_id}), product_line), 0)",
     "gone": "gone::integer",
     **{name: f"coalesce(({name} * 10000)::bigint, -1)" for name in ("price", "target_price")},
 }
@@ -50,7 +50,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         account = (await session.execute(select(Account).where(Account.seller_id == upload.seller_id))).scalar_one()
         rules = await store.rules_of(session, upload.seller_id)
     # PostgreSQL reads the stored cards on one core while the file is inflated and parsed on the other.
-    reading = asyncio.create_task(read_stored(work, upload.seller_id, account.product_lines))
+    reading = asyncio.create_task(read_stored(work, upload.seller_id))
     try:
         parsed = await read_file(work, upload, account)
     finally:
@@ -91,16 +91,17 @@ async def boundary(work: Work, lease: Lease) -> None:
         await hold_lease(session, lease, clock.now())
 
 
-async def read_stored(work: Work, seller_id: int, lines: list[str]) -> pl.DataFrame:
+async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
     """`diff.STORED` of every card of the seller; a product line that the account has no more is null."""
-    async with work.database.tenant(seller_id) as session:
-        source = "card WHERE seller_id = %(seller)s"
-        read = await integer_columns(session, STORED_SQL, source, {"seller": seller_id, "lines": lines})
-    return await asyncio.to_thread(_stored, read, lines)
+    columns = {name: sql.format(seller_id=int(seller_id)) for name, sql in STORED_SQL.items()}
+    async with work.database.tenant(seller_id, snapshot=True) as session:
+        lines = await session.scalar(select(Account.product_lines).where(Account.seller_id == seller_id))
+        read = await integer_columns(session, columns, f"card WHERE seller_id = {int(seller_id)}", "id")
+    return await asyncio.to_thread(_stored, read, lines or [])
 
 
-def _stored(read: pl.DataFrame, lines: list[str]) -> pl.DataFrame:
-    return read.with_columns(
+def _stored(read: dict[str, Any], lines: list[str]) -> pl.DataFrame:
+    return pl.DataFrame(read, schema=dict.fromkeys(read, pl.Int64)).with_columns(
         pl.col("match").replace_strict(MATCHES, return_dtype=pl.String),
         pl.col("product_line").replace_strict(dict(enumerate(lines, 1)), default=None, return_dtype=pl.String),
         pl.col("gone").cast(pl.Boolean),
