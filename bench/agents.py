@@ -121,6 +121,7 @@ class Connection(asyncio.Protocol):
     """One kept-alive connection with one request under way; as little Python as it takes."""
 
     def __init__(self) -> None:
+        self.turn = asyncio.Lock()
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[bytes] | None = None
         self._received = b""
@@ -194,34 +195,35 @@ def most_with_sockets(bind: str, pairs: list[tuple[bytes, bytes]]) -> float:
 
 
 def at_fixed_rate(bind: str, pairs: list[tuple[bytes, bytes]], rate: float) -> list[float]:
-    """Seconds of each request. A pair starts when it is due, whether earlier ones are answered or not, and its heartbeat's time counts from
-    then; the poll follows the answer, as the agent does it.
+    """Seconds of each request, every agent on a connection of its own that stays open.
+
+    A pair starts when it is due, whether earlier ones are answered or not, and its heartbeat's time counts from then; the poll follows the
+    answer, as the agent does it.
     """
 
     async def load() -> list[float]:
-        free = deque([await connect(bind) for _ in range(CONNECTIONS)])
+        agents = [(await connect(bind), pair) for pair in pairs]
         took: list[float] = []
-        running: set[asyncio.Task[None]] = set()
 
-        async def run(pair: tuple[bytes, bytes], due: float) -> None:
-            connection = free.popleft() if free else await connect(bind)
-            for request in pair:
-                await connection.ask(request)
-                now = perf_counter()
-                took.append(now - due)
-                due = now
-            free.append(connection)
+        async def come_by(number: int, due: float) -> None:
+            connection, pair = agents[number % len(agents)]
+            async with connection.turn:
+                for request in pair:
+                    await connection.ask(request)
+                    now = perf_counter()
+                    took.append(now - due)
+                    due = now
 
-        started = perf_counter()
-        for n in range(int(rate * STEADY_SECONDS)):
-            due = started + n / rate
+        started, running = perf_counter(), set()
+        for number in range(int(rate * STEADY_SECONDS)):
+            due = started + number / rate
             if (early := due - perf_counter()) > 0:
                 await asyncio.sleep(early)
-            task = asyncio.create_task(run(pairs[n % len(pairs)], due))
+            task = asyncio.create_task(come_by(number, due))
             running.add(task)
             task.add_done_callback(running.discard)
         await asyncio.gather(*running)
-        for connection in free:
+        for connection, _ in agents:
             connection.close()
         return took
 

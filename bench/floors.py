@@ -17,17 +17,26 @@ import msgspec
 from isal import igzip
 from psycopg_pool import AsyncConnectionPool
 
-from cardsync.accounts.caller import CALLER_SQL
+from cardsync.accounts.caller import CALLER
 from cardsync.db import libpq_url
+from cardsync.polled import PolledQuery
 
 JSON = [(b"content-type", b"application/json")]
 CHUNK = 128 * 1024
+ACCOUNT = PolledQuery(
+    "account", "SELECT sync_mode, product_lines, suspended, upload_approved FROM account WHERE seller_id = $1"
+)
 
 
 @asynccontextmanager
 async def _pool(size: int) -> AsyncIterator[AsyncConnectionPool[Any]]:
+    async def prepare(connection: Any) -> None:
+        for query in (CALLER, ACCOUNT):
+            await connection.execute(f"PREPARE {query.name} AS {query.sql}")
+
+    url, kwargs = libpq_url(os.environ["FLOOR_DATABASE"]), {"autocommit": True}
     pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
-        libpq_url(os.environ["FLOOR_DATABASE"]), min_size=size, max_size=size, kwargs={"autocommit": True}, open=False
+        url, min_size=size, max_size=size, kwargs=kwargs, configure=prepare, open=False
     )
     await pool.open(wait=True)
     yield pool
@@ -55,18 +64,25 @@ class Program:
 
     def __init__(self) -> None:
         self._stack: Any = None
+        self._opening = asyncio.Lock()
+        self._opened = asyncio.Lock()
         self.pool: Any = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             return
         if self.pool is None:
-            self._stack = _pool(self.size)
-            self.pool = await self._stack.__aenter__()
+            await self._open()
         if scope["path"] == "/ready":
             await _answer(send, 200, [], b"")
             return
         await self.serve(scope, receive, send)
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if self.pool is None:
+                self._stack = _pool(self.size)
+                self.pool = await self._stack.__aenter__()
 
     async def serve(self, scope: Any, receive: Any, send: Any) -> None:
         raise NotImplementedError
@@ -100,7 +116,7 @@ class Heartbeat(Program):
                 cursor = await connection.execute("SELECT seller_id, id FROM api_key WHERE key_hash = %s", [digest])
                 owner = self.known[digest] = await cursor.fetchone()
         seller, key_id = owner
-        sql = f"SET LOCAL app.seller_id = '{seller}'; {CALLER_SQL.format(seller_id=seller, key_id=key_id)}"
+        sql = f"SET LOCAL app.seller_id = '{seller}'; EXECUTE {CALLER.name} ({seller}, {key_id})"
         async with self.pool.connection() as connection:
             cursor = await connection.execute(sql)
             cursor.nextset()
@@ -147,8 +163,7 @@ class Poll(Program):
                 self.known[digest] = seller
         async with self.pool.connection() as connection:
             cursor = await connection.execute(
-                f"SET LOCAL app.seller_id = '{seller}';"
-                f" SELECT sync_mode, product_lines, suspended, upload_approved FROM account WHERE seller_id = {seller}"
+                f"SET LOCAL app.seller_id = '{seller}'; EXECUTE {ACCOUNT.name} ({seller})"
             )
             cursor.nextset()
             mode, lines, _, approved = await cursor.fetchone()
@@ -229,7 +244,7 @@ def main() -> None:
     host, _, port = os.environ["FLOOR_BIND"].rpartition(":")
     Granian(
         "floors:app", address=host, port=int(port), interface=Interfaces.ASGI, workers=int(os.environ.get("FLOOR_WORKERS", "1")), loop=Loops.uvloop, factory=True,
-        log_enabled=False, log_access=False, backpressure=256,
+        log_enabled=False, log_access=False, backpressure=10_000,
     ).serve()  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from litestar.di import Provide
 from litestar.exceptions import NotFoundException
 
 from cardsync import failures, health, limits, web
-from cardsync.accounts.caller import KeyRing, requires_seller
+from cardsync.accounts.caller import KeyRing, behind_a_key
 from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
@@ -68,7 +68,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     agent_surface = Router(
         path="/api/v1",
         route_handlers=[sync.router, credits.router, inventory.router, pricing.router, releases.router],
-        guards=[requires_seller],
+        middleware=[behind_a_key],
         security=[{"api_key": []}],
         dependencies={
             "caller": Provide(web.provide_caller, sync_to_thread=False),

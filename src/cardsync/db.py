@@ -1,7 +1,7 @@
 """The database: engine and pools in, tenant-scoped sessions, set-wise reads and COPY out.
 
 Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the role can't bypass it.
-`hot_row` is the one-round-trip read of what agents poll; everything else takes a session.
+`polled` reads what agents poll in one round trip; everything else takes a session.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import MetaData, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
+
+from cardsync.polled import PolledReads
 
 APP_ROLE = "cardsync_app"
 NULL = "\\N"
@@ -63,6 +65,7 @@ class Database:
     engine: AsyncEngine
     sessions: async_sessionmaker[AsyncSession]
     hot: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
+    polled: PolledReads
 
     @classmethod
     @asynccontextmanager
@@ -76,7 +79,7 @@ class Database:
         )
         await hot.open()
         try:
-            yield cls(plain, engine, async_sessionmaker(engine, expire_on_commit=False), hot)
+            yield cls(plain, engine, async_sessionmaker(engine, expire_on_commit=False), hot, PolledReads(hot))
         finally:
             await hot.close()
             await engine.dispose()
@@ -98,19 +101,6 @@ class Database:
         """One transaction on tables that belong to no seller; tenant tables look empty from here."""
         async with self.sessions() as session, session.begin():
             yield session
-
-    async def hot_row(self, seller_id: int, query: str, **ids: int) -> TupleRow | None:
-        """First row of `query` in the seller's scope, in one round trip and one implicit transaction.
-
-        `query` is a constant of ours with `{names}` that only integers fill: the simple protocol carries two statements
-        at once but no parameters.
-        """
-        filled = query.format(seller_id=int(seller_id), **{name: int(value) for name, value in ids.items()})
-        statement = f"SET LOCAL app.seller_id = '{int(seller_id)}'; {filled}"
-        async with self.hot.connection() as connection:
-            cursor = await connection.execute(statement)
-            cursor.nextset()
-            return await cursor.fetchone()
 
 
 async def enter_tenant(session: AsyncSession, seller_id: int) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from functools import lru_cache
 
 import structlog
 from litestar.enums import ScopeType
@@ -61,12 +62,18 @@ def observing(app: ASGIApp) -> ASGIApp:
     return observed
 
 
+@lru_cache(maxsize=2048)
+def _metrics(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return REQUESTS.labels(method, route, str(status)), SECONDS.labels(method, route)
+
+
 def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> None:
     # The route's template, never the path: paths carry ids, and unknown ones would grow the metrics without bound.
     route = str(scope.get("path_template") or "unmatched")
     method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD") else "other"
-    REQUESTS.labels(method, route, str(status)).inc()
-    SECONDS.labels(method, route).observe(seconds)
+    requests, took = _metrics(method, route, status)
+    requests.inc()
+    took.observe(seconds)
     if status >= 400 or route not in _QUIET:
         log.info(
             "request", method=method, route=route, status=status, ms=round(seconds * 1000, 1), request_id=request_id

@@ -6,6 +6,7 @@ Children watch their parent: when the supervisor is killed they end by themselve
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,9 @@ QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 # How long processes of a killed supervisor may still hold the address that its successor wants.
 ADDRESS_SECONDS = 3
+# So many a web process holds, idle ones too: every agent keeps one open between its polls. Who comes after them waits unheard.
+CONNECTIONS = 10_000
+OTHER_FILES = 1_000
 Say = Callable[[str], None]
 
 
@@ -277,6 +281,7 @@ def run_web(settings: Settings) -> None:
     """One granian server; its workers share the address."""
 
     watch_parent()
+    _allow_open_files(CONNECTIONS + OTHER_FILES)
     server = Granian(
         "cardsync.serve:web_app",
         address=settings.host,
@@ -288,10 +293,19 @@ def run_web(settings: Settings) -> None:
         log_access=False,
         log_enabled=False,
         respawn_failed_workers=True,
-        backpressure=256,
+        backpressure=CONNECTIONS,
         workers_kill_timeout=20,
     )
     server.serve()
+
+
+def _allow_open_files(count: int) -> None:
+    """As many as the system lets us have, up to `count`; the workers inherit it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def web_app() -> object:

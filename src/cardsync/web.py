@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Union, cast
+from typing import Any, TypeVar, Union, cast
 
 import msgspec
-from litestar import Request
+from litestar import Request, Response
 from litestar.datastructures import State
 from litestar.datastructures.headers import Headers
 from litestar.openapi.datastructures import ResponseSpec
+from litestar.types import Receive, Scope, Send
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, errors, limits
@@ -21,6 +22,8 @@ from cardsync.db import Database
 from cardsync.settings import Settings
 from cardsync.storage import Store
 
+T = TypeVar("T")
+JSON_HEADERS = [(b"content-type", b"application/json")]
 _JSON_TYPES = ("application/json", "application/gzip", "application/x-gzip", "application/octet-stream", "")
 
 
@@ -74,6 +77,20 @@ class ApiRequest(Request[Any, Any, State]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
             raise errors.BadRequest(f"the body is not valid JSON: {e}") from e
         return storable(value) if b"\\u0000" in body else value
+
+
+class Polled(Response[T]):
+    """A struct as JSON with status 200, straight to the wire: what the framework does for any response costs more than the encoding."""
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
+        body = msgspec.json.encode(self.content)
+        headers = [*JSON_HEADERS, (b"content-length", str(len(body)).encode())]
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": body, "more_body": False})
+
+        return answer
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:

@@ -1,10 +1,12 @@
 """What the polls of a steady agent cost the database, counted by libpq itself on every connection that the process has."""
 
+import asyncio
 import re
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
+import psycopg
 import pytest
 from psycopg.pq import Trace
 
@@ -12,6 +14,7 @@ from builders import Seller, Service
 from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.db import Database
+from cardsync.polled import PolledQuery
 from cardsync.settings import Settings
 
 AGENTS, ROUNDS = 20, 5
@@ -63,7 +66,12 @@ async def counting(database: Database):
 async def web(service: Service, alive):
     """A web process with the limits as they come and no flush of its own accord."""
     usual = {name: info.default for name, info in Settings.model_fields.items() if name.startswith("rate_limit_")}
-    update = usual | {"last_seen_flush_seconds": 3600, "rate_limit_exchange_seconds": 3600, "database_pool": 2}
+    update = usual | {
+        "last_seen_flush_seconds": 3600,
+        "rate_limit_exchange_seconds": 3600,
+        "database_pool": 2,
+        "database_hot_pool": 1,
+    }
     settings = service.settings.model_copy(update=update)
     app = create_app(settings)
     async with alive(app):
@@ -104,7 +112,39 @@ async def test_each_request_of_a_steady_agent_is_one_select_in_one_round_trip(we
         for _ in range(ROUNDS):
             for agent in agents:
                 await request_of(agent)
-    assert len(counted.sent) == counted.round_trips == counted.statements("SELECT ") == AGENTS * ROUNDS
+    assert len(counted.sent) == counted.round_trips == counted.statements("EXECUTE caller") == AGENTS * ROUNDS
+
+
+async def test_polls_at_the_same_time_share_round_trips_and_each_hears_of_its_own_seller(web, agents):
+    for agent in agents[::2]:
+        await agent.set(sync_mode="read_only")
+    async with counting(web.app.state.database) as counted:
+        answers = await asyncio.gather(*(agent.post("/api/v1/heartbeat") for agent in agents for _ in range(ROUNDS)))
+    modes = [answer.json()["sync_mode"] for answer in answers]
+    assert modes == (["read_only"] * ROUNDS + ["full"] * ROUNDS) * (AGENTS // 2)
+    assert counted.statements("EXECUTE caller") == AGENTS * ROUNDS
+    assert counted.round_trips < AGENTS * ROUNDS / 2
+
+
+async def test_a_connection_that_lost_its_session_goes_on(web, agents):
+    async with web.app.state.database.hot.connection() as connection:
+        await connection.execute("DEALLOCATE ALL")
+    await asyncio.gather(*map(heartbeat, agents))
+
+
+async def test_who_goes_away_takes_nobody_elses_answer_along(web):
+    itself = PolledQuery("itself", "SELECT $1::bigint")
+    reads = [asyncio.create_task(web.app.state.database.polled.first_row(number, itself)) for number in range(1, 100)]
+    await asyncio.sleep(0)
+    reads[0].cancel()
+    assert await asyncio.gather(*reads[1:]) == [(number,) for number in range(2, 100)]
+
+
+async def test_a_read_that_fails_is_told_to_who_asked_and_to_nobody_after(web):
+    polled = web.app.state.database.polled
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await polled.first_row(1, PolledQuery("divided", "SELECT 1 / ($1 - 1)"))
+    assert await polled.first_row(2, PolledQuery("divided", "SELECT 1 / ($1 - 1)")) == (1,)
 
 
 async def test_what_they_leave_to_write_is_one_statement_for_all_of_them(web, agents):

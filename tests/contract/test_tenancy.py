@@ -14,6 +14,7 @@ from sqlalchemy import create_engine
 
 from builders import a_csv, a_row
 from cardsync.db import APP_ROLE, engine_url, libpq_url
+from cardsync.polled import PolledQuery
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
 
 # Tables whose seller_id decides who may see a row, partitions included.
@@ -154,7 +155,9 @@ async def test_the_application_acts_as_its_role(service):
         from sqlalchemy import text
 
         assert await session.scalar(text("SELECT current_user")) == APP_ROLE
-    assert await service.database.hot_row(1, "SELECT current_user::text") == (APP_ROLE,)
+    assert await service.database.polled.first_row(1, PolledQuery("who", "SELECT current_user::text WHERE $1 > 0")) == (
+        APP_ROLE,
+    )
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ ROUTES = [
     ("POST", "/api/v1/sync/request"),
     ("POST", "/api/v1/sync/skip_wait"),
     ("POST", "/api/v1/sync/log"),
+    ("POST", "/api/v1/sync/debug"),
     ("POST", "/api/v1/sync/cancel"),
     ("DELETE", "/api/v1/sync/approve_upload"),
     ("POST", "/api/v1/sync/upload-request"),

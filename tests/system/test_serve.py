@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -49,6 +50,15 @@ def test_web_processes_share_the_address(server: Server) -> None:
     assert answers == [200] * 40
     upload_id = seller.upload(inventory(300))
     assert seller.finished(upload_id)["state"] == "done"
+
+
+def test_idle_connections_keep_nobody_out(server: Server) -> None:
+    """Agents keep their connections open between polls."""
+    with ExitStack() as idle:
+        for _ in range(600):
+            agent = idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            agent.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert agent.recv(12) == b"HTTP/1.1 200"
 
 
 def test_metrics_are_on_their_own_port_only(server: Server) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import select
 
@@ -17,12 +17,12 @@ from cardsync.accounts import keys
 from cardsync.accounts.entitlements import Entitlements, entitlements
 from cardsync.accounts.models import ApiKey
 from cardsync.db import Database
+from cardsync.polled import PolledQuery
 from cardsync.rate_limits.admission import RateLimits
 
 if TYPE_CHECKING:
     # Workers know callers too, and need no web framework for it.
-    from litestar.connection import ASGIConnection
-    from litestar.handlers import BaseRouteHandler
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
 
 class Caller(NamedTuple):
@@ -134,12 +134,15 @@ CALLER_COLUMNS = {
     "tasks_due_at": "s.tasks_due_at",
     "price_tasks_due_at": "s.price_tasks_due_at",
 }
-# hot_row fills the braces with integers; the columns stand in the order of `Caller`'s fields.
-CALLER_SQL = f"""
+# The columns stand in the order of `Caller`'s fields; $1 is the seller and $2 the key's id.
+CALLER = PolledQuery(
+    "caller",
+    f"""
 SELECT {", ".join(CALLER_COLUMNS.values())}
-  FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN api_key k ON k.seller_id = a.seller_id
- WHERE a.seller_id = {{seller_id}} AND s.seller_id = {{seller_id}} AND k.id = {{key_id}}
-"""
+      FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN api_key k ON k.seller_id = a.seller_id
+     WHERE a.seller_id = $1 AND s.seller_id = $1 AND k.id = $2
+""",
+)
 
 
 class KeyRing:
@@ -165,6 +168,14 @@ class KeyRing:
         return row[0], row[1]
 
 
+def header(scope: Scope, name: bytes) -> str | None:
+    """The first header of that name, which is in lower case."""
+    for given, value in scope["headers"]:
+        if given == name:
+            return value.decode("latin-1")
+    return None
+
+
 def bearer(header: str | None) -> str:
     """The key from an Authorization header; raises Unauthorized for none, another scheme or a wrong checksum."""
     if not header:
@@ -186,7 +197,7 @@ async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
 
 async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     """Raises Unauthorized or AccountSuspended; both stand before anything else about the request is looked at."""
-    row = await database.hot_row(seller_id, CALLER_SQL, key_id=key_id)
+    row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None or not row[0]:
         raise errors.Unauthorized.challenge(credentials_sent=True)
     caller = Caller._make(row)
@@ -195,17 +206,29 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     return caller
 
 
-async def requires_seller(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """The guard of every route behind an API key, and its rate limits; runs before the body is read."""
-    state, scope = connection.app.state, connection.scope
+def behind_a_key(app: ASGIApp) -> ASGIApp:
+    """Middleware of every route that takes an API key: the key and its rate limits, before the body is read.
+
+    Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with every request.
+    """
+
+    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["caller"] = await _admit(scope)  # type: ignore[typeddict-unknown-key]
+        await app(scope, receive, send)
+
+    return admitted
+
+
+async def _admit(scope: Scope) -> Caller:
+    state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
     try:
-        seller_id, key_id = await owner_of(state.key_ring, connection.headers.get("authorization"))
-        buckets = limits.of_key(scope, key_id, handler.opt)
+        seller_id, key_id = await owner_of(state.key_ring, header(scope, b"authorization"))
+        buckets = limits.of_key(scope, key_id, scope["route_handler"].opt)
         limits.refuse_flood(scope, buckets)
         caller = await caller_of(state.database, seller_id, key_id)
     except errors.Unauthorized:
         await limits.admit_anonymous(scope)
         raise
     await limits.admit_key(scope, buckets)
-    scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
+    return caller

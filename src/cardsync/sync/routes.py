@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import MediaType, Response, Router, delete, get, post
-from litestar.datastructures import State
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -30,7 +29,7 @@ from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.logs import CycleLog, record_cycle
 from cardsync.sync.planner import Plan, read_capabilities
 from cardsync.sync.poll import changes_something, facts_of, poll
-from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, problems, storable
+from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, Polled, problems, provide_caller, storable
 
 
 class HeartbeatBody(msgspec.Struct):
@@ -101,9 +100,11 @@ def _rfc3339(moment: datetime | None) -> str | None:
 
 
 @post("/heartbeat", status_code=200, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
-async def heartbeat(request: ApiRequest, caller: Caller, state: State, data: HeartbeatBody | None = None) -> Heartbeat:
+async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
-    # One dependency, not three: several are resolved in a task group each request, which costs as much as the work itself.
+    # Nothing injected into the two polls: dependencies are resolved anew with each request, several in a task group, which costs as
+    # much as the work itself.
+    caller, state = provide_caller(request), request.app.state
     database: Database = state.database
     settings: Settings = state.settings
     now = clock.now()
@@ -122,26 +123,29 @@ async def heartbeat(request: ApiRequest, caller: Caller, state: State, data: Hea
     lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
     asks = Installation(str(caller.seller_id), body.version, body.platform)
     origin = settings.origin_for(request.headers.get("host"))
-    return Heartbeat(
-        **update_fields(state.releases, "agent", asks, now, origin),
-        product_lines=lines,
-        has_pending_tasks=waiting,
-        sync_mode=allowed.sync_mode,
-        upload_approved=allowed.upload_approved,
+    return Polled(
+        Heartbeat(
+            **update_fields(state.releases, "agent", asks, now, origin),
+            product_lines=lines,
+            has_pending_tasks=waiting,
+            sync_mode=allowed.sync_mode,
+            upload_approved=allowed.upload_approved,
+        )
     )
 
 
 @get("/sync/pending", responses=problems(*BEHIND_A_KEY))
 async def pending(
-    caller: Caller,
-    database: Database,
-    settings: Settings,
+    request: ApiRequest,
     agent_id: AgentId = None,
     capabilities: Annotated[
         list[str] | None, Parameter(required=False, description="The agent's steps: `step@version`, comma-separated")
     ] = None,
-) -> Pending:
+) -> Polled[Pending]:
     """Whether this seller's agent shall run a cycle now. An answer of `sync` takes the sync lock."""
+    caller, state = provide_caller(request), request.app.state
+    database: Database = state.database
+    settings: Settings = state.settings
     now = clock.now()
     agent = _agent(agent_id)
     decision = decide(facts_of(caller, caller, agent, now, settings))
@@ -149,7 +153,7 @@ async def pending(
         async with database.tenant(caller.seller_id) as session:
             await cancel.end_left(session, caller.seller_id, now)
             decision = await poll(session, caller, agent, read_capabilities(capabilities), now, settings)
-    return _pending(decision)
+    return Polled(_pending(decision))
 
 
 def _agent(agent_id: str | None) -> str | None:
