@@ -13,7 +13,6 @@ _numbers = itertools.count(1)
 async def an_order(seller: Seller, **columns: Any) -> int:
     """One order, ready to ship if nothing else is said; columns by their name. Returns its id."""
     row: dict[str, Any] = {"order_number": f"ORDER-{next(_numbers)}", "status": "Ready to Ship"} | columns
-    row.setdefault("status_group", row["status"] or "Unknown")
     names = ", ".join(row)
     values = ", ".join(f":{name}" for name in row)
     [made] = await seller.service.sql(

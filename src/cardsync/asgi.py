@@ -17,6 +17,7 @@ from cardsync.db import Database
 from cardsync.inventory import routes as inventory
 from cardsync.notices import Notices
 from cardsync.openapi import openapi_config
+from cardsync.orders import pull_routes as pulls
 from cardsync.pricing import routes as pricing
 from cardsync.rate_limits.admission import RateLimits
 from cardsync.releases import routes as releases
@@ -33,6 +34,19 @@ async def _not_found(answer: Response[Any]) -> Response[Any]:
     if answer.status_code == 404:
         raise NotFoundException
     return answer
+
+
+def _behind_a_key(path: str, *routers: Router) -> Router:
+    return Router(
+        path=path,
+        route_handlers=routers,
+        middleware=[behind_a_key],
+        security=[{"api_key": []}],
+        dependencies={
+            "caller": Provide(web.provide_caller, sync_to_thread=False),
+            "session": Provide(web.provide_session),
+        },
+    )
 
 
 def create_app(settings: Settings, **testing: Any) -> Litestar:
@@ -65,22 +79,23 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             await stack.enter_async_context(notices.listening())
             yield
 
-    agent_surface = Router(
-        path="/api/v1",
-        route_handlers=[sync.router, credits.router, inventory.router, pricing.router, releases.router],
-        middleware=[behind_a_key],
-        security=[{"api_key": []}],
-        dependencies={
-            "caller": Provide(web.provide_caller, sync_to_thread=False),
-            "session": Provide(web.provide_session),
-        },
+    agent_surface = _behind_a_key(
+        "/api/v1", sync.router, credits.router, inventory.router, pricing.router, releases.router
     )
+    assistant_surface = _behind_a_key("/api", pulls.router)
     description = openapi_config()
     description.openapi_router = Router(
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
     )
     app = Litestar(
-        route_handlers=[agent_surface, inventory.put_object, releases.downloads, health.healthz, health.readyz],
+        route_handlers=[
+            agent_surface,
+            assistant_surface,
+            inventory.put_object,
+            releases.downloads,
+            health.healthz,
+            health.readyz,
+        ],
         request_class=web.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
         dependencies={

@@ -155,6 +155,18 @@ class NotAwaitingReview(Problem):
     status, code = 409, "not_awaiting_review"
 
 
+class PullSessionOpen(Problem):
+    """A pull session is open already; complete or cancel it first."""
+
+    status, code = 409, "pull_session_open"
+
+
+class PullSessionNotOpen(Problem):
+    """This pull session is completed or cancelled."""
+
+    status, code = 409, "pull_session_not_open"
+
+
 class MutexHeldBody(msgspec.Struct):
     status: Literal["mutex_held"]
     retry_after_seconds: int

@@ -20,9 +20,11 @@ OPERATIONS = {
 }
 BEHIND_A_KEY = {name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/")}
 WITH_JSON_BODY = {
-    ("POST", f"/api/v1/{path}")
-    for path in ("heartbeat", "sync/request", "sync/log", "sync/debug", "sync/upload-request")
-}
+    ("POST", f"/api/{path}")
+    for path in (
+        "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
+    )
+}  # fmt: skip
 PROBLEMS = [
     kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.ToldByStatus)
 ]  # fmt: skip
@@ -60,6 +62,16 @@ def test_every_route_of_the_issue_is_there():
         ("HEAD", "/downloads/{product}/{version}/{path}"),
         ("POST", "/api/v1/sync/cancel"),
         ("DELETE", "/api/v1/sync/approve_upload"),
+        ("POST", "/api/pull_sessions"),
+        ("GET", "/api/pull_sessions/{session_id}"),
+        ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/pulled"),
+        ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/defer"),
+        ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/unassign"),
+        ("POST", "/api/pull_sessions/{session_id}/complete"),
+        ("POST", "/api/pull_sessions/{session_id}/cancel"),
+        ("POST", "/api/orders/{order_id}/dismiss"),
+        ("POST", "/api/orders/{order_id}/undismiss"),
+        ("POST", "/api/orders/{order_id}/mark_shipped"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
@@ -224,6 +236,24 @@ OWN_REFUSALS = {
     },
     ("HEAD", "/downloads/{product}/{version}/{path}"): {404: {"not_found"}, 503: {"service_unavailable"}},
     ("POST", "/api/v1/sync/cancel"): {409: {"no_sync_in_progress"}},
+    ("POST", "/api/pull_sessions"): {
+        400: {"bad_request"},
+        409: {"pull_session_open"},
+        413: {"payload_too_large", "decompressed_too_large"},
+        415: {"unsupported_media_type"},
+        422: {"invalid_payload"},
+    },
+    ("GET", "/api/pull_sessions/{session_id}"): {404: {"not_found"}},
+    **{
+        ("POST", f"/api/pull_sessions/{{session_id}}/{what}"): {404: {"not_found"}, 409: {"pull_session_not_open"}}
+        for what in (
+            "complete", "cancel", "orders/{order_id}/pulled", "orders/{order_id}/defer", "orders/{order_id}/unassign",
+        )
+    },
+    **{
+        ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
+        for what in ("dismiss", "undismiss", "mark_shipped")
+    },
     ("PUT", "/objects/{key}"): {
         403: {"invalid_signature", "url_expired"},
         404: {"not_found"},

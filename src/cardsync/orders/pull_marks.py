@@ -1,0 +1,66 @@
+"""What a seller says of one order, in a pull session or not: set aside, taken back, shipped. Each is idempotent and returns the marks.
+
+Set aside, an order leaves the open session. The shipped mark is optimistic: it stands until an upload says what became of the order.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.orders.pull_sessions import note, one_at_a_time, order_number, take_out
+from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
+
+
+class Marks(NamedTuple):
+    id: int
+    shipped_marked_at: datetime | None
+    marked_shipped_pending: bool
+    pull_dismissed_at: datetime | None
+
+
+async def dismiss(session: AsyncSession, seller_id: int, order_id: int, now: datetime) -> Marks:
+    marks = await _mark(session, seller_id, order_id, "pull_dismissed_at", now, "order.dismissed", "set aside", now)
+    await take_out(session, seller_id, order_id)
+    return marks
+
+
+async def undismiss(session: AsyncSession, seller_id: int, order_id: int, now: datetime) -> Marks:
+    return await _mark(session, seller_id, order_id, "pull_dismissed_at", None, "order.undismissed", "taken back", now)
+
+
+async def mark_shipped(session: AsyncSession, seller_id: int, order_id: int, now: datetime) -> Marks:
+    return await _mark(
+        session, seller_id, order_id, "shipped_marked_at", now, "order.marked_shipped", "marked shipped", now
+    )
+
+
+async def _mark(
+    session: AsyncSession,
+    seller_id: int,
+    order_id: int,
+    column: str,
+    value: datetime | None,
+    action: str,
+    told: str,
+    now: datetime,
+) -> Marks:
+    """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
+    await one_at_a_time(session, seller_id)
+    number = await order_number(session, seller_id, order_id)
+    named = {"seller": seller_id, "id": order_id}
+    unless_so = f"{column} IS {'NOT NULL' if value is None else 'NULL'}"
+    changed = await session.execute(
+        text(
+            f"UPDATE orders SET {column} = :value WHERE seller_id = :seller AND id = :id AND {unless_so} RETURNING id"
+        ),
+        named | {"value": value},
+    )
+    if changed.first() is not None:
+        note(session, seller_id, action, f"order {number} {told}", now)
+    columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
+    row = await session.execute(text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named)
+    return Marks(*row.one())

@@ -1,0 +1,121 @@
+"""Pull sessions as they are read: ids in; out the counts of each session, and its orders in work order.
+
+An order that an upload changed under an open session is marked for review by what it is now; an ended session keeps what it was then.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Literal, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.orders.pullable import NEEDS_REVIEW
+from cardsync.orders.work_order import PlaceOf, ToPull, items_in_order, work_order
+
+ITEM_COUNT = "coalesce(orders.shipping_item_count, orders.items_quantity)"
+IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
+
+SUMMARIES = f"""
+SELECT s.id, s.state AS status, s.opened_at, s.completed_at, count(p.order_id) AS order_count,
+       coalesce(sum({ITEM_COUNT}), 0)::bigint AS item_count, count(p.pulled_at) AS pulled_count,
+       count(p.order_id) FILTER (WHERE {IN_REVIEW}) AS review_count
+  FROM pull_session s
+  LEFT JOIN (pull_session_order p JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id)
+         ON p.seller_id = s.seller_id AND p.session_id = s.id
+ WHERE s.seller_id = :seller AND s.id IN ({{sessions}})
+ GROUP BY s.seller_id, s.id ORDER BY s.opened_at DESC, s.id DESC
+"""
+
+ORDERS = f"""
+SELECT orders.id, orders.order_number, orders.buyer_name, orders.order_date, orders.status, orders.shipping_type,
+       {ITEM_COUNT} AS item_count, orders.shipped_marked_at, p.pulled_at, p.deferred_turn, {IN_REVIEW} AS in_review
+  FROM pull_session s
+  JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
+  JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
+ WHERE s.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller AND s.id = :session
+"""
+
+ITEMS = """
+SELECT i.order_id, i.id, i.product_name, i.product_line, i.condition, i.set_name, i.rarity, i.quantity, i.main_photo_url
+  FROM pull_session_order p JOIN order_item i ON i.seller_id = p.seller_id AND i.order_id = p.order_id
+ WHERE p.seller_id = :seller AND i.seller_id = :seller AND p.session_id = :session
+"""
+
+
+class Summary(NamedTuple):
+    id: int
+    status: Literal["open", "completed", "cancelled"]
+    opened_at: datetime
+    completed_at: datetime | None
+    order_count: int
+    item_count: int
+    pulled_count: int
+    review_count: int
+
+
+class PullItem(NamedTuple):
+    id: int
+    product_name: str | None
+    product_line: str | None
+    condition: str | None
+    set_name: str | None
+    rarity: str | None
+    quantity: int | None
+    main_photo_url: str | None
+
+
+class PullOrder(NamedTuple):
+    id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: date | None
+    status: str | None
+    shipping_type: str
+    item_count: int
+    shipped_marked_at: datetime | None
+    pulled_at: datetime | None
+    deferred_turn: int | None
+    in_review: bool
+    items: list[PullItem]
+
+
+def unshelved(_item_id: int) -> None:
+    """Where an item lies, as long as there are no shelves."""
+
+
+async def recent(session: AsyncSession, seller_id: int, count: int) -> list[Summary]:
+    """The newest sessions, newest first."""
+    newest = "SELECT id FROM pull_session WHERE seller_id = :seller ORDER BY opened_at DESC LIMIT :count"
+    statement = text(SUMMARIES.format(sessions=newest))
+    return [Summary(*row) for row in await session.execute(statement, {"seller": seller_id, "count": count})]
+
+
+async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Summary:
+    statement = text(SUMMARIES.format(sessions=":session"))
+    row = (await session.execute(statement, {"seller": seller_id, "session": session_id})).first()
+    if row is None:
+        raise errors.NotFound(f"there is no pull session {session_id}")
+    return Summary(*row)
+
+
+async def orders_of(
+    session: AsyncSession, seller_id: int, session_id: int, place_of: PlaceOf = unshelved
+) -> list[PullOrder]:
+    """The session's orders in work order, each with its items as they lie on the way."""
+    named = {"seller": seller_id, "session": session_id}
+    items: dict[int, dict[int, PullItem]] = {}
+    for order_id, *columns in await session.execute(text(ITEMS), named):
+        item = PullItem(*columns)
+        items.setdefault(order_id, {})[item.id] = item
+    orders = {}
+    for row in await session.execute(text(ORDERS), named):
+        mine = items.get(row.id, {})
+        orders[row.id] = PullOrder(**row._mapping, items=[mine[id] for id in items_in_order(mine, place_of)])
+    to_pull = (
+        ToPull(order.id, order.shipping_type, order.order_date, [item.id for item in order.items], order.deferred_turn)
+        for order in orders.values()
+    )
+    return [orders[id] for id in work_order(to_pull, place_of)]

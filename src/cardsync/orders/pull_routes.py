@@ -1,0 +1,208 @@
+"""Pull sessions over HTTP: opened, walked through order by order, ended; and the marks of single orders."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Router, get, post
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.orders import pull_marks, pull_reads, pull_sessions
+from cardsync.rate_limits.groups import WRITES
+from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, problems
+
+Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+
+class OpenPullSession(msgspec.Struct):
+    """Without `order_ids`, everything that can be pulled; of those named, what can be."""
+
+    order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.PULL_ORDER_IDS)] | None = None
+
+
+class PullSession(msgspec.Struct):
+    id: int
+    status: Literal["open", "completed", "cancelled"]
+    opened_at: str
+    completed_at: str | None
+    order_count: int
+    item_count: int
+    pulled_count: int
+    review_count: int
+
+
+class PullItem(msgspec.Struct):
+    id: int
+    product_name: str | None
+    product_line: str | None
+    condition: str | None
+    set_name: str | None
+    rarity: str | None
+    quantity: int | None
+    main_photo_url: str | None
+
+
+class PullOrder(msgspec.Struct):
+    """`in_review`: an upload changed it since, so that it is no longer to be pulled. `deferred`: pushed to the end."""
+
+    id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: date | None
+    status: str | None
+    shipping_type: str
+    item_count: int
+    shipped_marked_at: str | None
+    pulled_at: str | None
+    deferred: bool
+    in_review: bool
+    items: list[PullItem]
+
+
+class PullSessionOrders(PullSession, kw_only=True):
+    orders: list[PullOrder]
+
+
+class OrderMarks(msgspec.Struct):
+    id: int
+    shipped_marked_at: str | None
+    marked_shipped_pending: bool
+    pull_dismissed_at: str | None
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return clock.rfc3339(moment) if moment else None
+
+
+def _told(row: pull_reads.Summary) -> dict[str, Any]:
+    return row._asdict() | {"opened_at": clock.rfc3339(row.opened_at), "completed_at": _moment(row.completed_at)}
+
+
+def _order(row: pull_reads.PullOrder) -> PullOrder:
+    fields = row._asdict()
+    deferred = fields.pop("deferred_turn") is not None
+    times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
+    items = [PullItem(**item._asdict()) for item in row.items]
+    return PullOrder(**fields | times | {"deferred": deferred, "items": items})
+
+
+async def _summary(session: AsyncSession, seller_id: int, session_id: int) -> PullSession:
+    return PullSession(**_told(await pull_reads.summary(session, seller_id, session_id)))
+
+
+def _marks(row: pull_marks.Marks) -> OrderMarks:
+    return OrderMarks(
+        row.id, _moment(row.shipped_marked_at), row.marked_shipped_pending, _moment(row.pull_dismissed_at)
+    )
+
+
+@post(
+    "/pull_sessions",
+    opt=WRITES,
+    responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY, errors.PullSessionOpen),
+)
+async def open_pull_session(caller: Caller, session: AsyncSession, data: OpenPullSession | None = None) -> PullSession:
+    """Take a fixed snapshot of the orders to pull. One session is open at a time."""
+    chosen = data.order_ids if data else None
+    session_id = await pull_sessions.open_session(session, caller.seller_id, chosen, clock.now())
+    return await _summary(session, caller.seller_id, session_id)
+
+
+@get("/pull_sessions/{session_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_pull_session(caller: Caller, database: Database, session_id: int) -> PullSessionOrders:
+    """A session with its orders in work order."""
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        told = await pull_reads.summary(session, caller.seller_id, session_id)
+        orders = await pull_reads.orders_of(session, caller.seller_id, session_id)
+    return PullSessionOrders(**_told(told), orders=[_order(order) for order in orders])
+
+
+IN_A_SESSION = problems(*BEHIND_A_KEY, errors.NotFound, errors.PullSessionNotOpen)
+
+
+@post(
+    "/pull_sessions/{session_id:int}/orders/{order_id:int}/pulled", status_code=200, opt=WRITES, responses=IN_A_SESSION
+)
+async def mark_order_pulled(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
+    """Everything of the order is in hand."""
+    await pull_sessions.mark_pulled(session, caller.seller_id, session_id, order_id, clock.now())
+    return await _summary(session, caller.seller_id, session_id)
+
+
+@post(
+    "/pull_sessions/{session_id:int}/orders/{order_id:int}/defer", status_code=200, opt=WRITES, responses=IN_A_SESSION
+)
+async def defer_order(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
+    """Push the order to the end of the session."""
+    await pull_sessions.defer(session, caller.seller_id, session_id, order_id, clock.now())
+    return await _summary(session, caller.seller_id, session_id)
+
+
+@post(
+    "/pull_sessions/{session_id:int}/orders/{order_id:int}/unassign",
+    status_code=200,
+    opt=WRITES,
+    responses=IN_A_SESSION,
+)
+async def unassign_order(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
+    """Take the order out of the session; another may take it."""
+    await pull_sessions.unassign(session, caller.seller_id, session_id, order_id, clock.now())
+    return await _summary(session, caller.seller_id, session_id)
+
+
+@post("/pull_sessions/{session_id:int}/complete", status_code=200, opt=WRITES, responses=IN_A_SESSION)
+async def complete_pull_session(caller: Caller, session: AsyncSession, session_id: int) -> PullSession:
+    """The session is done; what was not pulled can be pulled in another."""
+    await pull_sessions.end_session(session, caller.seller_id, session_id, "completed", clock.now())
+    return await _summary(session, caller.seller_id, session_id)
+
+
+@post("/pull_sessions/{session_id:int}/cancel", status_code=200, opt=WRITES, responses=IN_A_SESSION)
+async def cancel_pull_session(caller: Caller, session: AsyncSession, session_id: int) -> PullSession:
+    """Give the session up; its orders can be pulled in another."""
+    await pull_sessions.end_session(session, caller.seller_id, session_id, "cancelled", clock.now())
+    return await _summary(session, caller.seller_id, session_id)
+
+
+OF_AN_ORDER = problems(*BEHIND_A_KEY, errors.NotFound)
+
+
+@post("/orders/{order_id:int}/dismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+async def dismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
+    """Set the order aside: it leaves the open session, and no other takes it."""
+    return _marks(await pull_marks.dismiss(session, caller.seller_id, order_id, clock.now()))
+
+
+@post("/orders/{order_id:int}/undismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
+    """Take back a dismissal; the order can be pulled again."""
+    return _marks(await pull_marks.undismiss(session, caller.seller_id, order_id, clock.now()))
+
+
+@post("/orders/{order_id:int}/mark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
+    """Shipped, as its seller says; the mark is pending until an upload says so too."""
+    return _marks(await pull_marks.mark_shipped(session, caller.seller_id, order_id, clock.now()))
+
+
+router = Router(
+    path="",
+    route_handlers=[
+        open_pull_session,
+        read_pull_session,
+        mark_order_pulled,
+        defer_order,
+        unassign_order,
+        complete_pull_session,
+        cancel_pull_session,
+        dismiss_order,
+        undismiss_order,
+        mark_order_shipped,
+    ],
+    tags=["pulls"],
+)

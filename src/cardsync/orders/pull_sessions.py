@@ -1,0 +1,169 @@
+"""Pull sessions: a seller's word in; out a fixed snapshot of orders, and what became of each.
+
+Whatever writes here takes the seller's account row first, so that two callers go one after the other; that at most one session is open
+is proven by a unique index. Uploads don't come by here: what they change of an order in a session is read from the order (pull_reads.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.inventory.models import Activity
+from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE
+
+
+async def open_session(session: AsyncSession, seller_id: int, order_ids: Sequence[int] | None, now: datetime) -> int:
+    """A session of those of the orders that can be pulled, or of all that can; the others are left out. Raises PullSessionOpen."""
+    await one_at_a_time(session, seller_id)
+    named = {"seller": seller_id, "now": now}
+    opening = (
+        "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now) ON CONFLICT DO NOTHING RETURNING id"
+    )
+    session_id = await session.scalar(text(opening), named)
+    if session_id is None:
+        raise errors.PullSessionOpen
+    chosen = "" if order_ids is None else "AND orders.id = ANY(:ids)"
+    taken = await session.execute(
+        text(f"""
+            INSERT INTO pull_session_order (seller_id, session_id, order_id)
+            SELECT orders.seller_id, :session, orders.id FROM orders WHERE orders.seller_id = :seller AND {PULLABLE} {chosen}
+            RETURNING order_id
+        """),
+        {"seller": seller_id, "session": session_id} | ({} if order_ids is None else {"ids": list(order_ids)}),
+    )
+    summary = f"pull session {session_id} opened with {len(taken.all())} orders"
+    note(session, seller_id, "pull_session.opened", summary, now)
+    return int(session_id)
+
+
+async def mark_pulled(session: AsyncSession, seller_id: int, session_id: int, order_id: int, now: datetime) -> None:
+    """Idempotent: the first time stays. Raises NotFound, PullSessionNotOpen."""
+    await _open_one(session, seller_id, session_id)
+    number = await _change(session, seller_id, session_id, order_id, "pulled_at = :now", "p.pulled_at IS NULL", now)
+    if number is not None:
+        note(session, seller_id, "pull_session.pulled", f"order {number} pulled in pull session {session_id}", now)
+
+
+async def defer(session: AsyncSession, seller_id: int, session_id: int, order_id: int, now: datetime) -> None:
+    """Push an order to the end; one that stands there already stays. Raises NotFound, PullSessionNotOpen."""
+    await _open_one(session, seller_id, session_id)
+    last = "(SELECT max(deferred_turn) FROM pull_session_order WHERE seller_id = :seller AND session_id = :session)"
+    change = f"deferred_turn = coalesce({last}, 0) + 1"
+    unless_there = f"(p.deferred_turn IS NULL OR p.deferred_turn < {last})"
+    number = await _change(session, seller_id, session_id, order_id, change, unless_there, now)
+    if number is not None:
+        summary = f"order {number} pushed to the end of pull session {session_id}"
+        note(session, seller_id, "pull_session.deferred", summary, now)
+
+
+async def unassign(session: AsyncSession, seller_id: int, session_id: int, order_id: int, now: datetime) -> None:
+    """Take an order out of the session, as if it had never been in. Raises NotFound, PullSessionNotOpen."""
+    await _open_one(session, seller_id, session_id)
+    number = await order_number(session, seller_id, order_id)
+    if await take_out(session, seller_id, order_id):
+        summary = f"order {number} taken out of pull session {session_id}"
+        note(session, seller_id, "pull_session.unassigned", summary, now)
+
+
+async def end_session(
+    session: AsyncSession, seller_id: int, session_id: int, end: Literal["completed", "cancelled"], now: datetime
+) -> None:
+    """Complete or cancel; the same again changes nothing. Raises NotFound, PullSessionNotOpen."""
+    await one_at_a_time(session, seller_id)
+    if await _state(session, seller_id, session_id) == end:
+        return
+    await _open_one(session, seller_id, session_id)
+    await _keep_reviews(session, seller_id, session_id)
+    await session.execute(
+        text(
+            "UPDATE pull_session SET state = :end, completed_at = :completed WHERE seller_id = :seller AND id = :session"
+        ),
+        {"seller": seller_id, "session": session_id, "end": end, "completed": now if end == "completed" else None},
+    )
+    note(session, seller_id, f"pull_session.{end}", f"pull session {session_id} {end}", now)
+
+
+async def one_at_a_time(session: AsyncSession, seller_id: int) -> None:
+    await session.execute(
+        text("SELECT FROM account WHERE seller_id = :seller FOR NO KEY UPDATE"), {"seller": seller_id}
+    )
+
+
+async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> str:
+    """Raises NotFound for an unknown or another seller's id."""
+    query = text("SELECT order_number FROM orders WHERE seller_id = :seller AND id = :id")
+    number: str | None = await session.scalar(query, {"seller": seller_id, "id": order_id})
+    if number is None:
+        raise errors.NotFound(f"there is no order {order_id}")
+    return number
+
+
+async def take_out(session: AsyncSession, seller_id: int, order_id: int) -> bool:
+    """Out of the open session; False if it is in none."""
+    taken = await session.execute(
+        text("""
+            DELETE FROM pull_session_order p USING pull_session s
+             WHERE p.seller_id = :seller AND p.order_id = :id
+               AND s.seller_id = :seller AND s.id = p.session_id AND s.state = 'open' RETURNING s.id
+        """),
+        {"seller": seller_id, "id": order_id},
+    )
+    return taken.first() is not None
+
+
+def note(session: AsyncSession, seller_id: int, action: str, summary: str, now: datetime) -> None:
+    session.add(Activity(seller_id=seller_id, actor="key", action=action, summary=summary, created_at=now))
+
+
+async def _open_one(session: AsyncSession, seller_id: int, session_id: int) -> None:
+    await one_at_a_time(session, seller_id)
+    state = await _state(session, seller_id, session_id)
+    if state != "open":
+        raise errors.PullSessionNotOpen(f"pull session {session_id} is {state}")
+
+
+async def _state(session: AsyncSession, seller_id: int, session_id: int) -> str:
+    query = text("SELECT state FROM pull_session WHERE seller_id = :seller AND id = :id")
+    state: str | None = await session.scalar(query, {"seller": seller_id, "id": session_id})
+    if state is None:
+        raise errors.NotFound(f"there is no pull session {session_id}")
+    return state
+
+
+async def _change(
+    session: AsyncSession, seller_id: int, session_id: int, order_id: int, change: str, condition: str, now: datetime
+) -> str | None:
+    """The order's number if there was something to change. Raises NotFound for an order that is not in the session."""
+    named = {"seller": seller_id, "session": session_id, "id": order_id}
+    here = "p.seller_id = :seller AND p.session_id = :session AND p.order_id = :id"
+    number: str | None = await session.scalar(
+        text(f"""
+            UPDATE pull_session_order p SET {change} FROM orders
+             WHERE {here} AND {condition} AND orders.seller_id = :seller AND orders.id = p.order_id
+            RETURNING orders.order_number
+        """),
+        named | {"now": now},
+    )
+    if number is None and not await session.scalar(
+        text(f"SELECT count(*) FROM pull_session_order p WHERE {here}"), named
+    ):
+        raise errors.NotFound(f"there is no order {order_id} in pull session {session_id}")
+    return number
+
+
+async def _keep_reviews(session: AsyncSession, seller_id: int, session_id: int) -> None:
+    """What the orders become from now on is no matter of this session any more."""
+    await session.execute(
+        text(f"""
+            UPDATE pull_session_order p SET in_review = true FROM orders
+             WHERE p.seller_id = :seller AND p.session_id = :session
+               AND orders.seller_id = :seller AND orders.id = p.order_id AND {NEEDS_REVIEW}
+        """),
+        {"seller": seller_id, "session": session_id},
+    )

@@ -1,0 +1,55 @@
+"""In which order a seller walks through a pull session. Pure: facts of each order, the places of its items among them, in; order ids out.
+
+Expedited before tracked before pwe; within each by the first place on the shelves, box and slot as numbers, what has no place last; then
+the oldest order first. Orders that were pushed to the end stand there, in the order in which they were pushed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+PRIORITY = {"expedited": 0, "tracked": 1, "pwe": 2}
+
+
+class Place(NamedTuple):
+    box: int
+    slot: int
+
+
+PlaceOf = Callable[[int], Place | None]
+"""Where an item lies, by its id."""
+
+
+@dataclass(frozen=True)
+class ToPull:
+    order_id: int
+    shipping_type: str
+    order_date: date | None = None
+    item_ids: Sequence[int] = ()
+    deferred_turn: int | None = None
+
+
+def work_order(orders: Iterable[ToPull], place_of: PlaceOf) -> list[int]:
+    return [order.order_id for order in sorted(orders, key=lambda order: _rank(order, place_of))]
+
+
+def items_in_order(item_ids: Iterable[int], place_of: PlaceOf) -> list[int]:
+    """The items of one order, as they lie on the way."""
+    return sorted(item_ids, key=lambda item: (_last_without(place_of(item)), item))
+
+
+def _rank(order: ToPull, place_of: PlaceOf) -> tuple[object, ...]:
+    return (
+        -1 if order.deferred_turn is None else order.deferred_turn,
+        PRIORITY.get(order.shipping_type, len(PRIORITY)),
+        min((_last_without(place_of(item)) for item in order.item_ids), default=_last_without(None)),
+        order.order_date or date.max,
+        order.order_id,
+    )
+
+
+def _last_without(place: Place | None) -> tuple[bool, Place]:
+    return (True, Place(0, 0)) if place is None else (False, place)

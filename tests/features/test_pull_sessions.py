@@ -1,0 +1,352 @@
+"""Pull sessions: a fixed snapshot of the orders to pull, walked through in work order, whatever happens to the orders meanwhile."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from cardsync import clock
+from orders_builder import an_item, an_order, change_order
+
+
+async def opened(seller, **body):
+    answer = await seller.post("/api/pull_sessions", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def read(seller, session_id):
+    answer = await seller.get(f"/api/pull_sessions/{session_id}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def way(seller, session_id):
+    return [order["id"] for order in (await read(seller, session_id))["orders"]]
+
+
+def step(session_id, order_id, what):
+    return f"/api/pull_sessions/{session_id}/orders/{order_id}/{what}"
+
+
+async def done(seller, path):
+    answer = await seller.post(path)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def refused(seller, path, **options):
+    answer = await seller.post(path, **options)
+    assert set(answer.json()) == {"error", "code"}, answer.text
+    return answer.status_code, answer.json()["code"]
+
+
+async def feed(seller):
+    rows = await seller.service.sql(
+        seller.id, "SELECT actor, action, summary FROM activity WHERE seller_id = :id ORDER BY id", id=seller.id
+    )
+    assert {row["actor"] for row in rows} <= {"key"}
+    return [(row["action"], row["summary"]) for row in rows]
+
+
+async def test_the_story_of_a_session(a_seller):
+    seller = await a_seller()
+    letter = await an_order(seller, order_number="LETTER", shipping_type="pwe", order_date=date(2026, 11, 2))
+    parcel = await an_order(seller, order_number="PARCEL", shipping_type="tracked", order_date=date(2026, 11, 3))
+    urgent = await an_order(
+        seller, order_number="URGENT", status="Completed - Paid", shipping_type="expedited", buyer_name="Ann",
+        order_date=date(2026, 11, 4), shipping_item_count=7,
+    )  # fmt: skip
+    old = await an_order(
+        seller, order_number="OLD", status="Processing", shipping_type="pwe", order_date=date(2026, 11, 1)
+    )
+    first = await an_item(seller, urgent, product_name="Ash", quantity=3, set_name="Aetherdrift", condition="Near Mint")
+    await an_item(seller, urgent, product_name="Birch")
+    await an_item(seller, letter, quantity=2)
+
+    pulls = await opened(seller)
+    assert pulls | {"opened_at": None} == {
+        "id": pulls["id"], "status": "open", "opened_at": None, "completed_at": None,
+        "order_count": 4, "item_count": 9, "pulled_count": 0, "review_count": 0,
+    }  # fmt: skip
+    assert abs(clock.now() - datetime.fromisoformat(pulls["opened_at"])) < timedelta(minutes=1)
+
+    whole = await read(seller, pulls["id"])
+    orders = whole.pop("orders")
+    assert whole == pulls
+    assert [order["order_number"] for order in orders] == ["URGENT", "PARCEL", "OLD", "LETTER"]
+    assert [item["product_name"] for item in orders[0]["items"]] == ["Ash", "Birch"]
+    assert orders[0] | {"items": None} == {
+        "id": urgent, "order_number": "URGENT", "buyer_name": "Ann", "order_date": "2026-11-04", "status": "Completed - Paid",
+        "shipping_type": "expedited", "item_count": 7, "shipped_marked_at": None, "pulled_at": None, "deferred": False,
+        "in_review": False, "items": None,
+    }  # fmt: skip
+    assert orders[0]["items"][0] == {
+        "id": first, "product_name": "Ash", "product_line": "magic", "condition": "Near Mint", "set_name": "Aetherdrift",
+        "rarity": None, "quantity": 3, "main_photo_url": None,
+    }  # fmt: skip
+
+    assert (await done(seller, step(pulls["id"], urgent, "pulled")))["pulled_count"] == 1
+    await done(seller, step(pulls["id"], parcel, "defer"))
+    assert await way(seller, pulls["id"]) == [urgent, old, letter, parcel]
+    assert (await done(seller, step(pulls["id"], old, "unassign")))["order_count"] == 3
+    assert (await done(seller, f"/api/orders/{letter}/dismiss"))["pull_dismissed_at"]
+    assert await way(seller, pulls["id"]) == [urgent, parcel]
+    assert (await done(seller, f"/api/orders/{urgent}/mark_shipped"))["marked_shipped_pending"] is True
+
+    ended = await done(seller, f"/api/pull_sessions/{pulls['id']}/complete")
+    assert ended["status"] == "completed"
+    assert ended["completed_at"]
+    assert (ended["order_count"], ended["pulled_count"]) == (2, 1)
+
+    number = pulls["id"]
+    assert await feed(seller) == [
+        ("pull_session.opened", f"pull session {number} opened with 4 orders"),
+        ("pull_session.pulled", f"order URGENT pulled in pull session {number}"),
+        ("pull_session.deferred", f"order PARCEL pushed to the end of pull session {number}"),
+        ("pull_session.unassigned", f"order OLD taken out of pull session {number}"),
+        ("order.dismissed", "order LETTER set aside"),
+        ("order.marked_shipped", "order URGENT marked shipped"),
+        ("pull_session.completed", f"pull session {number} completed"),
+    ]
+    # Of the four, one is marked shipped and one set aside.
+    again = await opened(seller)
+    assert await way(seller, again["id"]) == [parcel, old]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"status": "Shipped - In Transit"},
+        {"status": "Canceled"},
+        {"status": "Pending"},
+        {"status": None},
+        {"refund_amt": Decimal(0)},
+        {"shipped_marked_at": datetime(2026, 11, 1, tzinfo=UTC)},
+        {"pull_dismissed_at": datetime(2026, 11, 1, tzinfo=UTC)},
+    ],
+    ids=lambda columns: "-".join(map(str, columns.items())),
+)
+async def test_what_can_not_be_pulled_is_left_out_even_when_it_is_named(a_seller, columns):
+    seller = await a_seller()
+    good, bad = await an_order(seller), await an_order(seller, **columns)
+    everything = await opened(seller)
+    assert await way(seller, everything["id"]) == [good]
+    await done(seller, f"/api/pull_sessions/{everything['id']}/cancel")
+    assert await way(seller, (await opened(seller, order_ids=[bad, good]))["id"]) == [good]
+
+
+async def test_a_session_takes_the_named_orders_of_the_seller_alone(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    mine, left = await an_order(seller), await an_order(seller)
+    foreign = await an_order(other)
+    pulls = await opened(seller, order_ids=[mine, mine, foreign, 2**62])
+    assert await way(seller, pulls["id"]) == [mine]
+    assert left != mine
+
+
+async def test_naming_none_selects_none(a_seller):
+    seller = await a_seller()
+    await an_order(seller)
+    assert (await opened(seller, order_ids=[]))["order_count"] == 0
+
+
+async def test_without_a_body_everything_is_pulled(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller)
+    answer = await seller.post("/api/pull_sessions")
+    assert await way(seller, answer.json()["id"]) == [order]
+
+
+@pytest.mark.parametrize("body", [{"order_ids": "one"}, {"order_ids": [0]}, {"order_ids": [2**63]}, {"order_ids": [1.5]}, []])  # fmt: skip
+async def test_a_body_of_the_wrong_shape_is_refused(a_seller, body):
+    seller = await a_seller()
+    assert await refused(seller, "/api/pull_sessions", json=body) == (422, "invalid_payload")
+
+
+async def test_the_snapshot_stays_whatever_uploads_do(a_seller):
+    seller = await a_seller()
+    orders = [await an_order(seller, order_date=date(2026, 11, n)) for n in range(1, 6)]
+    shipped, cancelled, refunded, changed, untouched = orders
+    pulls = await opened(seller)
+    await change_order(seller, shipped, status="Shipped - Delivered")
+    await change_order(seller, cancelled, status="Canceled")
+    await change_order(seller, refunded, refund_amt=Decimal("0.00"))
+    await change_order(seller, changed, buyer_name="Somebody Else")
+    await an_order(seller, order_date=date(2026, 10, 1))
+
+    whole = await read(seller, pulls["id"])
+    assert [order["id"] for order in whole["orders"]] == orders
+    marked = {order["id"] for order in whole["orders"] if order["in_review"]}
+    assert marked == {shipped, cancelled, refunded}
+    assert (whole["order_count"], whole["review_count"]) == (5, 3)
+    # They can still be pulled or taken out, as whoever looks at them decides.
+    assert (await done(seller, step(pulls["id"], cancelled, "pulled")))["review_count"] == 3
+    assert (await done(seller, step(pulls["id"], refunded, "unassign")))["review_count"] == 2
+    assert untouched in await way(seller, pulls["id"])
+
+
+async def test_an_ended_session_keeps_its_reviews_and_gets_no_new_ones(a_seller):
+    seller = await a_seller()
+    early, late = await an_order(seller), await an_order(seller)
+    pulls = await opened(seller)
+    await change_order(seller, early, status="Canceled")
+    assert (await done(seller, f"/api/pull_sessions/{pulls['id']}/complete"))["review_count"] == 1
+    await change_order(seller, early, status="Ready to Ship")
+    await change_order(seller, late, status="Shipped - In Transit")
+    whole = await read(seller, pulls["id"])
+    assert {order["id"]: order["in_review"] for order in whole["orders"]} == {early: True, late: False}
+    assert whole["review_count"] == 1
+
+
+async def test_a_shipment_that_its_seller_marked_is_not_for_review(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller)
+    pulls = await opened(seller)
+    await done(seller, f"/api/orders/{order}/mark_shipped")
+    await change_order(seller, order, status="Shipped - In Transit")
+    assert (await read(seller, pulls["id"]))["review_count"] == 0
+    assert (await done(seller, f"/api/orders/{order}/mark_shipped"))["marked_shipped_pending"] is False
+
+
+async def test_orders_pushed_to_the_end_stand_there_in_turn(a_seller):
+    seller = await a_seller()
+    a, b, c = [await an_order(seller, order_date=date(2026, 11, n)) for n in (1, 2, 3)]
+    session_id = (await opened(seller))["id"]
+    for order, expected in ((a, [b, c, a]), (b, [c, a, b]), (a, [c, b, a]), (a, [c, b, a])):
+        await done(seller, step(session_id, order, "defer"))
+        assert await way(seller, session_id) == expected
+    assert [order["deferred"] for order in (await read(seller, session_id))["orders"]] == [False, True, True]
+    assert len(await feed(seller)) == 1 + 3
+
+
+async def test_every_step_may_be_taken_twice_and_is_told_once(a_seller):
+    seller = await a_seller()
+    pulled, taken_out = await an_order(seller), await an_order(seller)
+    session_id = (await opened(seller))["id"]
+    first = await done(seller, step(session_id, pulled, "pulled"))
+    at = (await read(seller, session_id))["orders"][0]["pulled_at"]
+    for path in (
+        step(session_id, taken_out, "unassign"),
+        f"/api/orders/{pulled}/mark_shipped",
+        f"/api/orders/{taken_out}/dismiss",
+    ):
+        once = await done(seller, path)
+        clock.shift(timedelta(hours=1))
+        assert await done(seller, path) == once
+    assert (await done(seller, step(session_id, pulled, "pulled")))["pulled_count"] == first["pulled_count"] == 1
+    assert (await read(seller, session_id))["orders"][0]["pulled_at"] == at
+    back = await done(seller, f"/api/orders/{taken_out}/undismiss")
+    assert back["pull_dismissed_at"] is None
+    assert await done(seller, f"/api/orders/{taken_out}/undismiss") == back
+    ended = await done(seller, f"/api/pull_sessions/{session_id}/complete")
+    assert await done(seller, f"/api/pull_sessions/{session_id}/complete") == ended
+    told = Counter(action for action, _ in await feed(seller))
+    assert set(told.values()) == {1}
+    assert len(told) == 7
+
+
+@pytest.mark.parametrize(("end", "other"), [("complete", "cancel"), ("cancel", "complete")])
+async def test_an_ended_session_takes_no_further_step(a_seller, end, other):
+    seller = await a_seller()
+    order = await an_order(seller)
+    session_id = (await opened(seller))["id"]
+    await done(seller, f"/api/pull_sessions/{session_id}/{end}")
+    for what in ("pulled", "defer", "unassign"):
+        assert await refused(seller, step(session_id, order, what)) == (409, "pull_session_not_open")
+    assert await refused(seller, f"/api/pull_sessions/{session_id}/{other}") == (409, "pull_session_not_open")
+    # A dismissal later on leaves the ended session as it was.
+    await done(seller, f"/api/orders/{order}/dismiss")
+    assert await way(seller, session_id) == [order]
+
+
+async def test_a_second_session_waits_for_the_first_to_end(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    await an_order(seller)
+    session_id = (await opened(seller))["id"]
+    assert await refused(seller, "/api/pull_sessions") == (409, "pull_session_open")
+    assert (await opened(other))["order_count"] == 0
+    cancelled = await done(seller, f"/api/pull_sessions/{session_id}/cancel")
+    assert (cancelled["status"], cancelled["completed_at"]) == ("cancelled", None)
+    assert (await opened(seller))["order_count"] == 1
+
+
+async def test_unknown_and_foreign_sessions_and_orders_are_not_found(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    foreign = await an_order(other)
+    foreign_session = (await opened(other))["id"]
+    mine, left_out = await an_order(seller), await an_order(seller)
+    session_id = (await opened(seller, order_ids=[mine]))["id"]
+    gone = (404, "not_found")
+    for unknown in (foreign_session, 10**9, 10**40):
+        assert (await seller.get(f"/api/pull_sessions/{unknown}")).json()["code"] == "not_found"
+        for what in ("complete", "cancel", f"orders/{mine}/pulled", f"orders/{mine}/defer", f"orders/{mine}/unassign"):
+            assert await refused(seller, f"/api/pull_sessions/{unknown}/{what}") == gone
+    for unknown in (foreign, 10**9, 10**40):
+        for what in ("pulled", "defer", "unassign"):
+            assert await refused(seller, step(session_id, unknown, what)) == gone
+        for what in ("dismiss", "undismiss", "mark_shipped"):
+            assert await refused(seller, f"/api/orders/{unknown}/{what}") == gone
+    for what in ("pulled", "defer"):
+        assert await refused(seller, step(session_id, left_out, what)) == gone
+    assert (await read(other, foreign_session))["order_count"] == 1
+    assert len(await feed(seller)) == 1
+
+
+async def test_of_many_that_open_at_once_one_does(a_seller):
+    seller = await a_seller()
+    for _ in range(3):
+        await an_order(seller)
+    answers = await asyncio.gather(*(seller.post("/api/pull_sessions") for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409, 409]
+    assert [action for action, _ in await feed(seller)] == ["pull_session.opened"]
+
+
+async def test_an_order_pulled_by_two_at_once_is_pulled_once(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller)
+    session_id = (await opened(seller))["id"]
+    answers = await asyncio.gather(*(seller.post(step(session_id, order, "pulled")) for _ in range(4)))
+    assert [(answer.status_code, answer.json()["pulled_count"]) for answer in answers] == [(200, 1)] * 4
+    assert len(await feed(seller)) == 2
+
+
+@pytest.mark.parametrize("end", ["complete", "cancel"])
+async def test_what_is_pulled_while_the_session_ends_is_in_its_count_or_refused(a_seller, end):
+    seller = await a_seller()
+    orders = [await an_order(seller) for _ in range(4)]
+    session_id = (await opened(seller))["id"]
+    paths = [step(session_id, order, "pulled") for order in orders]
+    paths.insert(2, f"/api/pull_sessions/{session_id}/{end}")
+    answers = await asyncio.gather(*map(seller.post, paths))
+    assert answers[2].status_code == 200
+    pulled = [answer for answer in answers[:2] + answers[3:] if answer.status_code == 200]
+    late = [answer.json()["code"] for answer in answers if answer.status_code != 200]
+    assert set(late) <= {"pull_session_not_open"}
+    assert answers[2].json()["pulled_count"] == len(pulled) == (await read(seller, session_id))["pulled_count"]
+
+
+async def test_an_order_dismissed_while_a_session_opens_is_in_none(a_seller):
+    seller = await a_seller()
+    for _ in range(5):
+        order, other = await an_order(seller), await an_order(seller)
+        answers = await asyncio.gather(seller.post("/api/pull_sessions"), seller.post(f"/api/orders/{order}/dismiss"))
+        session_id = answers[0].json()["id"]
+        found = await way(seller, session_id)
+        assert order not in found
+        assert other in found
+        await done(seller, f"/api/pull_sessions/{session_id}/cancel")
+
+
+async def test_orders_pushed_to_the_end_at_once_each_get_a_turn(a_seller):
+    seller = await a_seller()
+    orders = [await an_order(seller, order_date=date(2026, 11, n)) for n in (1, 2, 3, 4)]
+    session_id = (await opened(seller))["id"]
+    await asyncio.gather(*(seller.post(step(session_id, order, "defer")) for order in orders[:3]))
+    assert (await way(seller, session_id))[0] == orders[3]
+    turns = (
+        "SELECT deferred_turn FROM pull_session_order WHERE seller_id = :id AND deferred_turn IS NOT NULL ORDER BY 1"
+    )
+    assert [row["deferred_turn"] for row in await seller.service.sql(seller.id, turns, id=seller.id)] == [1, 2, 3]
