@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import itertools
+import json
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -125,6 +126,54 @@ class Seller:
         await self.service.run_jobs()
         return await self.report(answer.json()["upload_id"])
 
+    async def send(self, path: str, rows: Any, *, gzipped: bool = False, **headers: str) -> httpx.Response:
+        """An order-data upload, accepted and not yet applied: `send("/orders", [...])`; bytes are sent as they are."""
+        body = rows if isinstance(rows, bytes) else json.dumps(rows).encode()
+        kind = "application/gzip" if gzipped else "application/json"
+        content = gzip.compress(body) if gzipped else body
+        return await self.post(f"/api/v1{path}", content=content, headers={"Content-Type": kind, **headers})
+
+    async def _apply(self, path: str, rows: Any, **options: Any) -> dict[str, Any]:
+        answer = await self.send(path, rows, **options)
+        assert answer.status_code == 202, answer.text
+        await self.service.run_jobs()
+        return await self.report(answer.json()["upload_id"])
+
+    async def orders(self, rows: Any, **options: Any) -> dict[str, Any]:
+        """Upload orders, run the jobs, and return the upload's report; likewise the next three."""
+        return await self._apply("/orders", rows, **options)
+
+    async def refunds(self, rows: Any, **options: Any) -> dict[str, Any]:
+        return await self._apply("/order_refunds", rows, **options)
+
+    async def items(self, rows: Any, **options: Any) -> dict[str, Any]:
+        return await self._apply("/order_items", rows, **options)
+
+    async def shipping(self, rows: Any, **options: Any) -> dict[str, Any]:
+        return await self._apply("/orders/shipping", rows, **options)
+
+    async def feedback(self, rows: Any, **options: Any) -> httpx.Response:
+        return await self.send("/order_feedbacks", rows, **options)
+
+    async def stored_orders(self) -> list[dict[str, Any]]:
+        """What stands in the table, by order number."""
+        return await self.service.sql(
+            self.id, "SELECT * FROM orders WHERE seller_id = :id ORDER BY order_number", id=self.id
+        )
+
+    async def stored_order(self, number: str) -> dict[str, Any]:
+        [order] = [row for row in await self.stored_orders() if row["order_number"] == number]
+        return order
+
+    async def stored_items(self, number: str) -> list[dict[str, Any]]:
+        return await self.service.sql(
+            self.id,
+            "SELECT i.* FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id"
+            " WHERE i.seller_id = :id AND o.order_number = :number ORDER BY i.id",
+            id=self.id,
+            number=number,
+        )
+
     async def report(self, upload_id: int) -> dict[str, Any]:
         answer = await self.get(f"/api/v1/uploads/{upload_id}")
         assert answer.status_code == 200, answer.text
@@ -185,6 +234,15 @@ def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:
         "TCG Marketplace Price": "1.0000", "Photo URL": "",
     }  # fmt: skip
     return row | {short.get(name, name): str(value) for name, value in cells.items()}
+
+
+def an_order(number: str = "A-1", **fields: Any) -> dict[str, Any]:
+    """One row of POST /orders: `an_order("A-7", status="Shipped")`; a field given as `...` is absent."""
+    row = {
+        "order_number": number, "buyer_name": "Some Buyer", "order_date": "07/03/2026", "status": "Completed - Paid", "product_amt": 10.5,
+        "shipping_amt": 1.31, "total_amt": 11.81,
+    }  # fmt: skip
+    return {name: value for name, value in (row | fields).items() if value is not ...}
 
 
 def a_csv(*rows: dict[str, str], header: list[str] = HEADER, eol: str = "\r\n") -> bytes:

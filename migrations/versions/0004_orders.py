@@ -39,9 +39,26 @@ def create_tables() -> None:
         sa.Column("order_number", sa.Text(), nullable=False),
         sa.Column("buyer_name", sa.Text(), nullable=True),
         sa.Column("order_date", sa.Date(), nullable=True),
-        sa.Column("order_placed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("placed_at_given", sa.DateTime(timezone=True), nullable=True),
+        sa.Column(
+            "order_placed_at",
+            sa.DateTime(timezone=True),
+            sa.Computed(
+                "coalesce(placed_at_given, timezone('America/New_York', order_date::timestamp))", persisted=True
+            ),
+            nullable=True,
+        ),
         sa.Column("status", sa.Text(), nullable=True),
-        sa.Column("status_group", sa.Text(), server_default="Unknown", nullable=False),
+        sa.Column(
+            "status_group",
+            sa.Text(),
+            sa.Computed(
+                "CASE WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
+                " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END",
+                persisted=True,
+            ),
+            nullable=False,
+        ),
         sa.Column("product_amt", sa.Numeric(), nullable=True),
         sa.Column("shipping_amt", sa.Numeric(), nullable=True),
         sa.Column("total_amt", sa.Numeric(), nullable=True),

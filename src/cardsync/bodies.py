@@ -16,7 +16,7 @@ from typing import BinaryIO, TypeAlias, cast
 
 from isal import igzip, igzip_lib
 
-from cardsync.errors import DecompressedTooLarge
+from cardsync.errors import DecompressedTooLarge, InvalidGzip
 
 Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
 
@@ -39,6 +39,16 @@ def inflate(source: Source, cap: int) -> bytes:
     out = io.BytesIO()
     _each_chunk(source, cap, out.write)
     return out.getvalue()
+
+
+def plain(body: bytes, cap: int) -> bytes:
+    """The bytes themselves or inflated, as the first two say. Raises InvalidGzip or DecompressedTooLarge."""
+    if is_gzip(body):
+        try:
+            return inflate(body, cap)
+        except BadGzip as e:
+            raise InvalidGzip(f"the body begins as gzip but is not a whole gzip file: {e}") from e
+    return body
 
 
 def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:

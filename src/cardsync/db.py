@@ -20,7 +20,7 @@ from psycopg import AsyncCopy
 from psycopg.abc import PQGen
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
-from sqlalchemy import MetaData, text
+from sqlalchemy import CursorResult, MetaData, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
@@ -106,6 +106,14 @@ class Database:
 async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
     """Set the seller of this transaction. A literal we format ourselves: the form that also reaches distributed nodes."""
     await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'"))
+
+
+async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:
+    """How many rows a statement wrote; of `values` it gets those that it names."""
+    bound = {name: value for name, value in values.items() if f":{name}" in statement}
+    result = await session.execute(text(statement), bound)
+    assert isinstance(result, CursorResult)
+    return result.rowcount
 
 
 async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:

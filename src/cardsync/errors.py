@@ -193,6 +193,12 @@ class DecompressedTooLarge(Problem):
     status, code = 413, "decompressed_too_large"
 
 
+class TooManyRows(Problem):
+    """The upload has more rows than allowed."""
+
+    status, code = 413, "too_many_rows"
+
+
 class UnsupportedMediaType(Problem):
     """This endpoint takes JSON."""
 
@@ -205,10 +211,22 @@ class RangeNotSatisfiable(Problem):
     status, code = 416, "range_not_satisfiable"
 
 
+class InvalidJson(Problem):
+    """The body is not valid JSON."""
+
+    status, code = 422, "invalid_json"
+
+
 class InvalidPayload(Problem):
     """The body has the wrong shape."""
 
     status, code = 422, "invalid_payload"
+
+
+class EmptyPayload(Problem):
+    """The body is an empty array."""
+
+    status, code = 422, "empty_payload"
 
 
 class InvalidCsv(Problem):

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from prometheus_client import Counter, Histogram
 
-UPLOADS = Counter("cardsync_uploads_finished_total", "Inventory uploads worked off", ["state"])
+UPLOADS = Counter("cardsync_uploads_finished_total", "Uploads worked off", ["state"])
 UPLOAD_SECONDS = Histogram(
     "cardsync_upload_seconds", "From acceptance to the end of the import", buckets=(0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
 )

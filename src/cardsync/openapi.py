@@ -24,6 +24,7 @@ TAGS = [
     Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
     Tag("credits", "Skipping the cooldown after a sync"),
     Tag("inventory", "Inventory uploads and their reports"),
+    Tag("orders", "Order-data uploads, feedback"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("pricing", "The price-updates export"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),

@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(30, gt=0, description="Life of a price-mutation lease between renewals")
     slab_rows: int = Field(20_000, ge=1, le=20_000, description="Rows of one transaction of an import")
     claim_ttl_seconds: int = Field(600, ge=1, description="Life of a claimed agent task")
+    feedback_wait_seconds: float = Field(
+        20, gt=0, description="Feedback waits so long for earlier order uploads to be applied, then answers 503"
+    )
     sweep_seconds: float = Field(5, gt=0, description="Accepted work older than this is nudged again")
     last_seen_flush_seconds: float = Field(
         1, gt=0, description="How often a web process writes agents' last-seen times"

@@ -59,13 +59,18 @@ def storable(value: Any) -> Any:
     return value
 
 
+def takes_json(headers: Headers) -> None:
+    """Raises UnsupportedMediaType for a Content-Type that can't be meant as JSON, gzipped or not."""
+    kind = media_type(headers)
+    if kind not in _JSON_TYPES and not kind.endswith("+json"):
+        raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
+
+
 class ApiRequest(Request[Any, Any, State]):
     """A JSON body may come gzipped whatever its Content-Type says; the first two bytes decide."""
 
     async def json(self) -> Any:
-        kind = media_type(self.headers)
-        if kind not in _JSON_TYPES and not kind.endswith("+json"):
-            raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
+        takes_json(self.headers)
         body = await self.body()
         if bodies.is_gzip(body):
             try:

@@ -25,6 +25,10 @@ WITH_JSON_BODY = {
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
     )
 }  # fmt: skip
+ORDER_UPLOADS = {
+    ("POST", f"/api/v1/{path}")
+    for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
+}
 PROBLEMS = [
     kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, errors.Problem) and kind not in (errors.Problem, errors.ToldByStatus)
 ]  # fmt: skip
@@ -72,6 +76,11 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/orders/{order_id}/dismiss"),
         ("POST", "/api/orders/{order_id}/undismiss"),
         ("POST", "/api/orders/{order_id}/mark_shipped"),
+        ("POST", "/api/v1/orders"),
+        ("POST", "/api/v1/order_refunds"),
+        ("POST", "/api/v1/order_items"),
+        ("POST", "/api/v1/orders/shipping"),
+        ("POST", "/api/v1/order_feedbacks"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
@@ -191,6 +200,15 @@ OWN_REFUSALS = {
             422: {"invalid_payload"},
         }
         for name in WITH_JSON_BODY
+    },
+    **{
+        name: {
+            413: {"payload_too_large", "decompressed_too_large"}
+            | ({"too_many_rows"} if name[1] != "/api/v1/order_feedbacks" else set()),
+            415: {"unsupported_media_type"},
+            422: {"invalid_json", "invalid_gzip", "invalid_payload", "empty_payload"},
+        }
+        for name in ORDER_UPLOADS
     },
     ("POST", "/api/v1/sync/request"): {
         400: {"bad_request"},
@@ -338,6 +356,17 @@ def test_the_inventory_upload_tells_both_of_its_forms():
     assert "X-Product-Line" in headers
 
 
+@pytest.mark.parametrize("name", sorted(ORDER_UPLOADS), ids=" ".join)
+def test_an_order_upload_tells_its_rows_plain_and_gzipped(name):
+    body = OPERATIONS[name]["requestBody"]
+    assert body["required"] is True
+    assert set(body["content"]) == {"application/json", "application/gzip"}
+    rows = body["content"]["application/json"]["schema"]
+    assert rows["type"] == "array"
+    assert "order_number" in rows["items"]["required"]
+    assert set(rows["items"]["required"]) <= set(rows["items"]["properties"])
+
+
 def test_the_presigned_put_tells_its_binary_body():
     body = OPERATIONS["PUT", "/objects/{key}"]["requestBody"]
     assert body["required"] is True
@@ -383,7 +412,11 @@ def fits(value, schema) -> bool:
 async def test_real_answers_fit_what_is_told(a_seller, service):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(a_row(1), a_row(2, price="broken"), a_row(3, quantity=-1)))
+    sent = await seller.send("/orders", [{"order_number": "A-1", "total_amt": "broken"}])
+    feedback = await seller.send("/order_feedbacks", [{"order_number": "A-1", "rating": 5}])
     answers = {
+        ("POST", "/api/v1/orders"): sent,
+        ("POST", "/api/v1/order_feedbacks"): feedback,
         ("POST", "/api/v1/heartbeat"): await seller.post("/api/v1/heartbeat"),
         ("GET", "/api/v1/sync/pending"): await seller.get("/api/v1/sync/pending"),
         ("GET", "/api/v1/status"): await seller.get("/api/v1/status"),
@@ -396,7 +429,9 @@ async def test_real_answers_fit_what_is_told(a_seller, service):
         ("POST", "/api/v1/sync"): await seller.upload(a_csv(a_row())),
         ("GET", "/readyz"): await seller.get("/readyz"),
     }
-    for name, given in answers.items():
+    orders_report = await seller.get(f"/api/v1/uploads/{sent.json()['upload_id']}")
+    assert orders_report.json()["rejected"]
+    for name, given in [*answers.items(), (("GET", "/api/v1/uploads/{upload_id}"), orders_report)]:
         [content] = answer(name, given.status_code)["content"].values()
         assert fits(given.json(), content["schema"]), (name, given.text)
     assert not fits({"status": 1}, {"$ref": "#/components/schemas/Health"})

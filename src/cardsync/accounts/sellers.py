@@ -23,6 +23,7 @@ from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
 from cardsync.errors import CommandError
+from cardsync.orders import ingest, shipping_type
 from cardsync.pricing.store import make_preset_rule
 from cardsync.storage import Store
 from cardsync.sync.models import SyncState
@@ -184,11 +185,17 @@ async def change_seller(session: AsyncSession, seller_id: int, values: dict[str,
     """`session` is in the seller's scope. A change that holds the account read-only cancels the price tasks that wait."""
     # The state row first, as everywhere.
     await session.get(SyncState, seller_id, with_for_update=True)
+    threshold = values.get("tracking_threshold")
+    if threshold is not None:
+        # What is being applied knows the old threshold.
+        await ingest.hold_still(session, seller_id)
     changed = await session.scalar(
         update(Account).where(Account.seller_id == seller_id).values(**values).returning(Account.seller_id)
     )
     if changed is None:
         raise SellerError(f"there is no seller {seller_id}")
+    if threshold is not None:
+        await shipping_type.decide_again(session, seller_id, threshold)
     await tasks.cancel_lost(session, seller_id, clock.now())
 
 
@@ -223,6 +230,7 @@ async def delete_seller(database: Database, store: Store, seller_id: int, tables
     async with database.tenant(seller_id) as session:
         # A slab ends by renewing its lease on this row: one that is under way rolls back instead of leaving cards behind.
         await session.execute(text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id})
+        await ingest.hold_still(session, seller_id)
         for table in tables:
             await session.execute(text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id})
         found = await session.scalar(delete(Seller).where(Seller.id == seller_id).returning(Seller.id))

@@ -12,31 +12,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-import obstore
 import procrastinate
 import psycopg
 import structlog
-from psycopg_pool import PoolTimeout
-from sqlalchemy import ColumnElement, delete, select, update
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolExhausted
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy import update
+from sqlalchemy.exc import SQLAlchemyError
 
 from cardsync import clock, errors
+from cardsync.accepted import MAX_FAILURES, MAX_STARTS, due_since, forget, is_away, oldest_open
 from cardsync.background import beside
 from cardsync.inventory import finish, importer
 from cardsync.inventory.models import Upload
-from cardsync.jobs import Work, WorkDue, enqueue, jobs, work_of
+from cardsync.jobs import Work, enqueue, jobs, work_of
 from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost
 
 log = structlog.get_logger(__name__)
 
-# A file that makes the worker fail is given up after so many failures, one that kills it after so many starts before its verdict.
-MAX_FAILURES = 3
-MAX_STARTS = 20
-OPEN = ("queued", "processing")
+STREAM = "inventory"
 
 
 @jobs.task(name="inventory.drain", queue="imports", pass_context=True)
@@ -47,23 +41,13 @@ async def drain_inventory(context: procrastinate.JobContext, seller_id: int) -> 
             await enqueue(session, drain_inventory, seller_id=seller_id)
 
 
-async def oldest_open(session: AsyncSession, seller_id: int) -> Upload | None:
-    statement = (
-        select(Upload)
-        .where(Upload.seller_id == seller_id, Upload.stream == "inventory", Upload.state.in_(OPEN))
-        .order_by(Upload.id)
-        .limit(1)
-    )
-    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one_or_none()
-
-
 async def work_off_one(work: Work, seller_id: int) -> bool:
     """Import the oldest open upload. True if there may be more to do, False if there is nothing or somebody else is at it."""
     async with work.database.tenant(seller_id) as session:
-        due_at = await session.scalar(select(WorkDue.due_at).where(*_mark(seller_id)))
+        due_at = await due_since(session, seller_id, STREAM)
         # Before anything is taken up: an import that was cancelled is not gone on with.
         await cancel.end_left(session, seller_id, clock.now())
-        upload = await oldest_open(session, seller_id)
+        upload = await oldest_open(session, seller_id, STREAM)
     if upload is None:
         await _nothing_left(work, seller_id, due_at)
         return False
@@ -72,7 +56,7 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
         lease = await sync_state.take_lease(session, seller_id, "sync", clock.now(), seconds)
         if lease is None:
             return False
-        upload = await oldest_open(session, seller_id)
+        upload = await oldest_open(session, seller_id, STREAM)
         if upload is None:
             await sync_state.release_lease(session, lease)
             return True
@@ -80,10 +64,6 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
         upload.attempts += 1
     async with _renewing(work, lease):
         return await _import(work, lease, upload)
-
-
-def _mark(seller_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return WorkDue.seller_id == seller_id, WorkDue.stream == "inventory"
 
 
 async def _nothing_left(work: Work, seller_id: int, due_at: datetime | None) -> None:
@@ -102,8 +82,7 @@ async def _nothing_left(work: Work, seller_id: int, due_at: datetime | None) -> 
     elif left:
         return  # somebody is at it, or its lease runs out: the sweep comes back
     async with work.database.tenant(seller_id) as session:
-        # Only the mark that we read: an upload accepted since has set a newer one.
-        await session.execute(delete(WorkDue).where(*_mark(seller_id), WorkDue.due_at == due_at))
+        await forget(session, seller_id, STREAM, due_at)
 
 
 async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
@@ -146,19 +125,6 @@ async def _put_back(work: Work, lease: Lease, upload: Upload, *, failures: int |
                 .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
                 .values(attempts=upload.attempts - 1, failures=upload.failures if failures is None else failures)
             )
-
-
-# SQLSTATE classes that speak of the server's state, not of what was asked: connection, shutdown, resources, rollback, lock.
-_AWAY_CLASSES = ("08", "57", "53", "40", "55")
-
-
-def is_away(error: BaseException) -> bool:
-    """Did a dependency fail, rather than the work? Pure."""
-    if isinstance(error, DBAPIError):
-        return is_away(error.orig) if error.orig is not None else True
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return error.sqlstate is None or error.sqlstate.startswith(_AWAY_CLASSES)
-    return isinstance(error, OSError | PoolExhausted | PoolTimeout | obstore.exceptions.BaseError)
 
 
 @asynccontextmanager

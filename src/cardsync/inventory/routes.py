@@ -50,10 +50,13 @@ class Accepted(msgspec.Struct):
 
 
 class Rejected(msgspec.Struct):
-    line: int
+    """Of an inventory upload the line of the file, of an order-data upload the row of the array; both count from 1."""
+
     column: str | None
     code: str
     message: str
+    line: int | msgspec.UnsetType = msgspec.UNSET
+    row: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Failure(msgspec.Struct):
@@ -62,6 +65,8 @@ class Failure(msgspec.Struct):
 
 
 class UploadReport(msgspec.Struct):
+    """What became of an accepted upload."""
+
     id: int
     stream: str
     state: str
@@ -74,6 +79,9 @@ class UploadReport(msgspec.Struct):
     rejected_count: int
     rejected: list[Rejected]
     error: Failure | None
+
+
+class InventoryReport(UploadReport):
     matched: int
     provisional: int
     ambiguous: int
@@ -88,23 +96,27 @@ class UploadReport(msgspec.Struct):
 
 def report_of(upload: Upload) -> UploadReport:
     report = upload.report
-    count = {name: int(report.get(name, 0)) for name in ("rows", "applied", "skipped", "duplicates", "rejected_count")}
-    results = {
+    shared: dict[str, Any] = {
+        "id": upload.id,
+        "stream": upload.stream,
+        "state": upload.state,
+        "received_at": clock.rfc3339(upload.received_at),
+        "finished_at": clock.rfc3339(upload.finished_at) if upload.finished_at else None,
+        "rejected": [Rejected(**row) for row in report.get("rejected", [])],
+        "error": Failure(upload.error_code, upload.error_message or "") if upload.error_code else None,
+        **{name: int(report.get(name, 0)) for name in ("rows", "applied", "skipped", "duplicates", "rejected_count")},
+    }
+    if upload.stream != "inventory":
+        return UploadReport(**shared)
+    results: dict[str, Any] = {
         name: int(report.get(name, 0)) for name in ("matched", "provisional", "ambiguous", "priced", "changed", "gone")
     }
-    return UploadReport(
-        id=upload.id,
-        stream=upload.stream,
-        state=upload.state,
-        received_at=clock.rfc3339(upload.received_at),
-        finished_at=clock.rfc3339(upload.finished_at) if upload.finished_at else None,
-        rejected=[Rejected(**row) for row in report.get("rejected", [])],
+    return InventoryReport(
+        **shared,
         noted=[Rejected(**row) for row in report.get("noted", [])],
         noted_count=int(report.get("noted_count", 0)),
         blocked=report.get("blocked", {}),
         review=report.get("review", []),
-        error=Failure(upload.error_code, upload.error_message or "") if upload.error_code else None,
-        **count,
         **results,
     )
 
@@ -238,7 +250,7 @@ async def _key_form(request: ApiRequest) -> KeyForm:
 
 
 @get("/uploads/{upload_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
-async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> UploadReport:
+async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
     if caller.lock_kind is not None:
         await sync_state.refresh_lock(session, caller.seller_id, clock.now())
@@ -250,7 +262,7 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
     status_code=200,
     responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.NotAwaitingReview),
 )
-async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> UploadReport:
+async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
     return report_of(await uploads.confirm(session, caller, upload_id))
 
@@ -260,7 +272,7 @@ async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) 
     status_code=200,
     responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.NotAwaitingReview),
 )
-async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> UploadReport:
+async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
     return report_of(await uploads.discard(session, caller, upload_id))
 

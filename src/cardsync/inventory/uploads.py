@@ -18,6 +18,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, clock, errors, limits
+from cardsync.accepted import private_key
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory.csv_format import accept_check
@@ -60,10 +61,6 @@ def new_object_key(seller_id: int) -> str:
     return f"syncs/u{seller_id}/{uuid.uuid4()}.csv"
 
 
-def private_key(seller_id: int) -> str:
-    return f"accepted/u{seller_id}/{uuid.uuid4()}.csv"
-
-
 def check_file(path: Path, content_type: str) -> None:
     """Read the spooled body through once: whole gzip or plain, within the cap, a usable header and a row. Blocking."""
     with path.open("rb") as file:
@@ -94,7 +91,7 @@ async def accept_bytes(
         await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)
         file.flush()
         await asyncio.to_thread(check_file, path, content_type)
-        key = private_key(caller.seller_id)
+        key = private_key(caller.seller_id, "csv")
         await store.write(key, path)
     async with database.tenant(caller.seller_id) as session:
         return await _accept(session, settings, caller, came, source_key=None, storage_key=key)
@@ -115,7 +112,7 @@ async def accept_key(
     async with database.tenant(caller.seller_id) as session:
         if (known := await _upload_of(session, caller.seller_id, key)) is not None:
             return known
-    copy = private_key(caller.seller_id)
+    copy = private_key(caller.seller_id, "csv")
     try:
         await store.copy(key, copy)
         # The copy, not what the URL still reaches, is what must fit.

@@ -29,6 +29,13 @@ from cardsync.accounts.models import FALSE, NOW, Moment
 from cardsync.db import Base
 from cardsync.orders.pullable import TO_SHIP
 
+MARKETPLACE_ZONE = "America/New_York"
+# The database keeps these two right, whoever writes the row.
+PLACED_AT_SQL = f"coalesce(placed_at_given, timezone('{MARKETPLACE_ZONE}', order_date::timestamp))"
+STATUS_GROUP_SQL = (
+    "CASE WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
+    " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
+)
 AMOUNTS = ("product_amt", "shipping_amt", "total_amt", "refund_product_amt", "refund_shipping_amt", "refund_amt")
 
 
@@ -70,9 +77,11 @@ class Order(Base):
     order_number: Mapped[str] = mapped_column(Text)
     buyer_name: Mapped[str | None] = mapped_column(Text)
     order_date: Mapped[date | None] = mapped_column(Date)
-    order_placed_at: Mapped[datetime | None] = mapped_column(Moment)
+    # What an upload said; else the order was placed at midnight of its date where the marketplace is.
+    placed_at_given: Mapped[datetime | None] = mapped_column(Moment)
+    order_placed_at: Mapped[datetime | None] = mapped_column(Moment, Computed(PLACED_AT_SQL, persisted=True))
     status: Mapped[str | None] = mapped_column(Text)
-    status_group: Mapped[str] = mapped_column(Text, server_default="Unknown")
+    status_group: Mapped[str] = mapped_column(Text, Computed(STATUS_GROUP_SQL, persisted=True))
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     total_amt: Mapped[Decimal | None] = mapped_column(Numeric)

@@ -1,0 +1,62 @@
+"""Accepting an order-data upload: bytes in, a durable row and a nudge out. Whether its rows can be applied is judged before the 202;
+reading their fields and writing them is the worker's (`ingest.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import bodies, clock, limits
+from cardsync.accepted import private_key
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.inventory.models import Upload
+from cardsync.jobs import enqueue, mark_due
+from cardsync.orders import rows
+from cardsync.orders.ingest import STREAM, drain_orders
+from cardsync.storage import Store, spool_body
+from cardsync.sync import state as sync_state
+
+# One body is inflated at a time: ten that come together need no more memory than one.
+_checking = asyncio.Semaphore(1)
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    count: int
+    upload_id: int
+
+
+async def accept(database: Database, store: Store, caller: Caller, kind: str, body: AsyncIterable[bytes]) -> Acceptance:
+    with store.spool() as (path, file):
+        await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)
+        file.flush()
+        async with _checking:
+            count = await asyncio.to_thread(_check, path)
+        key = private_key(caller.seller_id, "json")
+        await store.write(key, path)
+    async with database.tenant(caller.seller_id) as session:
+        return Acceptance(count, await _accept(session, caller.seller_id, kind, key))
+
+
+def _check(path: Path) -> int:
+    return rows.check(bodies.plain(path.read_bytes(), limits.BODY_INFLATED_BYTES))
+
+
+async def _accept(session: AsyncSession, seller_id: int, kind: str, key: str) -> int:
+    now = clock.now()
+    # The seller's row first, so that ids commit in the order of acceptance.
+    sync_state.refresh(await sync_state.locked(session, seller_id), now)
+    upload = Upload(
+        seller_id=seller_id, stream=STREAM, kind=kind, storage_key=key, exported_at=now, received_at=now, report={}
+    )
+    session.add(upload)
+    await session.flush()
+    await mark_due(session, seller_id, STREAM)
+    await enqueue(session, drain_orders, seller_id=seller_id)
+    return upload.id

@@ -1,0 +1,179 @@
+"""Values of one field of an upload in, a typed column and which of them can't be used out. Pure.
+
+JSON numbers with a point or an exponent come as their bytes, so that none is ever a float and each keeps its scale. Whole columns are
+judged at once; only values of an unusual shape are read one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeAlias
+
+import polars as pl
+from msgspec import UnsetType
+
+from cardsync import clock
+
+# A field that the row doesn't have reads as null; so does what can't be used, which is named by its place.
+Typed: TypeAlias = tuple[pl.Series, list[int]]
+_NOTHING = (type(None), UnsetType)
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a field is stored and read, and what is said of a value that can't be used."""
+
+    sql: str
+    read: Callable[[Sequence[Any], Collection[type]], Typed]
+    code: str
+    says: str
+
+
+def texts(longest: int | None = None) -> Column:
+    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+        bad = []
+        if not set(kinds) <= {str, *_NOTHING}:
+            bad = [at for at, value in enumerate(values) if not isinstance(value, (str, *_NOTHING))]
+        if bad or UnsetType in kinds:
+            values = [value if type(value) is str else None for value in values]
+        series = pl.Series(values, dtype=pl.String)
+        if longest is not None and (long := series.str.len_chars() > longest).any():
+            bad += long.arg_true().to_list()
+            series = pl.select(pl.when(long.not_()).then(series)).to_series()
+        return series, bad
+
+    says = "no text" if longest is None else f"no text of at most {longest} characters"
+    return Column("text", read, "bad_text", says)
+
+
+def amounts() -> Column:
+    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+        return _numbers(values, _AMOUNT, read_amount)
+
+    return Column("numeric", read, "bad_number", "no number of at most 8 digits and 4 decimals")
+
+
+def whole(sql: str, smallest: int, largest: int) -> Column:
+    plain = rf"^[0-9]{{1,{len(str(largest)) - 1}}}$"
+
+    def one(value: Any) -> str | None:
+        number = read_number(value)
+        if number is None or not number.is_finite() or number.adjusted() > 19 or number != int(number):
+            return None
+        return str(int(number)) if smallest <= number <= largest else None
+
+    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+        series, bad = _numbers(values, plain, one)
+        return series.cast(pl.Int64), bad
+
+    return Column(sql, read, "bad_number", f"no whole number from {smallest} to {largest}")
+
+
+def each(sql: str, code: str, says: str, one: Callable[[str], str | None]) -> Column:
+    """Texts that come again and again, each read once."""
+
+    def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
+        given = [value if type(value) is str else value if isinstance(value, _NOTHING) else False for value in values]
+        known: dict[Any, str | None] = {text: one(text) if type(text) is str else None for text in set(given)}
+        out = list(map(known.__getitem__, given))
+        unusable = {text for text, read in known.items() if read is None and not isinstance(text, _NOTHING)}
+        bad = [at for at, text in enumerate(given) if text in unusable] if unusable else []
+        return pl.Series(out, dtype=pl.String), bad
+
+    return Column(sql, read, code, says)
+
+
+# Shapes that need no second look. Eight digits and four decimals are what a numeric(12,4) holds.
+_AMOUNT = r"^-?[0-9]{1,8}(?:\.[0-9]{1,4})?$"
+_PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+
+
+def _numbers(values: Sequence[Any], plain: str, one: Callable[[Any], str | None]) -> Typed:
+    """Numbers as texts: those of the plain shape as they are, the others one by one."""
+    texts = [
+        value.decode() if (kind := type(value)) is bytes else value if kind is str else str(value) if kind is int
+        else None if kind in _NOTHING else "?"
+        for value in values
+    ]  # fmt: skip
+    series = pl.Series(texts, dtype=pl.String)
+    odd = series.str.contains(plain).not_().arg_true().to_list()
+    for at in odd:
+        texts[at] = one(values[at])
+    return pl.Series(texts, dtype=pl.String) if odd else series, [at for at in odd if texts[at] is None]
+
+
+def read_number(value: Any) -> Decimal | None:
+    """A JSON number, or a text that is a plain decimal."""
+    match value:
+        case bool():
+            return None
+        case int():
+            return Decimal(value)
+        case bytes():
+            text = value.decode()
+        case str() if _PLAIN_DECIMAL.fullmatch(value):
+            text = value
+        case _:
+            return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def read_amount(value: Any) -> str | None:
+    """The number with its own scale, of which zeros behind the fourth decimal are cut off; None for what a numeric(12,4) can't hold."""
+    number = read_number(value)
+    if number is None or not number.is_finite() or (number and number.adjusted() > 7):
+        return None
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    if not number:
+        return f"{Decimal((sign, (0,), min(0, max(exponent, -4)))):f}"
+    behind = max(0, -4 - exponent)
+    if any(digits[len(digits) - behind :] if behind else ()):
+        return None
+    return f"{Decimal((sign, digits[: len(digits) - behind], exponent + behind)):f}"
+
+
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_SLASHED = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4}|[0-9]{2})")
+_SPELLED = re.compile(rf"(?:{_DAYS}), ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}})", re.IGNORECASE)
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
+
+
+def read_date(text: str) -> str | None:
+    """`07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026` as ISO; None for anything else."""
+    text = text.strip()
+    try:
+        if parts := _SLASHED.fullmatch(text):
+            year = int(parts[3]) + (2000 if len(parts[3]) == 2 else 0)
+            return date(year, int(parts[1]), int(parts[2])).isoformat()
+        if parts := _SPELLED.fullmatch(text):
+            return date(int(parts[3]), _MONTHS.index(parts[2].lower()) + 1, int(parts[1])).isoformat()
+        return datetime.fromisoformat(text).date().isoformat() if _ISO.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def read_moment(text: str) -> str | None:
+    moment = clock.read_moment(text)
+    return moment.isoformat() if moment else None

@@ -1,0 +1,101 @@
+"""Feedback of buyers: the body of a request in, how many orders received one out. Applied in the request, behind what was accepted before."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import bodies, clock, errors, limits
+from cardsync.db import run
+from cardsync.jobs import Work
+from cardsync.orders import ingest
+from cardsync.orders.cells import read_number
+from cardsync.sync import state as sync_state
+
+_ANY = msgspec.json.Decoder(Any, float_hook=str.encode)
+_ABSENT = object()
+
+
+class Feedback(NamedTuple):
+    rating: int
+    comment: str | None
+    # Whether a comment was given, null included.
+    has_comment: bool
+
+
+def read(body: bytes) -> dict[str, Feedback]:
+    """The usable rows by order number, later ones over earlier ones. Raises InvalidJson, InvalidPayload or EmptyPayload."""
+    try:
+        body.decode()
+        rows = _ANY.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        raise errors.InvalidJson(f"the body is not valid JSON: {e}") from None
+    if not isinstance(rows, list):
+        raise errors.InvalidPayload("the body is not an array")
+    if not rows:
+        raise errors.EmptyPayload
+    given: dict[str, Feedback] = {}
+    for row in rows:
+        number = row.get("order_number") if isinstance(row, dict) else None
+        rating = _rating(row.get("rating")) if isinstance(number, str) else None
+        if not isinstance(number, str) or rating is None:
+            continue
+        number, comment = number.replace("\0", "\ufffd"), row.get("comment", _ABSENT)
+        if comment is None or isinstance(comment, str):
+            given[number] = Feedback(rating, comment and comment.replace("\0", "\ufffd"), True)
+        else:
+            before = given.get(number)
+            given[number] = Feedback(rating, before and before.comment, bool(before and before.has_comment))
+    return given
+
+
+def _rating(value: Any) -> int | None:
+    number = read_number(value)
+    return int(number) if number is not None and number in (1, 2, 3, 4, 5) else None
+
+
+async def receive(work: Work, seller_id: int, body: bytes) -> int:
+    """How many of the seller's orders received feedback. Raises as `read`, and ServiceUnavailable while earlier uploads take too long."""
+    given = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
+    await ingest.work_off_pending(work, seller_id)
+    async with work.database.tenant(seller_id) as session:
+        await sync_state.refresh_lock(session, seller_id, clock.now())
+        return await _store(session, seller_id, given) if given else 0
+
+
+async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedback]) -> int:
+    values = {
+        "seller": seller_id,
+        "now": clock.now(),
+        "numbers": list(given),
+        "ratings": [one.rating for one in given.values()],
+        "comments": [one.comment for one in given.values()],
+        "carried": [one.has_comment for one in given.values()],
+    }
+    await session.execute(text("SET LOCAL enable_nestloop = off"))
+    await run(session, UPDATE_SQL, values)
+    return int(
+        await session.scalar(
+            text(
+                "SELECT count(*) FROM orders WHERE seller_id = :seller AND order_number = ANY(CAST(:numbers AS text[]))"
+            ),
+            {"seller": seller_id, "numbers": list(given)},
+        )
+        or 0
+    )
+
+
+UPDATE_SQL = """
+    UPDATE orders o
+       SET feedback_rating = g.rating, feedback_comment = CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END,
+           updated_at = :now
+      FROM unnest(CAST(:numbers AS text[]), CAST(:ratings AS integer[]), CAST(:comments AS text[]), CAST(:carried AS boolean[]))
+           AS g (order_number, rating, comment, carried)
+     WHERE o.seller_id = :seller AND o.order_number = ANY(CAST(:numbers AS text[])) AND o.order_number = g.order_number
+       AND (o.feedback_rating, o.feedback_comment) IS DISTINCT FROM
+           (g.rating, CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END)
+"""

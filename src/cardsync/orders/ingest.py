@@ -1,0 +1,176 @@
+"""Working off a seller's order-data uploads, one per job, in order of acceptance, each in one transaction.
+
+That transaction holds the upload's own row: whoever meets it locked leaves, and a killed worker lets go of it with nothing written. So
+no upload is applied twice, before an earlier one, or in part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any, Literal
+
+import procrastinate
+import psycopg
+import structlog
+from sqlalchemy import func, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import bodies, clock, errors, limits, observe
+from cardsync.accepted import MAX_FAILURES, MAX_STARTS, OPEN, due_since, forget, is_away, oldest_open
+from cardsync.inventory.models import Upload
+from cardsync.jobs import Work, enqueue, jobs, work_of
+from cardsync.orders import rows
+from cardsync.orders.apply import Applied, apply
+
+log = structlog.get_logger(__name__)
+
+STREAM = "orders"
+
+
+@jobs.task(name="orders.drain", queue="imports", pass_context=True)
+async def drain_orders(context: procrastinate.JobContext, seller_id: int) -> None:
+    work = work_of(context)
+    if await work_off_one(work, seller_id) == "done":
+        async with work.database.tenant(seller_id) as session:
+            await enqueue(session, drain_orders, seller_id=seller_id)
+
+
+Outcome = Literal["done", "nothing", "busy"]
+
+
+async def work_off_one(work: Work, seller_id: int, *, counted: bool = True) -> Outcome:
+    """Apply the oldest open upload. `busy`: somebody else is at it, or a dependency is away. A start that is not `counted` may end unsaid."""
+    async with work.database.tenant(seller_id) as session:
+        due_at = await due_since(session, seller_id, STREAM)
+        oldest = await oldest_open(session, seller_id, STREAM)
+        if oldest is None:
+            await forget(session, seller_id, STREAM, due_at)
+            return "nothing"
+        upload = await _mine(session, oldest)
+        if upload is None:
+            return "busy"
+        upload.state, upload.begun_at = "processing", upload.begun_at or clock.now()
+        upload.attempts += counted
+    try:
+        if upload.attempts > MAX_STARTS:
+            raise errors.InvalidPayload(f"given up after {MAX_STARTS} attempts")
+        return await _apply(work, upload)
+    except errors.Problem as problem:
+        return await _fail(work, upload, problem.code, str(problem))
+    except Exception as e:
+        return await _crashed(work, upload, e, counted)
+
+
+async def _mine(session: AsyncSession, upload: Upload) -> Upload | None:
+    """The upload with its row locked; None if another holds it or it is no longer open."""
+    statement = (
+        select(Upload)
+        .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id, Upload.state.in_(OPEN))
+        .with_for_update(skip_locked=True)
+    )
+    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one_or_none()
+
+
+async def hold_still(session: AsyncSession, seller_id: int) -> None:
+    """Wait for the upload that is being applied, and keep others from beginning until this transaction ends.
+
+    The caller has locked the seller's state row, so none is accepted meanwhile.
+    """
+    statement = select(Upload.id).where(Upload.seller_id == seller_id, Upload.stream == STREAM, Upload.state.in_(OPEN))
+    await session.execute(statement.order_by(Upload.id).with_for_update())
+
+
+async def _apply(work: Work, upload: Upload) -> Outcome:
+    body = await work.store.read(upload.storage_key)
+    read = await asyncio.to_thread(_read, body, upload.kind)
+    async with work.database.tenant(upload.seller_id) as session:
+        mine = await _mine(session, upload)
+        if mine is None:
+            return "busy"
+        now = clock.now()
+        applied = await apply(session, upload.seller_id, upload.kind, read, now)
+        mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+    observe.UPLOADS.labels("done").inc()
+    observe.UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())
+    log.info(
+        "orders_applied", seller_id=upload.seller_id, upload_id=upload.id, kind=upload.kind, rows=read.count, written=applied.written
+    )  # fmt: skip
+    return "done"
+
+
+def _read(body: bytes, kind: str) -> rows.Rows:
+    return rows.read(bodies.plain(body, limits.BODY_INFLATED_BYTES), kind)
+
+
+def _report(read: rows.Rows, applied: Applied) -> dict[str, Any]:
+    return {
+        "rows": read.count,
+        "applied": read.count - read.duplicates - applied.skipped,
+        "skipped": applied.skipped,
+        "duplicates": read.duplicates,
+        "rejected": read.rejected,
+        "rejected_count": read.rejected_count,
+        "written": applied.written,
+    }
+
+
+async def _crashed(work: Work, upload: Upload, error: Exception, counted: bool) -> Outcome:
+    bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id, kind=type(error).__name__)
+    if is_away(error):
+        # The database or the object store went away: not the upload's fault, whatever it takes.
+        bound.warning("upload_waits")
+        await _put_back(work, upload, attempts=upload.attempts - counted)
+        return "busy"
+    bound.exception("upload_crashed", failures=upload.failures + 1)
+    if upload.failures + 1 >= MAX_FAILURES:
+        return await _fail(work, upload, "processing_failed", "the upload could not be processed")
+    await _put_back(work, upload, failures=upload.failures + 1)
+    return "done"
+
+
+async def _put_back(work: Work, upload: Upload, **counts: int) -> None:
+    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
+        async with work.database.tenant(upload.seller_id) as session:
+            await session.execute(
+                update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(**counts)
+            )
+
+
+async def _fail(work: Work, upload: Upload, code: str, message: str) -> Outcome:
+    """Given up: the stream goes on behind it."""
+    async with work.database.tenant(upload.seller_id) as session:
+        mine = await _mine(session, upload)
+        if mine is None:
+            return "busy"
+        mine.state, mine.finished_at = "failed", clock.now()
+        mine.error_code, mine.error_message = code, message
+    observe.UPLOADS.labels("failed").inc()
+    log.info("upload_failed", seller_id=upload.seller_id, upload_id=upload.id, code=code)
+    return "done"
+
+
+async def work_off_pending(work: Work, seller_id: int) -> None:
+    """Everything accepted so far is applied when this returns. Raises ServiceUnavailable when that takes too long."""
+    async with work.database.tenant(seller_id) as session:
+        newest = await session.scalar(
+            select(func.max(Upload.id)).where(
+                Upload.seller_id == seller_id, Upload.stream == STREAM, Upload.state.in_(OPEN)
+            )
+        )
+    if newest is None:
+        return
+    try:
+        async with asyncio.timeout(work.settings.feedback_wait_seconds):
+            while await _is_pending(work, seller_id, newest):
+                if await work_off_one(work, seller_id, counted=False) == "busy":
+                    await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise errors.ServiceUnavailable("earlier order uploads are still being applied; try again") from None
+
+
+async def _is_pending(work: Work, seller_id: int, newest: int) -> bool:
+    async with work.database.tenant(seller_id) as session:
+        oldest = await oldest_open(session, seller_id, STREAM)
+        return oldest is not None and oldest.id <= newest

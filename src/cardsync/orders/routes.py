@@ -1,0 +1,164 @@
+"""Orders over HTTP, the agent's surface: four uploads that are accepted and applied later, and feedback, which is applied at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from litestar import Router, post
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Reference, RequestBody, Schema
+
+from cardsync import errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.jobs import Work
+from cardsync.orders import feedback
+from cardsync.orders.accept import accept
+from cardsync.rate_limits.groups import UPLOADS
+from cardsync.settings import Settings
+from cardsync.storage import Store
+from cardsync.web import BEHIND_A_KEY, ApiRequest, problems, takes_json
+
+
+class AcceptedRows(msgspec.Struct):
+    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} tells what became of them."""
+
+    status: str
+    count: int
+    upload_id: int
+
+
+class FeedbackStored(msgspec.Struct):
+    status: str
+    updated: int
+
+
+_BODY_REFUSALS = (
+    errors.PayloadTooLarge,
+    errors.DecompressedTooLarge,
+    errors.UnsupportedMediaType,
+    errors.InvalidJson,
+    errors.InvalidGzip,
+    errors.InvalidPayload,
+    errors.EmptyPayload,
+)
+_OPTIONS: dict[str, Any] = {"opt": UPLOADS, "request_max_body_size": limits.BODY_WIRE_BYTES}
+_ACCEPTING: dict[str, Any] = {
+    **_OPTIONS,
+    "status_code": 202,
+    "responses": problems(*BEHIND_A_KEY, *_BODY_REFUSALS, errors.TooManyRows),
+}
+_TYPES = {
+    "text": Schema(type=[OpenAPIType.STRING, OpenAPIType.NULL]),
+    "number": Schema(
+        type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL], description="USD; a number or a plain decimal"
+    ),
+    "integer": Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL]),
+    "date": Schema(
+        type=[OpenAPIType.STRING, OpenAPIType.NULL],
+        description="07/03/2026, 7/3/26, 2026-07-03 or Friday, 03 July 2026",
+    ),
+}
+
+
+def _body(**fields: str) -> type[Operation]:
+    """The routes read their bodies themselves, so the framework can't see the rows."""
+    required = ["order_number", *(["rating"] if "rating" in fields else [])]
+    properties: dict[str, Reference | Schema] = {
+        "order_number": Schema(type=OpenAPIType.STRING),
+        **{name: _TYPES[kind] for name, kind in fields.items()},
+    }
+    row = Schema(type=OpenAPIType.OBJECT, required=required, properties=properties)
+
+    @dataclass
+    class Rows(Operation):
+        def __post_init__(self) -> None:
+            self.request_body = RequestBody(
+                required=True,
+                description="An array of rows in UTF-8, plain or gzipped, at most 10 MB on the wire and 50 MB inflated.",
+                content={
+                    "application/json": OpenAPIMediaType(schema=Schema(type=OpenAPIType.ARRAY, items=row)),
+                    "application/gzip": OpenAPIMediaType(
+                        schema=Schema(type=OpenAPIType.STRING, content_media_type="application/json")
+                    ),
+                },
+            )
+
+    return Rows
+
+
+_ORDER = {
+    "buyer_name": "text", "order_date": "date", "status": "text", "product_amt": "number", "shipping_amt": "number", "total_amt": "number",
+}  # fmt: skip
+
+
+async def _accept(request: ApiRequest, caller: Caller, database: Database, store: Store, kind: str) -> AcceptedRows:
+    takes_json(request.headers)
+    accepted = await accept(database, store, caller, kind, request.stream())
+    return AcceptedRows("accepted", accepted.count, accepted.upload_id)
+
+
+@post("/orders", operation_class=_body(**_ORDER, order_placed_at="text"), **_ACCEPTING)
+async def upload_orders(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
+    """Upload orders. Fields that a row doesn't have stay as they are; null clears them."""
+    return await _accept(request, caller, database, store, "orders")
+
+
+@post(
+    "/order_refunds",
+    operation_class=_body(**_ORDER, refund_type="text", refund_origin="text", refund_reason="text", refund_note="text"),
+    **_ACCEPTING,
+)
+async def upload_refunds(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
+    """Upload refunds. A row enriches its order, or creates it."""
+    return await _accept(request, caller, database, store, "refunds")
+
+
+@post(
+    "/order_items",
+    operation_class=_body(
+        product_name="text", product_line="text", condition="text", set_name="text", rarity="text", quantity="integer",
+        sku_id="integer", main_photo_url="text", unit_price="number",
+    ),
+    **_ACCEPTING,
+)  # fmt: skip
+async def upload_items(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
+    """Upload line items. Rows of unknown orders are skipped and counted; rows without sku_id replace the order's earlier ones."""
+    return await _accept(request, caller, database, store, "items")
+
+
+@post(
+    "/orders/shipping",
+    operation_class=_body(
+        shipping_method="text", city="text", state="text", postal_code="text", tracking_number="text", item_count="integer",
+        product_weight="number",
+    ),
+    **_ACCEPTING,
+)  # fmt: skip
+async def upload_shipping(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
+    """Upload shipping details. Rows of unknown orders are skipped and counted."""
+    return await _accept(request, caller, database, store, "shipping")
+
+
+@post(
+    "/order_feedbacks",
+    operation_class=_body(rating="integer", comment="text"),
+    status_code=200,
+    responses=problems(*BEHIND_A_KEY, *_BODY_REFUSALS),
+    **_OPTIONS,
+)
+async def upload_feedback(
+    request: ApiRequest, caller: Caller, database: Database, store: Store, settings: Settings
+) -> FeedbackStored:
+    """Store buyers' feedback, after all order uploads accepted before. Rows without an order or a rating from 1 to 5 are skipped."""
+    takes_json(request.headers)
+    work = Work(settings, database, store)
+    return FeedbackStored("ok", await feedback.receive(work, caller.seller_id, await request.body()))
+
+
+router = Router(
+    path="",
+    route_handlers=[upload_orders, upload_refunds, upload_items, upload_shipping, upload_feedback],
+    tags=["orders"],
+)

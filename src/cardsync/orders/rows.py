@@ -1,0 +1,236 @@
+"""Order-data uploads: the JSON of a request in; checked rows, then one typed row a key with what it carries, and what could not be
+read, out. Pure.
+
+Absent, null and a value are three things: a field that some rows carry and others don't has a column `has_<field>` beside it, one
+that no row carries has no column. What can't be read counts as absent and is reported with row, column, code and reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Annotated, Any
+
+import msgspec
+import polars as pl
+from msgspec import UNSET, UnsetType
+
+from cardsync import errors, limits
+from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
+from cardsync.orders import cells
+from cardsync.orders.cells import Column
+
+_TEXT, _AMOUNT, _COUNT = cells.texts(), cells.amounts(), cells.whole("integer", 0, 2**31 - 1)
+# Texts that an index holds can't be of any length.
+_BUYER, _WORD = cells.texts(limits.BUYER_NAME_CHARACTERS), cells.texts(limits.STATUS_CHARACTERS)
+_ORDER = {
+    "buyer_name": _BUYER, "order_date": cells.each("date", "bad_date", "no date", cells.read_date), "status": _WORD,
+    "product_amt": _AMOUNT, "shipping_amt": _AMOUNT, "total_amt": _AMOUNT,
+}  # fmt: skip
+KINDS: Mapping[str, Mapping[str, Column]] = {
+    "orders": {
+        **_ORDER,
+        "order_placed_at": cells.each(
+            "timestamptz", "bad_date", "no moment like 2026-07-03T12:00:00Z", cells.read_moment
+        ),
+    },
+    "refunds": {**_ORDER, **dict.fromkeys(("refund_type", "refund_origin", "refund_reason", "refund_note"), _TEXT)},
+    "items": {
+        "sku_id": cells.whole("bigint", -(2**63), 2**63 - 1),
+        **dict.fromkeys(("product_name", "condition", "set_name", "rarity", "main_photo_url"), _TEXT),
+        "product_line": _WORD,
+        "quantity": _COUNT,
+        "unit_price": _AMOUNT,
+    },
+    "shipping": {
+        **dict.fromkeys(("shipping_method", "city", "state", "postal_code", "tracking_number"), _TEXT),
+        "item_count": _COUNT,
+        "product_weight": _AMOUNT,
+    },
+}
+
+
+class _Numbered(msgspec.Struct, gc=False):
+    """As much of a row as the answer to the upload needs; the rest is looked over without being kept."""
+
+    order_number: Annotated[str, msgspec.Meta(min_length=1, max_length=limits.ORDER_NUMBER_CHARACTERS)]
+
+
+_CHECK = msgspec.json.Decoder(list[_Numbered])
+_PLACE = re.compile(r"(.*) - at `\$\[(\d+)\](?:\.order_number)?`", re.DOTALL)
+
+
+def check(body: bytes) -> int:
+    """How many rows. Raises InvalidJson, InvalidPayload naming the row, EmptyPayload or TooManyRows."""
+    try:
+        # The decoder passes over texts that it doesn't keep.
+        body.decode()
+        rows = _CHECK.decode(body)
+    except msgspec.ValidationError as e:
+        raise _misshapen(body, str(e)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        raise errors.InvalidJson(f"the body is not valid JSON: {e}") from None
+    if not rows:
+        raise errors.EmptyPayload
+    if len(rows) > limits.UPLOAD_ROWS:
+        raise errors.TooManyRows(f"{len(rows):,} rows; at most {limits.UPLOAD_ROWS:,} fit one upload")
+    numbers = list(map(attrgetter("order_number"), rows))
+    if any(map(str.isspace, numbers)):
+        blank = next(at for at, number in enumerate(numbers) if number.isspace())
+        raise errors.InvalidPayload(f"row {blank + 1}: order_number is blank")
+    return len(rows)
+
+
+def _misshapen(body: bytes, reason: str) -> errors.Problem:
+    """The decoder stops at the first wrong shape: what follows may not be JSON at all."""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError) as e:
+        return errors.InvalidJson(f"the body is not valid JSON: {e}")
+    if not (place := _PLACE.fullmatch(reason)):
+        return errors.InvalidPayload("the body is not an array of objects")
+    row, words = int(place[2]) + 1, place[1]
+    if "Expected `object`" in words:
+        return errors.InvalidPayload(f"row {row} is not an object")
+    if "missing required field" in words:
+        return errors.InvalidPayload(f"row {row}: order_number is missing")
+    if "length >= 1" in words:
+        return errors.InvalidPayload(f"row {row}: order_number is blank")
+    if "length <=" in words:
+        most = limits.ORDER_NUMBER_CHARACTERS
+        return errors.InvalidPayload(f"row {row}: order_number is longer than {most} characters")
+    return errors.InvalidPayload(f"row {row}: order_number is not a string")
+
+
+@dataclass
+class Rows:
+    """`count` rows came; `duplicates` of them were merged into others. The frame has `row`, `order_number` and what is carried."""
+
+    frame: pl.DataFrame
+    count: int
+    duplicates: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    rejected_count: int = 0
+
+    def carries(self, name: str) -> bool:
+        return name in self.frame.columns
+
+    def always(self, name: str) -> bool:
+        """Do all rows carry it?"""
+        return self.carries(name) and not self.carries(f"has_{name}")
+
+
+def read(body: bytes, kind: str) -> Rows:
+    """The rows of a body that `check` let pass, one for each key."""
+    given = _decoded(body, kind)
+    rows = Rows(pl.DataFrame(), len(given))
+    columns = [
+        pl.Series("row", range(1, len(given) + 1), pl.Int32),
+        pl.Series("order_number", list(map(attrgetter("order_number"), given)), pl.String),
+    ]
+    for name, column in KINDS[kind].items():
+        columns += _carried(name, column, list(map(attrgetter(name), given)), rows)
+    frame = pl.DataFrame(columns)
+    if b"\\u0000" in body:
+        # PostgreSQL stores no NUL.
+        frame = frame.with_columns(pl.col(pl.String).str.replace_all("\0", "\ufffd", literal=True))
+    if "product_line" in frame.columns:
+        frame = frame.with_columns(_internal(frame["product_line"]))
+    rows.rejected = sorted(rows.rejected, key=lambda one: int(one["row"]))[: limits.REJECTED_LISTED]
+    rows.frame = _merged(frame, kind)
+    rows.duplicates = rows.count - rows.frame.height
+    return rows
+
+
+# A value that is JSON and yet can't be read at all, such as a whole number of thousands of digits.
+_BAD = object()
+_ROWS = {
+    kind: msgspec.defstruct(
+        kind, [("order_number", str), *((name, Any, UNSET) for name in fields)], gc=False, namespace={}
+    )
+    for kind, fields in KINDS.items()
+}
+# Numbers with a point or an exponent stay bytes: told from texts, and exact.
+_DECODERS = {kind: msgspec.json.Decoder(list[row], float_hook=str.encode) for kind, row in _ROWS.items()}  # type: ignore[valid-type]
+_VALUE = msgspec.json.Decoder(Any, float_hook=str.encode)
+_LOOSELY = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+
+
+def _decoded(body: bytes, kind: str) -> list[Any]:
+    try:
+        return _DECODERS[kind].decode(body)
+    except (msgspec.ValidationError, RecursionError):
+        row = _ROWS[kind]
+        return [
+            row(**{name: _value(raw) for name, raw in one.items() if name in row.__struct_fields__})
+            for one in _LOOSELY.decode(body)
+        ]
+
+
+def _value(raw: msgspec.Raw) -> Any:
+    try:
+        return _VALUE.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return _BAD
+
+
+def _carried(name: str, column: Column, values: list[Any], rows: Rows) -> list[pl.Series]:
+    """The typed column of one field and, unless all rows carry it, which do; nothing if none does."""
+    kinds = set(map(type, values))
+    if kinds == {UnsetType}:
+        return []
+    typed, bad = column.read(values, kinds)
+    rows.rejected_count += len(bad)
+    rows.rejected += [_says(at + 1, name, column, values[at]) for at in sorted(bad)[: limits.REJECTED_LISTED]]
+    if not bad and UnsetType not in kinds:
+        return [typed.alias(name)]
+    has = pl.Series(f"has_{name}", [value is not UNSET for value in values], pl.Boolean)
+    if bad:
+        has = has.scatter(bad, False)
+    return [typed.alias(name), has] if has.any() else []
+
+
+def _says(row: int, name: str, column: Column, value: Any) -> dict[str, Any]:
+    if isinstance(value, bytes):
+        shown = value.decode()
+    else:
+        shown = "unreadable" if value is _BAD else repr(value)
+    shown = shown if len(shown) <= 60 else f"{shown[:59]}…"
+    return {"row": row, "column": name, "code": column.code, "message": f"{name} is {shown}, {column.says}"}
+
+
+def _internal(labels: pl.Series) -> pl.Series:
+    """Product lines under their internal names where they are known."""
+    given = labels.unique().drop_nulls().to_list()
+    names = {label: _internal_name(label) for label in given}
+    return labels.replace(list(names), list(names.values())) if names else labels
+
+
+def _internal_name(label: str) -> str:
+    folded = label.strip().casefold()
+    return NAME_BY_LABEL.get(folded, folded if folded in NAMES else label)
+
+
+def _merged(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """One row a key: of each field the last row that carries it. Items without a SKU have no key and stay apart."""
+    keys = ["order_number", "sku_id"] if kind == "items" else ["order_number"]
+    if not set(keys) <= set(frame.columns):
+        return frame
+    again = frame.select(keys).is_duplicated()
+    if kind == "items":
+        again = again & frame["sku_id"].is_not_null()
+    if not again.any():
+        return frame
+    fields = [name for name in frame.columns if name not in keys and not name.startswith("has_")]
+    merged = frame.filter(again).group_by(keys, maintain_order=True).agg(
+        *(_last(name, f"has_{name}" in frame.columns) for name in fields),
+        *(pl.col(name).any() for name in frame.columns if name.startswith("has_") and name != "has_sku_id"),
+        *([pl.col("has_sku_id").last()] if "has_sku_id" in frame.columns else []),
+    )  # fmt: skip
+    return pl.concat([frame.filter(~again), merged.select(frame.columns)]).sort("row")
+
+
+def _last(name: str, sometimes: bool) -> pl.Expr:
+    return pl.col(name).filter(pl.col(f"has_{name}")).last() if sometimes else pl.col(name).last()
