@@ -19,6 +19,7 @@ from cardsync.notices import Notices
 from cardsync.openapi import openapi_config
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import routes as orders
+from cardsync.orders import sales_routes as sales
 from cardsync.pricing import routes as pricing
 from cardsync.rate_limits.admission import RateLimits
 from cardsync.releases import routes as releases
@@ -81,7 +82,14 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             yield
 
     agent_surface = _behind_a_key(
-        "/api/v1", sync.router, credits.router, inventory.router, orders.router, pricing.router, releases.router
+        "/api/v1",
+        sync.router,
+        credits.router,
+        inventory.router,
+        orders.router,
+        sales.router,
+        pricing.router,
+        releases.router,
     )
     assistant_surface = _behind_a_key("/api", pulls.router)
     description = openapi_config()

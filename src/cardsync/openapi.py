@@ -25,6 +25,7 @@ TAGS = [
     Tag("credits", "Skipping the cooldown after a sync"),
     Tag("inventory", "Inventory uploads and their reports"),
     Tag("orders", "Order-data uploads, feedback"),
+    Tag("sales", "Monthly sales reports, and which are missing"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("pricing", "The price-updates export"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),

@@ -66,6 +66,9 @@ def test_every_route_of_the_issue_is_there():
         ("HEAD", "/downloads/{product}/{version}/{path}"),
         ("POST", "/api/v1/sync/cancel"),
         ("DELETE", "/api/v1/sync/approve_upload"),
+        ("POST", "/api/v1/sales_report"),
+        ("GET", "/api/v1/sales_report"),
+        ("GET", "/api/v1/sales_report/gaps"),
         ("POST", "/api/pull_sessions"),
         ("GET", "/api/pull_sessions/{session_id}"),
         ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/pulled"),
@@ -254,6 +257,11 @@ OWN_REFUSALS = {
     },
     ("HEAD", "/downloads/{product}/{version}/{path}"): {404: {"not_found"}, 503: {"service_unavailable"}},
     ("POST", "/api/v1/sync/cancel"): {409: {"no_sync_in_progress"}},
+    ("POST", "/api/v1/sales_report"): {
+        413: {"payload_too_large", "decompressed_too_large"},
+        415: {"unsupported_media_type"},
+        422: {"invalid_json", "invalid_gzip", "invalid_payload"},
+    },
     ("POST", "/api/pull_sessions"): {
         400: {"bad_request"},
         409: {"pull_session_open"},

@@ -22,7 +22,7 @@ Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 class OpenPullSession(msgspec.Struct):
     """Without `order_ids`, everything that can be pulled; of those named, what can be."""
 
-    order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.PULL_ORDER_IDS)] | None = None
+    order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.UPLOAD_ROWS)] | None = None
 
 
 class PullSession(msgspec.Struct):

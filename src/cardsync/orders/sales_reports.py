@@ -1,0 +1,128 @@
+"""Monthly sales reports: a report's JSON in, one row a month; the months that have none out.
+
+`read` and `months_without` are pure. Of a month that is stored already, fields that the new report doesn't carry stay, null clears them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.orders.cells import read_amount, read_number
+from cardsync.orders.models import MARKETPLACE_ZONE, Order, SalesReport
+
+COUNTS = ("order_count", "refunded_orders")
+REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net_sales_minus_fees")
+AMOUNTS = (*REVENUE, "total_fees", "total_refund_amount", "refunded_fees", "adjustments")
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_LARGEST_COUNT = 2**63 - 1
+# Numbers with a point or an exponent stay bytes, which `cells` reads exactly.
+_JSON = msgspec.json.Decoder(float_hook=str.encode)
+
+
+@dataclass(frozen=True)
+class Report:
+    """`fields` holds what the report carries, null included; `unusable` names what counts as absent because it is no such number."""
+
+    month: date
+    date_to: date
+    fields: dict[str, Decimal | int | None]
+    unusable: list[str] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.fields.get(name) for name in REVENUE)
+
+
+def read(body: bytes) -> Report:
+    """Raises InvalidJson or InvalidPayload, naming the field."""
+    try:
+        given = _JSON.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        raise errors.InvalidJson(f"the body is not valid JSON: {e}") from e
+    if not isinstance(given, dict):
+        raise errors.InvalidPayload("the body is not an object")
+    month, date_to = (_date(given, name) for name in ("date_from", "date_to"))
+    if month.day != 1:
+        raise errors.InvalidPayload(f"date_from: {month} is not the first day of a month")
+    if date_to.replace(day=1) != month:
+        raise errors.InvalidPayload(f"date_to: {date_to} is not in the month of date_from, {month:%Y-%m}")
+    if not isinstance(report := given.get("report"), dict):
+        raise errors.InvalidPayload("report is missing" if report is None else "report is not an object")
+    readers: dict[str, Callable[[Any], Decimal | int | None]] = {
+        **dict.fromkeys(AMOUNTS, _amount),
+        **dict.fromkeys(COUNTS, _count),
+    }
+    fields = {name: one(report[name]) for name, one in readers.items() if name in report}
+    unusable = [name for name, value in fields.items() if value is None and report[name] is not None]
+    return Report(month, date_to, {name: fields[name] for name in fields.keys() - set(unusable)}, unusable)
+
+
+def _date(given: dict[str, Any], name: str) -> date:
+    value = given.get(name)
+    if value is None:
+        raise errors.InvalidJson(f"{name} is missing")
+    try:
+        if isinstance(value, str) and _DATE.fullmatch(value.strip()):
+            return date.fromisoformat(value.strip())
+    except ValueError:
+        pass
+    raise errors.InvalidJson(f"{name} is not a date like 2026-07-31")
+
+
+def _amount(value: Any) -> Decimal | None:
+    text = read_amount(value)
+    return None if text is None else Decimal(text)
+
+
+def _count(value: Any) -> int | None:
+    number = read_number(value)
+    if number is None or not number.is_finite() or number.adjusted() > 18 or number != int(number):
+        return None
+    return int(number) if 0 <= number <= _LARGEST_COUNT else None
+
+
+def months_without(stored: Collection[date], first_order: date | None, now: datetime) -> list[date]:
+    """The first days of the months that have no report, oldest first: from the first order's month, or from 24 months before this
+    one if that is earlier, to the last that is over where the marketplace is. None without dated orders.
+    """
+    if first_order is None:
+        return []
+    this = _months(now.astimezone(ZoneInfo(MARKETPLACE_ZONE)).date())
+    begin = min(_months(first_order), this - limits.SALES_REPORT_LOOKBACK_MONTHS)
+    months = (date(number // 12, number % 12 + 1, 1) for number in range(begin, this))
+    return [month for month in months if month not in stored]
+
+
+def _months(day: date) -> int:
+    return day.year * 12 + day.month - 1
+
+
+async def store(session: AsyncSession, seller_id: int, report: Report, now: datetime) -> None:
+    carried = report.fields | {"date_to": report.date_to, "received_at": now}
+    statement = insert(SalesReport).values(seller_id=seller_id, month=report.month, **carried)
+    await session.execute(statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried))
+
+
+async def stored(session: AsyncSession, seller_id: int) -> list[SalesReport]:
+    """Every month, oldest first."""
+    query = select(SalesReport).where(SalesReport.seller_id == seller_id).order_by(SalesReport.month)
+    return list(await session.scalars(query))
+
+
+async def gaps(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
+    first_order = await session.scalar(select(func.min(Order.order_date)).where(Order.seller_id == seller_id))
+    months = await session.scalars(select(SalesReport.month).where(SalesReport.seller_id == seller_id))
+    return months_without(set(months), first_order, now)

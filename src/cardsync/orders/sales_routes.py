@@ -1,0 +1,154 @@
+"""Sales reports over HTTP: a month's report in; the stored months, and those that are missing, out."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from litestar import Router, get, post
+from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import bodies, clock, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.orders import sales_reports
+from cardsync.orders.models import SalesReport
+from cardsync.rate_limits.groups import UPLOADS
+from cardsync.sync import state as sync_state
+from cardsync.web import BEHIND_A_KEY, ApiRequest, problems, takes_json
+
+
+class ReportStored(msgspec.Struct, omit_defaults=True):
+    """`empty`: the report had no revenue. `ignored` names fields that were no such number and count as absent."""
+
+    status: str
+    month: str
+    empty: bool = False
+    ignored: list[str] = []
+
+
+class ReportFields(msgspec.Struct):
+    """USD as strings, with the scale they came with."""
+
+    gross_sales: str | None
+    order_count: int | None
+    product_amount: str | None
+    total_fees: str | None
+    shipping_amount: str | None
+    total_refund_amount: str | None
+    refunded_orders: int | None
+    refunded_fees: str | None
+    adjustments: str | None
+    net_sales_minus_fees: str | None
+    net_sales: str | None
+
+
+class MonthReport(msgspec.Struct):
+    month: str
+    date_from: date
+    date_to: date
+    report: ReportFields
+    received_at: str
+
+
+class MonthReports(msgspec.Struct):
+    reports: list[MonthReport]
+
+
+class Gaps(msgspec.Struct):
+    gaps: list[date]
+
+
+@dataclass
+class _ReportBody(Operation):
+    """POST /sales_report reads its body itself, so the framework can't see its fields."""
+
+    def __post_init__(self) -> None:
+        day = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.DATE)
+        amount = Schema(type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL], description="USD")
+        count = Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL])
+        fields = dict.fromkeys(sales_reports.AMOUNTS, amount) | dict.fromkeys(sales_reports.COUNTS, count)
+        report = Schema(type=OpenAPIType.OBJECT, properties={**fields})
+        whole = Schema(
+            type=OpenAPIType.OBJECT,
+            required=["date_from", "date_to", "report"],
+            properties={"date_from": day, "date_to": day, "report": report},
+        )
+        self.request_body = RequestBody(
+            required=True,
+            description="A JSON object, plain or gzipped.",
+            content={
+                "application/json": OpenAPIMediaType(schema=whole),
+                "application/gzip": OpenAPIMediaType(
+                    schema=Schema(type=OpenAPIType.STRING, content_media_type="application/json")
+                ),
+            },
+        )
+
+
+def _dollars(amount: Decimal | None) -> str | None:
+    """At least two decimals; what came with more keeps them."""
+    if amount is None:
+        return None
+    exponent = amount.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return f"{amount:.{max(2, -exponent)}f}"
+
+
+def _told(row: SalesReport) -> MonthReport:
+    amounts: dict[str, Any] = {name: _dollars(getattr(row, name)) for name in sales_reports.AMOUNTS}
+    fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
+    return MonthReport(f"{row.month:%Y-%m}", row.month, row.date_to, fields, clock.rfc3339(row.received_at))
+
+
+@post(
+    "/sales_report",
+    status_code=200,
+    opt=UPLOADS,
+    operation_class=_ReportBody,
+    request_max_body_size=limits.BODY_WIRE_BYTES,
+    responses=problems(
+        *BEHIND_A_KEY,
+        errors.PayloadTooLarge,
+        errors.DecompressedTooLarge,
+        errors.UnsupportedMediaType,
+        errors.InvalidJson,
+        errors.InvalidGzip,
+        errors.InvalidPayload,
+    ),
+)
+async def upload_sales_report(request: ApiRequest, caller: Caller, database: Database) -> ReportStored:
+    """Store a month's report; the month again updates it. Without revenue it still covers the month."""
+    takes_json(request.headers)
+    body = await request.body()
+    report = await asyncio.to_thread(lambda: sales_reports.read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
+    now = clock.now()
+    async with database.tenant(caller.seller_id) as session:
+        if caller.lock_kind is not None:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
+        await sales_reports.store(session, caller.seller_id, report, now)
+    return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
+
+
+@get("/sales_report", responses=problems(*BEHIND_A_KEY))
+async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
+    """The stored months, oldest first."""
+    return MonthReports([_told(row) for row in await sales_reports.stored(session, caller.seller_id)])
+
+
+@get("/sales_report/gaps", responses=problems(*BEHIND_A_KEY))
+async def read_sales_report_gaps(caller: Caller, session: AsyncSession) -> Gaps:
+    """The months without a report, by their first days, oldest first; none without dated orders."""
+    return Gaps(await sales_reports.gaps(session, caller.seller_id, clock.now()))
+
+
+router = Router(
+    path="",
+    route_handlers=[upload_sales_report, read_sales_reports, read_sales_report_gaps],
+    tags=["sales"],
+)
