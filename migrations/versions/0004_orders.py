@@ -1,5 +1,7 @@
 """Orders with their items, refunds, shipping and feedback; their counts; pull sessions; sales reports."""
 
+import json
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -11,11 +13,73 @@ down_revision = "0003"
 TENANT = ("orders", "order_item", "order_tally", "pull_session", "pull_session_order", "sales_report")
 
 
+# Unicode's full case folding, the same under every locale of a database. `folded` is inlined where it stands in a statement;
+# the table of what folds is Python's, and used for texts that are not ASCII alone.
+FOLDS = {
+    chr(code): chr(code).casefold()
+    for code in range(0x80, 0x110000)
+    if not 0xD800 <= code <= 0xDFFF and chr(code).casefold() != chr(code)
+}
+FOLDED = (
+    f"""
+CREATE FUNCTION public.folded_unicode(value text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    RETURN (SELECT string_agg(coalesce($folds${json.dumps(FOLDS, ensure_ascii=False)}$folds$::jsonb ->> letter, letter), '' ORDER BY place)
+              FROM unnest(string_to_array(lower(value COLLATE "C"), NULL)) WITH ORDINALITY AS letters (letter, place));
+END $$
+""",
+    """
+CREATE FUNCTION public.folded(value text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN octet_length(value) > length(value) THEN public.folded_unicode(value) ELSE lower(value COLLATE "C") END
+$$
+""",
+)
+
+# What a statement changed in the counts is merged by one statement. Transactions of one seller that change counts do so one after
+# another, whatever else they do (the lock ends with the transaction); who changes none takes no lock.
+TALLY = """
+CREATE FUNCTION tally_orders_on_{event}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    WITH changed AS MATERIALIZED (
+        SELECT seller_id, order_date, status_group, shipping_type, refund_amt IS NOT NULL AS refunded, sum(change)::bigint AS change
+          FROM ({rows}) AS touched GROUP BY 1, 2, 3, 4, 5 HAVING sum(change) <> 0
+    ), alone AS MATERIALIZED (
+        SELECT count(pg_advisory_xact_lock(1869899883, hashint8(seller_id))::text) AS locks
+          FROM (SELECT DISTINCT seller_id FROM changed ORDER BY 1) AS sellers
+    )
+    INSERT INTO order_tally AS tally (seller_id, period, begins, status_group, shipping_type, refunded, orders)
+    SELECT seller_id, period, begins, status_group, shipping_type, refunded, sum(change)
+      FROM changed CROSS JOIN LATERAL (VALUES
+               ('ever', DATE '-infinity'), ('month', date_trunc('month', order_date)::date), ('day', order_date)
+           ) AS periods (period, begins)
+     WHERE begins IS NOT NULL AND (SELECT locks FROM alone) > 0
+     GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(change) <> 0 ORDER BY 1, 2, 3, 4, 5, 6
+        ON CONFLICT (seller_id, period, begins, status_group, shipping_type, refunded)
+        DO UPDATE SET orders = tally.orders + excluded.orders;
+    RETURN NULL;
+END $$
+"""
+TALLY_TRIGGER = """
+CREATE TRIGGER tally_orders_on_{event} AFTER {event} ON orders REFERENCING {tables}
+   FOR EACH STATEMENT EXECUTE FUNCTION tally_orders_on_{event}()
+"""
+OLD, NEW = "OLD TABLE AS old_rows", "NEW TABLE AS new_rows"
+LOST = "SELECT o.*, -1 AS change FROM old_rows AS o"
+CAME = "SELECT n.*, 1 AS change FROM new_rows AS n"
+EVENTS = {"insert": (NEW, CAME), "delete": (OLD, LOST), "update": (f"{OLD} {NEW}", f"{CAME} UNION ALL {LOST}")}
+
+
 def upgrade() -> None:
+    execute = op.get_bind().exec_driver_sql
+    for statement in FOLDED:
+        execute(statement)
     create_tables()
     for table in TENANT:
         for statement in tenant_table(table):
-            op.get_bind().exec_driver_sql(statement)
+            execute(statement)
+    for event, (tables, rows) in EVENTS.items():
+        execute(TALLY.format(event=event, rows=rows))
+        execute(TALLY_TRIGGER.format(event=event, tables=tables))
 
 
 def create_tables() -> None:
@@ -94,6 +158,21 @@ def create_tables() -> None:
         ),
         sa.Column("shipped_marked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("pull_dismissed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column(
+            "buyer_key",
+            sa.Text(collation="C"),
+            sa.Computed("left(public.folded(buyer_name), 200)", persisted=True),
+            nullable=True,
+        ),
+        sa.Column(
+            "search_text",
+            sa.Text(collation="C"),
+            sa.Computed(
+                "left(public.folded(order_number), 200) || chr(1) || coalesce(left(public.folded(buyer_name), 200), '')",
+                persisted=True,
+            ),
+            nullable=False,
+        ),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.Column("updated_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.CheckConstraint(
@@ -119,6 +198,34 @@ def create_tables() -> None:
         "orders",
         ["seller_id", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
         unique=False,
+        postgresql_include=["status_group", "feedback_rating", "search_text"],
+    )
+    op.create_index(
+        "ix_orders_total",
+        "orders",
+        ["seller_id", sa.literal_column("total_amt DESC NULLS LAST"), sa.literal_column("id DESC")],
+        unique=False,
+    )
+    op.create_index(
+        "ix_orders_buyer",
+        "orders",
+        ["seller_id", "buyer_key", "id"],
+        unique=False,
+        postgresql_include=["order_placed_at", "total_amt"],
+    )
+    op.create_index(
+        "ix_orders_marked",
+        "orders",
+        ["seller_id", "id"],
+        unique=False,
+        postgresql_where=sa.text("shipped_marked_at IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_orders_dismissed",
+        "orders",
+        ["seller_id", "id"],
+        unique=False,
+        postgresql_where=sa.text("pull_dismissed_at IS NOT NULL"),
     )
     op.create_index(
         "ix_orders_pullable",

@@ -18,6 +18,7 @@ from cardsync.inventory import routes as inventory
 from cardsync.notices import Notices
 from cardsync.openapi import openapi_config
 from cardsync.orders import pull_routes as pulls
+from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.pricing import routes as pricing
@@ -91,7 +92,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         pricing.router,
         releases.router,
     )
-    assistant_surface = _behind_a_key("/api", pulls.router)
+    assistant_surface = _behind_a_key("/api", pulls.router, order_reads.router)
     description = openapi_config()
     description.openapi_router = Router(
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found

@@ -6,6 +6,7 @@ Every transaction on tenant tables sets `app.seller_id`, which row-level securit
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -66,6 +67,8 @@ class Database:
     sessions: async_sessionmaker[AsyncSession]
     hot: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
     polled: PolledReads
+    # Long reads leave the other half of the pool to work that must not wait for them.
+    readers: asyncio.Semaphore
 
     @classmethod
     @asynccontextmanager
@@ -79,7 +82,8 @@ class Database:
         )
         await hot.open()
         try:
-            yield cls(plain, engine, async_sessionmaker(engine, expire_on_commit=False), hot, PolledReads(hot))
+            sessions = async_sessionmaker(engine, expire_on_commit=False)
+            yield cls(plain, engine, sessions, hot, PolledReads(hot), asyncio.Semaphore(max(1, pool // 2)))
         finally:
             await hot.close()
             await engine.dispose()
@@ -97,15 +101,27 @@ class Database:
             yield session
 
     @asynccontextmanager
+    async def reading(self, seller_id: int, seconds: float) -> AsyncIterator[AsyncSession]:
+        """A snapshot of a seller's tables for one answer, however many rows there are: a statement that takes longer is ended.
+
+        Every statement is planned for its values: a plan for any seller and any page is a bad one for most.
+        """
+        bounds = f"; SET LOCAL statement_timeout = {int(seconds * 1000)}; SET LOCAL plan_cache_mode = force_custom_plan"
+        async with self.readers, self.sessions() as session, session.begin():
+            await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            await enter_tenant(session, seller_id, also=bounds)
+            yield session
+
+    @asynccontextmanager
     async def shared(self) -> AsyncIterator[AsyncSession]:
         """One transaction on tables that belong to no seller; tenant tables look empty from here."""
         async with self.sessions() as session, session.begin():
             yield session
 
 
-async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
+async def enter_tenant(session: AsyncSession, seller_id: int, also: str = "") -> None:
     """Set the seller of this transaction. A literal we format ourselves: the form that also reaches distributed nodes."""
-    await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'"))
+    await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'{also}"))
 
 
 async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:

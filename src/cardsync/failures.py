@@ -45,6 +45,7 @@ code {{ font-size: .9em; overflow-wrap: anywhere }} .status {{ opacity: .65; let
 </style></head><body><main><p class="status">{status}</p><h1>{title}</h1><p>{advice}</p>
 <p>If you ask for help, quote this request id:<br><code>{request_id}</code></p></main></body></html>
 """
+TOO_LONG = "This takes longer than one answer may; ask for less (a window of dates, a longer search), or try again"
 ADVICE = {
     404: "Check the address, or go back and try another way.",
     500: "It has been noted. Trying again in a moment may help.",
@@ -118,7 +119,10 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
 
 
 def away(request: AnyRequest, exc: Exception) -> Response[Any]:
-    """The database is away, or all its connections are taken."""
+    """The database is away, all its connections are taken, or it ended a statement that took too long."""
+    if isinstance(getattr(exc, "orig", exc), psycopg.errors.QueryCanceled):
+        log.warning("read_took_too_long", request_id=request_id_of(request.scope))
+        return problem(request, errors.ServiceUnavailable(TOO_LONG))
     log.warning("database_away", kind=type(exc).__name__, request_id=request_id_of(request.scope))
     return problem(request, errors.ServiceUnavailable())
 

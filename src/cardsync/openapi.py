@@ -24,7 +24,7 @@ TAGS = [
     Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
     Tag("credits", "Skipping the cooldown after a sync"),
     Tag("inventory", "Inventory uploads and their reports"),
-    Tag("orders", "Order-data uploads, feedback"),
+    Tag("orders", "Order-data uploads, feedback; orders and customers as they are read"),
     Tag("sales", "Monthly sales reports, and which are missing"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("pricing", "The price-updates export"),

@@ -69,6 +69,8 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/sales_report"),
         ("GET", "/api/v1/sales_report"),
         ("GET", "/api/v1/sales_report/gaps"),
+        ("GET", "/api/orders"),
+        ("GET", "/api/customers"),
         ("POST", "/api/pull_sessions"),
         ("GET", "/api/pull_sessions/{session_id}"),
         ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/pulled"),
@@ -262,6 +264,7 @@ OWN_REFUSALS = {
         415: {"unsupported_media_type"},
         422: {"invalid_json", "invalid_gzip", "invalid_payload"},
     },
+    ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("POST", "/api/pull_sessions"): {
         400: {"bad_request"},
         409: {"pull_session_open"},

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cardsync import limits
 from cardsync.accounts.models import FALSE, NOW, Moment
 from cardsync.db import Base
 from cardsync.orders.pullable import TO_SHIP
@@ -36,6 +37,11 @@ STATUS_GROUP_SQL = (
     "CASE WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
     " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
 )
+
+# For searching and sorting; bounded because an index holds them. The parts of a search text are parted by what no name holds.
+BUYER_KEY = f"left(folded(buyer_name), {limits.SEARCHED_CHARACTERS})"
+SEARCH_TEXT = f"left(folded(order_number), {limits.SEARCHED_CHARACTERS}) || chr(1) || coalesce({BUYER_KEY}, ''::text)"
+
 AMOUNTS = ("product_amt", "shipping_amt", "total_amt", "refund_product_amt", "refund_shipping_amt", "refund_amt")
 
 
@@ -53,7 +59,19 @@ class Order(Base):
     __tablename__ = "orders"
     __table_args__ = (
         Index("uq_orders_order_number", "seller_id", "order_number", unique=True),
-        Index("ix_orders_date", "seller_id", text("order_date DESC NULLS LAST"), text("id DESC")),
+        # Searches and counts read this index alone.
+        Index(
+            "ix_orders_date",
+            "seller_id",
+            text("order_date DESC NULLS LAST"),
+            text("id DESC"),
+            postgresql_include=["status_group", "feedback_rating", "search_text"],
+        ),
+        Index("ix_orders_total", "seller_id", text("total_amt DESC NULLS LAST"), text("id DESC")),
+        # Customers are counted from this index alone.
+        Index("ix_orders_buyer", "seller_id", "buyer_key", "id", postgresql_include=["order_placed_at", "total_amt"]),
+        Index("ix_orders_marked", "seller_id", "id", postgresql_where=text("shipped_marked_at IS NOT NULL")),
+        Index("ix_orders_dismissed", "seller_id", "id", postgresql_where=text("pull_dismissed_at IS NOT NULL")),
         Index("ix_orders_status", "seller_id", "status_group", text("order_date DESC NULLS LAST"), text("id DESC")),
         Index("ix_orders_shipping", "seller_id", "shipping_type", text("order_date DESC NULLS LAST"), text("id DESC")),
         Index(
@@ -112,6 +130,8 @@ class Order(Base):
     to_ship: Mapped[bool] = mapped_column(Computed(TO_SHIP, persisted=True))
     shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
     pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
+    buyer_key: Mapped[str | None] = mapped_column(Text(collation="C"), Computed(BUYER_KEY, persisted=True))
+    search_text: Mapped[str] = mapped_column(Text(collation="C"), Computed(SEARCH_TEXT, persisted=True))
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
@@ -148,13 +168,16 @@ class OrderItem(Base):
 
 
 class OrderTally(Base):
-    """How many orders there are of each kind in each period: a day, its month, or for ever. Kept by triggers on `orders`."""
+    """How many orders there are of each kind in each period: a day, its month, or for ever. Kept by triggers on `orders`.
+
+    Orders without a date are counted for ever only. A count may be zero.
+    """
 
     __tablename__ = "order_tally"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     # day, month or ever
     period: Mapped[str] = mapped_column(Text, primary_key=True)
-    # The period's first day; `-infinity` for ever, and for orders without a date.
+    # The period's first day; `-infinity` for ever.
     begins: Mapped[date] = mapped_column(Date, primary_key=True)
     status_group: Mapped[str] = mapped_column(Text, primary_key=True)
     shipping_type: Mapped[str] = mapped_column(Text, primary_key=True)

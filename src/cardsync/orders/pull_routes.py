@@ -91,8 +91,12 @@ def _order(row: pull_reads.PullOrder) -> PullOrder:
     return PullOrder(**fields | times | {"deferred": deferred, "items": items})
 
 
+def pull_session(row: pull_reads.Summary) -> PullSession:
+    return PullSession(**_told(row))
+
+
 async def _summary(session: AsyncSession, seller_id: int, session_id: int) -> PullSession:
-    return PullSession(**_told(await pull_reads.summary(session, seller_id, session_id)))
+    return pull_session(await pull_reads.summary(session, seller_id, session_id))
 
 
 def _marks(row: pull_marks.Marks) -> OrderMarks:

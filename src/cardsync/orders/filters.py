@@ -1,0 +1,187 @@
+"""What a reader of orders asks for: the query parameters of GET /api/orders in, a typed filter out; and which tallied periods make
+up a window of dates. Pure.
+
+Numbers are clamped; any other value that can't be is refused with 422 naming the parameter. A blank value is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal, TypeVar, cast, get_args
+
+from cardsync import errors, limits
+from cardsync.catalog.product_lines import NAME_BY_LABEL
+
+T = TypeVar("T")
+
+Sort = Literal["date", "total", "buyer", "status", "number"]
+Direction = Literal["asc", "desc"]
+ShippingType = Literal["pwe", "tracked", "expedited"]
+PullWord = Literal["active", "none", "dismissed"]
+
+Given = Mapping[str, Sequence[str]]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_ID = re.compile(r"\d{1,18}", re.ASCII)
+_SWITCH = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclass(frozen=True)
+class OrderFilter:
+    """`statuses` empty: all of them. `items_per_order` None: every item."""
+
+    page: int = 1
+    per_page: int = limits.ORDERS_PER_PAGE
+    sort: Sort = "date"
+    direction: Direction = "desc"
+    statuses: tuple[str, ...] = ()
+    search: str = ""
+    date_from: date | None = None
+    date_to: date | None = None
+    product_line: str = ""
+    refunded: bool = False
+    unfeedbacked: bool = False
+    shipping_type: ShippingType | None = None
+    ship_pending: bool = False
+    pull_session: int | PullWord | None = None
+    items_per_order: int | None = limits.ITEMS_PER_ORDER
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.per_page
+
+    @property
+    def tallied(self) -> bool:
+        """Are these orders counted already, whatever their number?"""
+        by_row = (self.search, self.product_line, self.unfeedbacked, self.ship_pending, self.pull_session is not None)
+        return not any(by_row)
+
+
+def read_filter(given: Given) -> OrderFilter:
+    """Raises InvalidPayload."""
+    items = _number(given, "items_per_order", limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST)
+    return OrderFilter(
+        *read_page(given),
+        sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "date"),
+        direction=cast(Direction, _one_of(given, "direction", get_args(Direction)) or "desc"),
+        statuses=_statuses(given),
+        search=_last(given, "search"),
+        date_from=_date(given, "date_from"),
+        date_to=_date(given, "date_to"),
+        product_line=_product_line(_last(given, "product_line").strip()),
+        refunded=_switch(given, "refund"),
+        unfeedbacked=_switch(given, "unfeedbacked"),
+        shipping_type=cast("ShippingType | None", _one_of(given, "shipping_type", get_args(ShippingType))),
+        ship_pending=_one_of(given, "ship_mark", ("pending",)) is not None,
+        pull_session=_pull_session(given),
+        items_per_order=None if _one_of(given, "items", ("full",)) else items,
+    )
+
+
+def read_page(given: Given) -> tuple[int, int]:
+    """(page, per_page)."""
+    page = _number(given, "page", 1, 1, limits.PAGE_MOST)
+    return page, _number(given, "per_page", limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST)
+
+
+def status_group(status: str) -> str:
+    """As orders are counted by it: both spellings of Cancelled are one."""
+    return "Cancelled" if status.strip().lower() in ("canceled", "cancelled") else status
+
+
+def _last(given: Given, name: str) -> str:
+    values = given.get(name) or [""]
+    return _storable(values[-1])
+
+
+def _storable(value: str) -> str:
+    """PostgreSQL takes no NUL."""
+    return value.replace("\0", "\ufffd")
+
+
+def _read(given: Given, name: str, what: str, read: Callable[[str], T | None]) -> T | None:
+    """What `read` makes of the value: None if there is no value, a refusal if `read` makes nothing of it."""
+    if not (value := _last(given, name).strip()):
+        return None
+    if (made := read(value)) is None:
+        raise errors.InvalidPayload(f"{name}: {value[:60]!r} is not {what}")
+    return made
+
+
+def _number(given: Given, name: str, default: int, least: int, most: int) -> int:
+    try:
+        return max(least, min(most, int(_last(given, name))))
+    except ValueError:
+        return default
+
+
+def _one_of(given: Given, name: str, words: Sequence[str]) -> str | None:
+    known = {word: word for word in words}
+    return _read(given, name, f"one of {', '.join(words)}", lambda value: known.get(value.lower()))
+
+
+def _switch(given: Given, name: str) -> bool:
+    return bool(_read(given, name, "true or false", lambda value: _SWITCH.get(value.lower())))
+
+
+def _date(given: Given, name: str) -> date | None:
+    return _read(given, name, "a date like 2026-07-03", _calendar_day)
+
+
+def _calendar_day(value: str) -> date | None:
+    try:
+        return date.fromisoformat(value) if _DATE.fullmatch(value) else None
+    except ValueError:
+        return None
+
+
+def _statuses(given: Given) -> tuple[str, ...]:
+    values = [*given.get("status", ()), *given.get("status[]", ())]
+    asked = dict.fromkeys(status_group(_storable(value)) for value in values if value.strip())
+    return () if "all" in asked else tuple(asked)
+
+
+def _product_line(value: str) -> str:
+    return NAME_BY_LABEL.get(value.casefold(), value)
+
+
+def _pull_session(given: Given) -> int | PullWord | None:
+    def read(value: str) -> int | PullWord | None:
+        if _ID.fullmatch(value):
+            return int(value)
+        word = value.lower()
+        return cast(PullWord, word) if word in get_args(PullWord) else None
+
+    return _read(given, "pull_session", "a session id, active, none or dismissed", read)
+
+
+def periods(first: date | None, last: date | None) -> list[tuple[str, date, date]]:
+    """The tallied periods that make up the days from `first` to `last`, both included: (day or month, first of them, last of them)."""
+    first, last = first or date.min, last or date.max
+    if first > last:
+        return []
+    begin = _month(first) + (first.day > 1)
+    end = _month(last) - (last != _last_day(_month(last)))
+    if begin > end:
+        return [("day", first, last)]
+    parts = [("month", _first_day(begin), _first_day(end))]
+    if first.day > 1:
+        parts.insert(0, ("day", first, _last_day(begin - 1)))
+    if _month(last) > end:
+        parts.append(("day", _first_day(end + 1), last))
+    return parts
+
+
+def _month(day: date) -> int:
+    return day.year * 12 + day.month - 1
+
+
+def _first_day(month: int) -> date:
+    return date(month // 12, month % 12 + 1, 1)
+
+
+def _last_day(month: int) -> date:
+    return date.max if month == _month(date.max) else _first_day(month + 1) - timedelta(days=1)

@@ -1,0 +1,176 @@
+"""Orders and customers over HTTP, as sellers and assistants read them: GET /api/orders and GET /api/customers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from litestar import Request, Router, get
+from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+
+from cardsync import errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.orders import pull_reads
+from cardsync.orders.customers import Customer, customers
+from cardsync.orders.filters import Given, read_filter, read_page
+from cardsync.orders.pull_routes import PullSession, pull_session
+from cardsync.orders.queries import Found, find_orders
+from cardsync.orders.shown import OrderBody, moment, money, order_body
+from cardsync.settings import Settings
+from cardsync.web import BEHIND_A_KEY, problems
+
+# So many items are built into an answer without letting other requests in between.
+_AT_ONCE = 2_000
+
+
+class OrdersPage(msgspec.Struct):
+    orders: list[OrderBody]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    status_counts: dict[str, int]
+    pull_sessions: list[PullSession]
+
+
+class CustomerBody(msgspec.Struct):
+    buyer_name: str
+    order_count: int
+    first_order_at: str | None
+    last_order_at: str | None
+    lifetime_total: str
+
+
+class CustomersPage(msgspec.Struct):
+    customers: list[CustomerBody]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    repeat_rate: float
+
+
+def _words(*words: str) -> Schema:
+    return Schema(type=OpenAPIType.STRING, enum=list(words))
+
+
+def _number(default: int, least: int, most: int) -> Schema:
+    # Clamped, not refused: the bounds are told in words.
+    return Schema(type=OpenAPIType.INTEGER, default=default, description=f"Clamped to {least} … {most:,}")
+
+
+_TEXT = Schema(type=OpenAPIType.STRING)
+_DATE = Schema(type=OpenAPIType.STRING, description="YYYY-MM-DD, included")
+_SWITCH = _words("true", "false", "1", "0")
+_PAGE = {
+    "page": ("Beyond the last page there is nothing", _number(1, 1, limits.PAGE_MOST)),
+    "per_page": ("Orders of a page", _number(limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST)),
+}
+_ORDERS = {
+    **_PAGE,
+    "sort": ("By date unless told", _words("date", "total", "buyer", "status", "number")),
+    "direction": ("desc unless told; orders without the value come last both ways", _words("asc", "desc")),
+    "status": ("One status as in status_counts, or `all`", _TEXT),
+    "status[]": ("Several statuses: repeat it", Schema(type=OpenAPIType.ARRAY, items=_TEXT)),
+    "search": ("Part of the order number or of the buyer's name, whatever its case", _TEXT),
+    "date_from": ("order_date is this or later", _DATE),
+    "date_to": ("order_date is this or earlier", _DATE),
+    "product_line": ("Orders with an item of this game", _TEXT),
+    "refund": ("true: refunded orders only", _SWITCH),
+    "unfeedbacked": ("true: orders without feedback only", _SWITCH),
+    "shipping_type": ("How they are shipped", _words("pwe", "tracked", "expedited")),
+    "ship_mark": ("Marked as shipped and not synced back yet", _words("pending")),
+    "pull_session": ("A session's id, `active`, `none` (can be pulled) or `dismissed`", _TEXT),
+    "items_per_order": (
+        "So many items of each order; 0 leaves them out",
+        _number(limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST),
+    ),
+    "items": ("Every item of every order", _words("full")),
+}
+
+
+def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
+    return [
+        Parameter(name=name, param_in="query", required=False, description=description, schema=schema)
+        for name, (description, schema) in parameters.items()
+    ]
+
+
+class _OrdersQuery(Operation):
+    """GET /orders reads its query itself: what can't be read there is refused in our words."""
+
+    def __post_init__(self) -> None:
+        self.parameters = _described(_ORDERS)
+
+
+class _CustomersQuery(Operation):
+    def __post_init__(self) -> None:
+        self.parameters = _described(_PAGE)
+
+
+def _given(request: Request[Any, Any, Any]) -> Given:
+    return request.query_params.dict()
+
+
+def _pages(total: int, per_page: int) -> int:
+    return -(-total // per_page)
+
+
+def _bodies(found: Found) -> list[OrderBody]:
+    return [order_body(order, found.items.get(order.id, ())) for order in found.orders]
+
+
+@get("/orders", operation_class=_OrdersQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def orders(request: Request[Any, Any, Any], caller: Caller, database: Database, settings: Settings) -> OrdersPage:
+    """The seller's orders, newest first, with their items; and the seller's newest pull sessions."""
+    wanted = read_filter(_given(request))
+    async with database.reading(caller.seller_id, settings.read_seconds) as session:
+        found = await find_orders(session, caller.seller_id, wanted)
+        sessions = await pull_reads.recent(session, caller.seller_id, limits.PULL_SESSIONS_SHOWN)
+    many = sum(map(len, found.items.values())) > _AT_ONCE
+    return OrdersPage(
+        orders=await asyncio.to_thread(_bodies, found) if many else _bodies(found),
+        total=found.total,
+        page=wanted.page,
+        per_page=wanted.per_page,
+        total_pages=_pages(found.total, wanted.per_page),
+        status_counts=found.status_counts,
+        pull_sessions=[pull_session(row) for row in sessions],
+    )
+
+
+def _customers(found: Sequence[Customer]) -> list[CustomerBody]:
+    return [
+        CustomerBody(
+            buyer_name=customer.buyer_name,
+            order_count=customer.order_count,
+            first_order_at=moment(customer.first_order_at),
+            last_order_at=moment(customer.last_order_at),
+            lifetime_total=money(customer.lifetime_total) or "",
+        )
+        for customer in found
+    ]
+
+
+@get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
+async def buyers(
+    request: Request[Any, Any, Any], caller: Caller, database: Database, settings: Settings
+) -> CustomersPage:
+    """The seller's customers by what their orders add up to, and the share of them with more than one order."""
+    page, per_page = read_page(_given(request))
+    async with database.reading(caller.seller_id, settings.read_seconds) as session:
+        found = await customers(session, caller.seller_id, page, per_page)
+    return CustomersPage(
+        customers=_customers(found.page),
+        total=found.total,
+        page=page,
+        per_page=per_page,
+        total_pages=_pages(found.total, per_page),
+        repeat_rate=round(found.returning / found.total, 4) if found.total else 0.0,
+    )
+
+
+router = Router(path="", route_handlers=[orders, buyers], tags=["orders"])

@@ -1,0 +1,161 @@
+"""An order as GET /api/orders shows it: a row and its items in, the JSON's structs out. Pure.
+
+Money is text in the scale it came with, at least two decimals; what strangers wrote is cut to what can be read.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from typing import NamedTuple
+
+import msgspec
+
+from cardsync import clock, limits
+from cardsync.orders.pullable import marked_shipped_pending
+
+_CENT = Decimal("0.01")
+_REMOVED = ("Cc", "Cf")
+
+
+class OrderRow(NamedTuple):
+    """The columns of `orders` that are shown."""
+
+    id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: date | None
+    order_placed_at: datetime | None
+    status: str | None
+    status_group: str
+    product_amt: Decimal | None
+    shipping_amt: Decimal | None
+    total_amt: Decimal | None
+    shipping_type: str
+    shipping_item_count: int | None
+    items_quantity: int
+    items_total: int
+    shipped_marked_at: datetime | None
+    pull_dismissed_at: datetime | None
+    refund_type: str | None
+    refund_origin: str | None
+    refund_amt: Decimal | None
+    refund_reason: str | None
+    refund_note: str | None
+    feedback_rating: int | None
+    feedback_comment: str | None
+
+
+class ItemRow(NamedTuple):
+    """The columns of `order_item` that are shown."""
+
+    id: int
+    product_name: str | None
+    product_line: str | None
+    condition: str | None
+    quantity: int | None
+    unit_price: Decimal | None
+
+
+class ItemBody(msgspec.Struct, gc=False):
+    id: int
+    product_name: str | None
+    product_line: str | None
+    condition: str | None
+    quantity: int | None
+    unit_price: str | None
+    line_total: str | None
+
+
+class OrderBody(msgspec.Struct):
+    id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: str | None
+    order_placed_at: str | None
+    status: str
+    product_amt: str | None
+    shipping_amt: str | None
+    total_amt: str | None
+    shipping_type: str
+    item_count: int
+    shipped_marked_at: str | None
+    marked_shipped_pending: bool
+    pull_dismissed_at: str | None
+    refund_type: str | None
+    refund_origin: str | None
+    refund_amt: str | None
+    refund_reason: str | None
+    refund_note: str | None
+    feedback_rating: int | None
+    feedback_comment: str | None
+    items: list[ItemBody]
+    items_truncated: bool
+    items_total_count: int
+
+
+def money(amount: Decimal | None) -> str | None:
+    """`1` → `1.00`, `1.5` → `1.50`, `1.2300` as it is."""
+    if amount is None:
+        return None
+    text = f"{amount:f}"
+    whole, _, decimals = text.partition(".")
+    return text if len(decimals) >= 2 else f"{whole}.{decimals:0<2}"
+
+
+def line_total(quantity: int | None, unit_price: Decimal | None) -> str | None:
+    """To two decimals, half-up."""
+    if quantity is None or unit_price is None:
+        return None
+    with localcontext(prec=50):
+        return str((quantity * unit_price).quantize(_CENT, ROUND_HALF_UP))
+
+
+def readable(text: str | None) -> str | None:
+    """Without control and zero-width characters, and of a bounded length."""
+    if text is None:
+        return None
+    if not text.isprintable():
+        text = "".join(character for character in text if unicodedata.category(character) not in _REMOVED)
+    return text[: limits.REFUND_TEXT_CHARACTERS]
+
+
+def moment(value: datetime | None) -> str | None:
+    return clock.rfc3339(value) if value else None
+
+
+def item_body(item: ItemRow) -> ItemBody:
+    return ItemBody(*item[:5], money(item.unit_price), line_total(item.quantity, item.unit_price))
+
+
+def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
+    refunded = order.refund_amt is not None
+    return OrderBody(
+        id=order.id,
+        order_number=order.order_number,
+        buyer_name=order.buyer_name,
+        order_date=order.order_date.isoformat() if order.order_date else None,
+        order_placed_at=moment(order.order_placed_at),
+        status=order.status_group,
+        product_amt=money(order.product_amt),
+        shipping_amt=money(order.shipping_amt),
+        total_amt=money(order.total_amt),
+        shipping_type=order.shipping_type,
+        item_count=order.items_quantity if order.shipping_item_count is None else order.shipping_item_count,
+        shipped_marked_at=moment(order.shipped_marked_at),
+        marked_shipped_pending=marked_shipped_pending(order.status, order.shipped_marked_at),
+        pull_dismissed_at=moment(order.pull_dismissed_at),
+        # Without an amount there is no refund, whatever else was said of one.
+        refund_type=order.refund_type if refunded else None,
+        refund_origin=order.refund_origin if refunded else None,
+        refund_amt=money(order.refund_amt),
+        refund_reason=readable(order.refund_reason) if refunded else None,
+        refund_note=readable(order.refund_note) if refunded else None,
+        feedback_rating=order.feedback_rating,
+        feedback_comment=order.feedback_comment,
+        items=[item_body(item) for item in items],
+        items_truncated=order.items_total > len(items),
+        items_total_count=order.items_total,
+    )
