@@ -23,6 +23,7 @@ from cardsync.db import Database
 from cardsync.jobs import Work
 from cardsync.pricing.export import fingerprint
 from cardsync.settings import Settings
+from cardsync.sync import state as sync_state
 from cardsync.sync.models import SyncState
 from cardsync.worker import run_worker
 
@@ -193,6 +194,11 @@ class Seller:
         pairs = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()]
         async with self.service.database.tenant(self.id) as session:
             await sellers.change_seller(session, self.id, sellers.read_settings(pairs))
+
+    async def hold_lease(self, holder: str, seconds: float = 30) -> None:
+        """Somebody writes prices, or died while doing so."""
+        async with self.service.database.tenant(self.id) as session:
+            assert await sync_state.take_lease(session, self.id, holder, clock.now(), seconds)
 
     async def grant(self, credits: int, reason: str = "a test") -> None:
         """What `cardsync admin credits grant` does."""

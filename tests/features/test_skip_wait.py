@@ -9,7 +9,6 @@ from sqlalchemy.exc import ProgrammingError
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.sync import state as sync_state
 
 MINUTE = timedelta(minutes=1)
 
@@ -54,11 +53,6 @@ async def charges(seller) -> int:
     [account] = await service.sql(seller.id, "SELECT credit_balance FROM account WHERE seller_id = :id", id=seller.id)
     assert account["credit_balance"] == total
     return sum(row["kind"] == "skip_wait" for row in rows)
-
-
-async def hold_lease(seller, holder: str, seconds: float = 30) -> None:
-    async with seller.service.database.tenant(seller.id) as session:
-        assert await sync_state.take_lease(session, seller.id, holder, clock.now(), seconds)
 
 
 # The state table's rows on skip-wait
@@ -119,7 +113,7 @@ async def test_skip_wait_while_a_sync_is_running_is_sync_in_flight(a_seller):
 @pytest.mark.parametrize("holder", ["sync", "rollback", "preview"])
 async def test_skip_wait_while_the_price_mutation_mutex_is_held_is_409(a_seller, holder):
     seller = await in_cooldown(a_seller)
-    await hold_lease(seller, holder)
+    await seller.hold_lease(holder)
     answer = await skip(seller)
     seconds = answer.json()["retry_after_seconds"]
     assert (answer.status_code, answer.json()) == (409, {"status": "mutex_held", "retry_after_seconds": seconds})
@@ -248,7 +242,7 @@ async def test_a_replay_a_day_later_is_still_a_replay_with_todays_remainder(a_se
 async def test_a_replay_wins_over_everything_that_holds_now(a_seller):
     seller = await in_cooldown(a_seller, credits=1)
     await skip(seller)
-    await hold_lease(seller, "rollback")
+    await seller.hold_lease("rollback")
     assert (await said(seller), await said(seller, "key-2")) == ("replayed", "mutex_held")
     assert (await poll(seller))["action"] == "sync"
     assert (await said(seller), await said(seller, "key-2")) == ("replayed", "sync_in_flight")
@@ -320,7 +314,7 @@ async def test_the_ledger_is_only_ever_appended_to(a_seller, service):
 @pytest.mark.parametrize("headers", [{}, {"X-Idempotency-Key": ""}, {"X-Idempotency-Key": " \t "}])
 async def test_a_missing_or_blank_key_is_400_before_anything_else(a_seller, headers):
     seller = await in_cooldown(a_seller)
-    await hold_lease(seller, "rollback")
+    await seller.hold_lease("rollback")
     answer = await seller.post("/api/v1/sync/skip_wait", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "idempotency_key_required")
     assert set(answer.json()) == {"error", "code"}

@@ -1,0 +1,342 @@
+"""The agent surface, one exchange after the other: a fresh service's sellers in, named requests and answers out, without what differs
+from run to run. `tests/contract/golden/NAME.json` is what each must be.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gzip
+import json
+import re
+import struct
+import zlib
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from builders import Seller, SellerBuilder, Service, a_csv, a_row
+from cardsync import bodies, clock
+
+SHOWN = (
+    "content-type", "content-length", "cache-control", "vary", "etag", "retry-after", "www-authenticate", "allow",
+    "x-price-export-empty-reason", "ratelimit-policy",
+)  # fmt: skip
+ALWAYS = ("x-request-id", "ratelimit")
+SENT = ("content-type", "if-none-match", "x-idempotency-key", "x-product-line", "x-sync-cycle-id")
+# Numbers that count sellers, uploads and seconds of this run; those that the service chooses itself.
+COUNTED = {"upload_id", "id", "transaction_id", "cooldown_remaining_seconds", "retry_after_seconds"}
+PATTERNS = (
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
+    (re.compile(r"syncs/u\d+/[0-9a-f-]{36}\.csv"), "<object key>"),
+    (re.compile(r"https?://[^\s\"]+/objects/[^\s\"]+"), "<upload url>"),
+    (re.compile(r"(?<=/uploads/)\d+|(?<=upload )\d+"), "<id>"),
+    (re.compile(r'W/"[0-9a-f]{24}"'), 'W/"<fingerprint>"'),
+    (re.compile(r"(?<=[?&]agent_id=)[^&]+"), "<agent>"),
+)
+PICTURE = (
+    b"\x89PNG\r\n\x1a\n",
+    b"IHDR" + struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0),
+    b"IDAT" + zlib.compress(b"\0\0"),
+    b"IEND",
+)
+
+
+def png() -> bytes:
+    """The smallest picture."""
+    signature, *chunks = PICTURE
+    return signature + b"".join(
+        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks
+    )
+
+
+def plain(text: str) -> str:
+    for pattern, word in PATTERNS:
+        text = pattern.sub(word, text)
+    return text
+
+
+def steady(value: Any, name: str = "") -> Any:
+    """A JSON value without what differs from run to run; types stay visible."""
+    match value:
+        case dict():
+            return {key: steady(item, key) for key, item in value.items()}
+        case list():
+            return [steady(item) for item in value]
+        case int() if name in COUNTED and not isinstance(value, bool):
+            return f"<{name}>"
+        case str() if name == "request_id":
+            return "<request id>"
+        case str():
+            return plain(value)
+    return value
+
+
+def body_of(content: bytes, kind: str) -> Any:
+    """JSON as it is, other text as lines, anything else by its first bytes."""
+    if not content:
+        return None
+    if len(content) > 1_000_000:
+        return f"<{len(content):,} bytes>"
+    if kind.startswith("application/json"):
+        with contextlib.suppress(ValueError):
+            return steady(json.loads(content))
+    try:
+        return plain(content.decode()).splitlines()
+    except UnicodeDecodeError:
+        return "<gzip>" if bodies.is_gzip(content) else "<binary>"
+
+
+@dataclass
+class Book:
+    """What was asked and answered, by name."""
+
+    exchanges: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    async def ask(self, name: str, http: httpx.AsyncClient, method: str, path: str, **options: Any) -> httpx.Response:
+        request = http.build_request(method, path, **options)
+        answer = await http.send(request)
+        assert name not in self.exchanges, name
+        assert all(header in answer.headers for header in ALWAYS[:1]), name
+        sent = {header: plain(request.headers[header]) for header in SENT if header in request.headers}
+        told = {header: plain(answer.headers[header]) for header in SHOWN if header in answer.headers}
+        if answer.content and "content-length" in told:
+            del told["content-length"]
+        if "retry-after" in told:
+            told["retry-after"] = "<seconds>"
+        self.exchanges[name] = {
+            "request": {
+                "method": method,
+                "path": plain(str(request.url).removeprefix(str(http.base_url).rstrip("/"))),
+                "headers": sent,
+                "body": body_of(request.content, request.headers.get("content-type", "")),
+            },
+            "response": {
+                "status": answer.status_code,
+                "headers": told,
+                "body": body_of(answer.content, answer.headers.get("content-type", "")),
+            },
+        }
+        return answer
+
+
+INVENTORY = a_csv(a_row(1001, price="1.00", market="1.20"), a_row(1002, price="5.00", market="4.00", low="3.50"))
+ORDER = {
+    "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026", "status": "Completed - Paid",
+    "product_amt": 12.50, "shipping_amt": 1.27, "total_amt": 13.77,
+}  # fmt: skip
+
+
+async def whole_surface(service: Service, a_seller: SellerBuilder) -> Book:
+    book = Book()
+    await without_key(book, service)
+    seller = await a_seller(lines=["magic", "pokemon"])
+    await a_cycle(book, seller)
+    await order_data(book, seller)
+    await money(book, await a_seller(lines=["magic"]), await a_seller(lines=["magic"], plan="free"))
+    await read_only(book, await a_seller(lines=["magic"], sync_mode="read_only"))
+    await stopping(book, await a_seller(lines=["magic"]))
+    await refusals(book, seller)
+    return book
+
+
+async def without_key(book: Book, service: Service) -> None:
+    async with service.client() as http:
+        await book.ask("401 no key", http, "POST", "/api/v1/heartbeat")
+    async with service.client(Authorization="Bearer csk_wrong") as http:
+        await book.ask("401 wrong key", http, "GET", "/api/v1/status")
+
+
+async def a_cycle(book: Book, seller: Seller) -> None:
+    """What the agent does from start to end, with the presigned flow, and once more in the raw form."""
+    http, service = seller.http, seller.service
+    await book.ask("heartbeat", http, "POST", "/api/v1/heartbeat", json={"version": "0.1.0", "platform": "linux/amd64"})
+    await book.ask("status before", http, "GET", "/api/v1/status")
+    await book.ask("request", http, "POST", "/api/v1/sync/request", json={"kind": "pricing"})
+    await book.ask("pending sync", http, "GET", "/api/v1/sync/pending", params={"agent_id": "agent-1"})
+    await book.ask("pending in progress", http, "GET", "/api/v1/sync/pending", params={"agent_id": "agent-2"})
+    ticket = await book.ask(
+        "upload-request", http, "POST", "/api/v1/sync/upload-request", json={"product_line": "magic"}
+    )
+    async with service.client() as anyone:
+        url = ticket.json()["upload_url"]
+        assert (await anyone.put(url, content=gzip.compress(INVENTORY))).status_code == 200
+    body = {"key": ticket.json()["key"], "sync_cycle_id": "cycle-1"}
+    accepted = await book.ask("sync key form", http, "POST", "/api/v1/sync", json=body)
+    upload = f"/api/v1/uploads/{accepted.json()['upload_id']}"
+    await book.ask("upload queued", http, "GET", upload)
+    await service.run_jobs()
+    await book.ask("upload done", http, "GET", upload)
+    await book.ask("export", http, "GET", "/api/v1/export/price-updates")
+    picture = {"sync_cycle_id": "cycle-1", "step_name": "import_prices", "screenshot": base64.b64encode(png()).decode()}
+    await book.ask("debug", http, "POST", "/api/v1/sync/debug", json=picture)
+    steps = [
+        {"name": "upload_inventory", "status": "success", "duration_ms": 900},
+        {"name": "import_prices", "status": "failed", "error": "no page"},
+    ]
+    log = {
+        "status": "partial",
+        "sync_cycle_id": "cycle-1",
+        "steps": steps,
+        "agent_version": "0.1.0",
+        "platform": "linux/amd64",
+        "duration_ms": 1200,
+    }
+    await book.ask("log", http, "POST", "/api/v1/sync/log", json=log)
+    await book.ask("status after", http, "GET", "/api/v1/status")
+    raw = {"Content-Type": "application/gzip", "X-Sync-Cycle-Id": "cycle-2"}
+    await book.ask(
+        "sync raw form", http, "POST", "/api/v1/sync", content=gzip.compress(INVENTORY, mtime=0), headers=raw
+    )
+    await service.run_jobs()
+    await book.ask(
+        "desktop update", http, "GET", "/api/v1/desktop/update", params={"version": "1.0", "platform": "linux/amd64"}
+    )
+    await book.ask("approve_upload", http, "DELETE", "/api/v1/sync/approve_upload")
+
+
+async def order_data(book: Book, seller: Seller) -> None:
+    http, number = seller.http, {"order_number": ORDER["order_number"]}
+    await book.ask("orders", http, "POST", "/api/v1/orders", json=[ORDER])
+    item = {
+        **number,
+        "product_name": "Card 1001",
+        "product_line": "Magic",
+        "condition": "Near Mint",
+        "set_name": "Dominaria United",
+        "rarity": "C",
+        "quantity": 1,
+        "sku_id": 1001,
+    }
+    await book.ask("order_items", http, "POST", "/api/v1/order_items", json=[item])
+    await book.ask(
+        "order_refunds",
+        http,
+        "POST",
+        "/api/v1/order_refunds",
+        json=[{**number, "total_amt": 2.00, "refund_type": "partial", "refund_origin": "marketplace"}],
+    )
+    shipping = {
+        **number,
+        "shipping_method": "Standard",
+        "city": "Springfield",
+        "state": "IL",
+        "postal_code": "01234",
+        "tracking_number": "",
+        "item_count": 1,
+        "product_weight": None,
+    }
+    await book.ask("orders shipping", http, "POST", "/api/v1/orders/shipping", json=[shipping])
+    await book.ask(
+        "order_feedbacks", http, "POST", "/api/v1/order_feedbacks", json=[{**number, "rating": 5, "comment": "fast"}]
+    )
+    await book.ask("orders empty", http, "POST", "/api/v1/orders", json=[])
+    await book.ask("orders no number", http, "POST", "/api/v1/orders", json=[ORDER, {"status": "Completed"}])
+    await book.ask(
+        "orders no json", http, "POST", "/api/v1/orders", content=b"[{", headers={"Content-Type": "application/json"}
+    )
+    await book.ask(
+        "orders no gzip",
+        http,
+        "POST",
+        "/api/v1/orders",
+        content=b"\x1f\x8b\x08 broken",
+        headers={"Content-Type": "application/gzip"},
+    )
+    await book.ask(
+        "orders too many",
+        http,
+        "POST",
+        "/api/v1/orders",
+        content=gzip.compress(json.dumps([number] * 50_001).encode(), mtime=0),
+        headers={"Content-Type": "application/gzip"},
+    )
+
+
+async def money(book: Book, seller: Seller, free: Seller) -> None:
+    """Cooldown, credits and skip_wait; both sellers have just completed a cycle."""
+    for one in (seller, free):
+        await one.import_csv(INVENTORY)
+    await seller.set(credits_metering_enabled=True)
+    key = {"X-Idempotency-Key": "a3f1c2d4-0000-4000-8000-000000000001"}
+    await book.ask("request 402 cooldown", seller.http, "POST", "/api/v1/sync/request")
+    await book.ask("request 429 cooldown", free.http, "POST", "/api/v1/sync/request")
+    await book.ask("skip_wait no key", seller.http, "POST", "/api/v1/sync/skip_wait")
+    await book.ask("skip_wait 402", seller.http, "POST", "/api/v1/sync/skip_wait", headers=key)
+    await seller.grant(2)
+    await book.ask("skip_wait charged", seller.http, "POST", "/api/v1/sync/skip_wait", headers=key)
+    await book.ask("skip_wait replayed", seller.http, "POST", "/api/v1/sync/skip_wait", headers=key)
+    other = {"X-Idempotency-Key": "another"}
+    await book.ask("skip_wait no charge needed", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other)
+    await seller.get("/api/v1/sync/pending")
+    await book.ask("skip_wait in flight", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other)
+    await seller.post("/api/v1/sync/cancel")
+    await seller.hold_lease("rollback")
+    await book.ask("skip_wait 409 mutex held", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other)
+
+
+async def read_only(book: Book, seller: Seller) -> None:
+    http = seller.http
+    report = await seller.import_csv(INVENTORY)
+    assert report["state"] == "done"
+    export = await book.ask("export with etag", http, "GET", "/api/v1/export/price-updates")
+    again = {"If-None-Match": export.headers["etag"]}
+    await book.ask("export 304", http, "GET", "/api/v1/export/price-updates", headers=again)
+    await seller.set(past_due=True)
+    await book.ask("export past due", http, "GET", "/api/v1/export/price-updates")
+    await book.ask("pending wait", http, "GET", "/api/v1/sync/pending")
+
+
+async def stopping(book: Book, seller: Seller) -> None:
+    http, service = seller.http, seller.service
+    await book.ask("cancel 409", http, "POST", "/api/v1/sync/cancel")
+    await seller.get("/api/v1/sync/pending")
+    await book.ask("cancel", http, "POST", "/api/v1/sync/cancel")
+    await seller.upload(INVENTORY)
+    await seller.hold_lease("sync")
+    await book.ask("cancel under way", http, "POST", "/api/v1/sync/cancel")
+    clock.shift(timedelta(minutes=2))
+    await book.ask("heartbeat ends it", http, "POST", "/api/v1/heartbeat")
+    await service.run_jobs()
+    # Half of an inventory that is missing has to be confirmed or discarded.
+    rows = [a_row(number) for number in range(1, 41)]
+    await seller.import_csv(a_csv(*rows))
+    for answer in ("confirm", "discard"):
+        short = await seller.import_csv(a_csv(*rows[:5]))
+        await book.ask(answer, http, "POST", f"/api/v1/uploads/{short['id']}/{answer}")
+        if answer == "confirm":
+            await service.run_jobs()
+            await book.ask("confirm 409", http, "POST", f"/api/v1/uploads/{short['id']}/confirm")
+            await seller.import_csv(a_csv(*rows))
+
+
+async def refusals(book: Book, seller: Seller) -> None:
+    http = seller.http
+    await book.ask("404 route", http, "GET", "/api/v1/nothing", headers={"Accept": "application/json"})
+    await book.ask("404 upload", http, "GET", "/api/v1/uploads/999999999")
+    await book.ask("405", http, "GET", "/api/v1/heartbeat")
+    await book.ask("415", http, "POST", "/api/v1/heartbeat", content=b"x", headers={"Content-Type": "text/plain"})
+    await book.ask(
+        "400 no json", http, "POST", "/api/v1/heartbeat", content=b"{", headers={"Content-Type": "application/json"}
+    )
+    await book.ask("422 wrong shape", http, "POST", "/api/v1/sync/log", json={"status": "splendid"})
+    await book.ask("422 object key", http, "POST", "/api/v1/sync", json={"key": "syncs/u1/not-mine.csv"})
+    await book.ask("422 csv", http, "POST", "/api/v1/sync", content=b"hello", headers={"Content-Type": "text/csv"})
+    await book.ask(
+        "422 gzip", http, "POST", "/api/v1/sync", content=INVENTORY, headers={"Content-Type": "application/gzip"}
+    )
+    await book.ask("422 product line", http, "POST", "/api/v1/sync/upload-request", json={"product_line": "yugioh"})
+    await book.ask("413", http, "POST", "/api/v1/sync", content=bytes(10_000_001), headers={"Content-Type": "text/csv"})
+    await book.ask(
+        "debug not a picture",
+        http,
+        "POST",
+        "/api/v1/sync/debug",
+        json={"sync_cycle_id": "cycle-1", "screenshot": "aGVsbG8="},
+    )
+    await seller.set(object_store_pipeline_enabled=False)
+    await book.ask("403 pipeline disabled", http, "POST", "/api/v1/sync/upload-request")
+    await seller.set(suspended=True)
+    await book.ask("403 suspended", http, "POST", "/api/v1/heartbeat")
