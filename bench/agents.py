@@ -36,6 +36,8 @@ CONNECTIONS = 64
 SECONDS = 4
 STEADY_SECONDS = 12
 SHARE = 0.7
+# Turns until every process has met every agent.
+WARM_UP = 2
 # An agent's pair comes every so many seconds.
 EVERY = 30
 BODY = '{"version":"1.2.3","platform":"linux/x86_64"}'
@@ -248,24 +250,27 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             pairs = {name: [agent.pair(bind) for agent in agents] for name, (bind, _) in running.items()}
             for bind, _ in running.values():
                 waits(bind, agents[0])
+            database = made.postmaster()
             most: dict[str, list[float]] = {"ours": [], "floor": []}
             costs: dict[str, list[float]] = {"ours": [], "floor": []}
-            for turn in range(rounds + 1):
+            for turn in range(-WARM_UP, rounds):
                 for name in list(most) if turn % 2 else reversed(list(most)):
                     bind, process = running[name]
-                    before = ground.cpu_seconds(process)
+                    before = ground.cpu_seconds(process) + ground.cpu_seconds(database)
                     rate = most_with_wrk(bind, made.folder) if load == "wrk" else most_with_sockets(bind, pairs[name])
-                    if turn:
+                    spent = ground.cpu_seconds(process) + ground.cpu_seconds(database) - before
+                    if turn >= 0:
                         most[name].append(rate)
-                        costs[name].append((ground.cpu_seconds(process) - before) / (rate * SECONDS) * 1000)
+                        costs[name].append(spent / (rate * SECONDS) * 1000)
             for name in most:
                 middle, high, cost = statistics.median(most[name]), max(most[name]), statistics.median(costs[name])
-                report.note(
-                    f"{name:<6} {middle:,.0f} pairs/s (max {high:,.0f}), {cost:.3f} ms CPU a pair, load by {load}"
-                )
+                told = f"{cost:.2f} ms CPU a pair with the database's (min {min(costs[name]):.2f})"
+                report.note(f"{name:<6} {middle:,.0f} pairs/s (max {high:,.0f}), {told}, load by {load}")
             steady(report, running, pairs, most["ours"])
     ratio = statistics.median(ours / floor for ours, floor in zip(most["ours"], most["floor"], strict=True))
     report.at_least("heartbeat + poll a second / raw ASGI", ratio, 0.45)
+    cpu = statistics.median(floor / ours for ours, floor in zip(costs["ours"], costs["floor"], strict=True))
+    report.note(f"CPU of raw ASGI / CPU of a heartbeat + poll, each with the database's: {cpu:.2f} x")
     return report
 
 

@@ -125,6 +125,15 @@ class Ground:
         """As the superuser, for looking behind row-level security and for setting a scene."""
         return psycopg.connect(self.admin_url, autocommit=True)
 
+    def postmaster(self) -> psutil.Process:
+        """The database's first process; the others are its children."""
+        with self.admin() as connection:
+            row = connection.execute("SELECT pg_backend_pid()").fetchone()
+            assert row is not None
+            parent = psutil.Process(row[0]).parent()
+        assert parent is not None
+        return parent
+
     def settle(self) -> None:
         """Write out what earlier measurements left dirty, so that it isn't charged to the next one."""
         with self.admin() as connection:

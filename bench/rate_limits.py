@@ -118,7 +118,7 @@ def measure_rate(made: Ground, report: Report, seconds: int) -> None:
 def measure_cost(made: Ground, report: Report, rounds: int) -> None:
     key = made.new_seller().api_key
     script = made.folder / "heartbeat.lua"
-    database = _postmaster(made)
+    database = made.postmaster()
     costs: dict[str, list[tuple[float, float]]] = {"with": [], "without": []}
     load = "wrk" if shutil.which("wrk") else "sockets"
     with web_processes(made, 1, ONLY_COUNTED) as [counted], web_processes(made, 1, OFF) as [off]:
@@ -161,15 +161,6 @@ async def _cost_alone(opened: Database, settings: Settings, database: psutil.Pro
         await limited.buckets.flush()
     web, postgres = time.process_time() - before[0], ground.cpu_seconds(database) - before[1]
     return web / count * 1e6, postgres / count * 1e6
-
-
-def _postmaster(made: Ground) -> psutil.Process:
-    with made.admin() as connection:
-        row = connection.execute("SELECT pg_backend_pid()").fetchone()
-        assert row is not None
-        parent = psutil.Process(row[0]).parent()
-    assert parent is not None
-    return parent
 
 
 def measure(data: Path, rows: int, seconds: int, rounds: int) -> Report:
