@@ -153,6 +153,66 @@ async def test_naming_none_selects_none(a_seller):
     assert (await opened(seller, order_ids=[]))["order_count"] == 0
 
 
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"shipping_type": "expedited"}, ["URGENT"]),
+        ({"status": "Processing"}, ["OLD"]),
+        ({"status": ["Processing", "Ready to Ship"]}, ["OLD", "LETTER"]),
+        ({"status": "all", "date_from": "2026-11-02"}, ["URGENT", "LETTER"]),
+        ({"date_to": "2026-11-02"}, ["OLD", "LETTER"]),
+        ({"search": "let"}, ["LETTER"]),
+        ({"search": "null"}, []),
+        ({"search": 404}, []),
+        ({"product_line": "Magic"}, ["LETTER"]),
+        ({"unfeedbacked": True, "shipping_type": "pwe"}, ["OLD", "LETTER"]),
+        ({"refund": True}, []),
+        ({"ship_mark": "pending"}, []),
+        ({"pull_session": "none"}, ["URGENT", "OLD", "LETTER"]),
+        ({"pull_session": "dismissed"}, []),
+        ({"page": 9, "per_page": 1, "sort": "number"}, ["URGENT", "OLD", "LETTER"]),
+    ],
+    ids=str,
+)
+async def test_a_session_takes_what_the_filters_of_the_list_leave_and_can_be_pulled(a_seller, filters, expected):
+    seller = await a_seller()
+    await an_order(
+        seller, order_number="URGENT", status="Paid", shipping_type="expedited", order_date=date(2026, 11, 3)
+    )
+    letter = await an_order(seller, order_number="LETTER", order_date=date(2026, 11, 2))
+    await an_order(seller, order_number="OLD", status="Processing", order_date=date(2026, 11, 1))
+    await an_order(seller, order_number="GONE", status="Shipped", shipping_type="expedited", refund_amt=Decimal(1))
+    await an_item(seller, letter)
+    pulls = await opened(seller, **filters)
+    assert [order["order_number"] for order in (await read(seller, pulls["id"]))["orders"]] == expected
+    if filters.keys() <= {"shipping_type", "search", "date_to", "refund"}:
+        listed = (await seller.get("/api/orders", params={name: str(value) for name, value in filters.items()})).json()
+        assert set(expected) == {order["order_number"] for order in listed["orders"]} - {"GONE"}
+
+
+async def test_a_session_takes_what_an_earlier_one_left_and_of_named_orders_what_the_filter_leaves(a_seller):
+    seller = await a_seller()
+    pulled, left = await an_order(seller), await an_order(seller, shipping_type="tracked")
+    first = (await opened(seller))["id"]
+    await done(seller, f"/api/pull_sessions/{first}/complete")
+    again = (await opened(seller, pull_session=first, order_ids=[pulled, left], shipping_type="tracked"))["id"]
+    assert await way(seller, again) == [left]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"shipping_type": "pigeon"}, {"date_from": "yesterday"}, {"pull_session": 10**9}, {"pull_session": "mine"},
+        {"refund": "perhaps"}, {"search": ["a"]}, {"status": [1.5]}, {"status": ["a"] * 101},
+    ],
+)  # fmt: skip
+async def test_a_filter_that_can_not_be_read_opens_nothing(a_seller, body):
+    seller = await a_seller()
+    await an_order(seller)
+    assert await refused(seller, "/api/pull_sessions", json=body) == (422, "invalid_payload")
+    assert (await opened(seller))["order_count"] == 1
+
+
 async def test_without_a_body_everything_is_pulled(a_seller):
     seller = await a_seller()
     order = await an_order(seller)

@@ -13,16 +13,44 @@ from cardsync import clock, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.orders import pull_marks, pull_reads, pull_sessions
+from cardsync.orders.filters import read_filter
 from cardsync.rate_limits.groups import WRITES
 from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, problems
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
+# A filter of the list, which reads texts.
+Filter = str | int | bool | None
+
+
 class OpenPullSession(msgspec.Struct):
-    """Without `order_ids`, everything that can be pulled; of those named, what can be."""
+    """The filters of GET /api/orders, under their names there: of the orders that they leave, those that can be pulled. With `order_ids`,
+    of those named. With neither, everything that can be pulled.
+    """
 
     order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.UPLOAD_ROWS)] | None = None
+    status: Annotated[list[str], msgspec.Meta(max_length=limits.PULL_STATUSES)] | str | None = None
+    search: Filter = None
+    date_from: Filter = None
+    date_to: Filter = None
+    product_line: Filter = None
+    refund: Filter = None
+    unfeedbacked: Filter = None
+    shipping_type: Filter = None
+    ship_mark: Filter = None
+    pull_session: Filter = None
+
+    def filters(self) -> dict[str, list[str]]:
+        """As a query would carry them."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "order_ids"}
+        return {name: _texts(value) for name, value in given.items() if value is not None}
+
+
+def _texts(value: list[str] | Filter) -> list[str]:
+    if isinstance(value, list):
+        return value
+    return [str(value).lower() if isinstance(value, bool) else str(value)]
 
 
 class PullSession(msgspec.Struct):
@@ -112,8 +140,9 @@ def _marks(row: pull_marks.Marks) -> OrderMarks:
 )
 async def open_pull_session(caller: Caller, session: AsyncSession, data: OpenPullSession | None = None) -> PullSession:
     """Take a fixed snapshot of the orders to pull. One session is open at a time."""
-    chosen = data.order_ids if data else None
-    session_id = await pull_sessions.open_session(session, caller.seller_id, chosen, clock.now())
+    asked = data or OpenPullSession()
+    wanted = read_filter(asked.filters())
+    session_id = await pull_sessions.open_session(session, caller.seller_id, asked.order_ids, wanted, clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 

@@ -15,12 +15,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.inventory.models import Activity
+from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE
+from cardsync.orders.queries import all_conditions, known_session
 
 
-async def open_session(session: AsyncSession, seller_id: int, order_ids: Sequence[int] | None, now: datetime) -> int:
-    """A session of those of the orders that can be pulled, or of all that can; the others are left out. Raises PullSessionOpen."""
+async def open_session(
+    session: AsyncSession, seller_id: int, order_ids: Sequence[int] | None, wanted: OrderFilter, now: datetime
+) -> int:
+    """A session of the orders that the filter leaves, of those named if any are; what can't be pulled is left out.
+
+    Raises PullSessionOpen, and InvalidPayload for a filter by a session that the seller does not have.
+    """
     await one_at_a_time(session, seller_id)
+    await known_session(session, seller_id, wanted)
     named = {"seller": seller_id, "now": now}
     opening = (
         "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now) ON CONFLICT DO NOTHING RETURNING id"
@@ -28,18 +36,27 @@ async def open_session(session: AsyncSession, seller_id: int, order_ids: Sequenc
     session_id = await session.scalar(text(opening), named)
     if session_id is None:
         raise errors.PullSessionOpen
-    chosen = "" if order_ids is None else "AND orders.id = ANY(:ids)"
+    count = await _take(session, seller_id, int(session_id), order_ids, wanted)
+    note(session, seller_id, "pull_session.opened", f"pull session {session_id} opened with {count} orders", now)
+    return int(session_id)
+
+
+async def _take(
+    session: AsyncSession, seller_id: int, session_id: int, order_ids: Sequence[int] | None, wanted: OrderFilter
+) -> int:
+    conditions, values = all_conditions(wanted)
+    if order_ids is not None:
+        conditions.append("orders.id = ANY(:ids)")
+        values["ids"] = list(order_ids)
+    where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
     taken = await session.execute(
         text(f"""
             INSERT INTO pull_session_order (seller_id, session_id, order_id)
-            SELECT orders.seller_id, :session, orders.id FROM orders WHERE orders.seller_id = :seller AND {PULLABLE} {chosen}
-            RETURNING order_id
+            SELECT orders.seller_id, :session, orders.id FROM orders WHERE {where} RETURNING order_id
         """),
-        {"seller": seller_id, "session": session_id} | ({} if order_ids is None else {"ids": list(order_ids)}),
+        {"seller": seller_id, "session": session_id} | values,
     )
-    summary = f"pull session {session_id} opened with {len(taken.all())} orders"
-    note(session, seller_id, "pull_session.opened", summary, now)
-    return int(session_id)
+    return len(taken.all())
 
 
 async def mark_pulled(session: AsyncSession, seller_id: int, session_id: int, order_id: int, now: datetime) -> None:

@@ -42,7 +42,7 @@ class Found:
 
 async def find_orders(session: AsyncSession, seller_id: int, wanted: OrderFilter) -> Found:
     """Raises InvalidPayload for a pull session that the seller does not have."""
-    await _known_session(session, seller_id, wanted)
+    await known_session(session, seller_id, wanted)
     if wanted.tallied:
         counts = await _tally(session, seller_id, wanted)
         total = _total(counts, wanted)
@@ -58,7 +58,7 @@ def _total(counts: Mapping[str, int], wanted: OrderFilter) -> int:
     return sum(count for status, count in counts.items() if not wanted.statuses or status in wanted.statuses)
 
 
-async def _known_session(session: AsyncSession, seller_id: int, wanted: OrderFilter) -> None:
+async def known_session(session: AsyncSession, seller_id: int, wanted: OrderFilter) -> None:
     if not isinstance(wanted.pull_session, int):
         return
     known = text("SELECT 1 FROM pull_session WHERE seller_id = :seller AND id = :id")
@@ -111,6 +111,14 @@ def other_conditions(wanted: OrderFilter) -> tuple[list[str], dict[str, Any]]:
     elif wanted.pull_session:
         conditions.append(_PULLS[wanted.pull_session])
     return conditions, values
+
+
+def all_conditions(wanted: OrderFilter) -> tuple[list[str], dict[str, Any]]:
+    """The whole filter, for those who take every order of it."""
+    parts = (_of_status(wanted), tallied_conditions(wanted), other_conditions(wanted))
+    return [condition for conditions, _ in parts for condition in conditions], {
+        name: value for _, values in parts for name, value in values.items()
+    }
 
 
 def _where(*conditions: str) -> str:
