@@ -36,6 +36,8 @@ ROUTES = [
     ("POST", "/api/v1/sales_report"),
     ("GET", "/api/v1/sales_report"),
     ("GET", "/api/v1/sales_report/gaps"),
+    ("GET", "/api/orders"),
+    ("GET", "/api/customers"),
     ("POST", "/api/pull_sessions"),
     ("GET", "/api/pull_sessions/1"),
     ("POST", "/api/pull_sessions/1/orders/1/pulled"),
