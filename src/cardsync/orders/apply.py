@@ -7,7 +7,7 @@ Nobody else writes what an upload writes: the caller holds the seller's stream.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -46,16 +46,22 @@ async def apply(session: AsyncSession, seller_id: int, kind: str, rows: Rows, no
     await session.execute(text("SET LOCAL work_mem = '64MB'"))
     await session.execute(text("SET LOCAL plan_cache_mode = force_custom_plan"))
     await load(session, kind, rows)
-    values = {"seller": seller_id, "now": now, "threshold": threshold}
-    known = "SELECT * FROM orders WHERE seller_id = :seller"
+    values: dict[str, Any] = {"seller": seller_id, "now": now, "threshold": threshold}
+    narrowed = ""
     if rows.frame.height <= LOOKED_UP:
-        known += " AND order_number = ANY(:numbers)"
+        narrowed = "AND o.order_number = ANY(:numbers)"
         values["numbers"] = rows.frame["order_number"].unique().to_list()
     if kind == "items":
-        skipped, written = await items.apply(session, rows, known, values)
-        return Applied(skipped, written)
-    skipped = await _unknown(session, known, values) if kind == "shipping" else 0
-    written = await run(session, UPSERTS[kind](rows, known), values)
+        return Applied(*await items.apply(session, rows, narrowed, values))
+    known = f"SELECT o.order_number FROM orders o WHERE o.seller_id = :seller {narrowed}"
+    skipped = written = 0
+    if kind == "shipping":
+        skipped = await _unknown(session, known, values)
+    else:
+        written = await run(session, insert_sql(new_columns(rows, kind), known), values)
+    columns = merged_columns(rows, kind)
+    if columns and skipped + written < rows.frame.height:
+        written += await run(session, update_sql(columns, narrowed), values)
     return Applied(skipped, written)
 
 
@@ -63,86 +69,88 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
     types = {"row": "integer", "order_number": "text", **{name: column.sql for name, column in KINDS[kind].items()}}
     columns = ", ".join(f"{name} {types.get(name, 'boolean')}" for name in rows.frame.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
-    data = await asyncio.to_thread(encode, rows.frame)
+    frame = rows.frame
+    if "order_date" in frame.columns:
+        # Newest first, as the indexes stand: rows that come together lie together in them.
+        frame = frame.sort("order_date", descending=True, nulls_last=True, maintain_order=True)
+    data = await asyncio.to_thread(encode, frame)
     await copy_in(session, "incoming", rows.frame.columns, data)
 
 
 async def _unknown(session: AsyncSession, known: str, values: Mapping[str, Any]) -> int:
-    statement = f"SELECT count(*) FROM incoming WHERE order_number NOT IN (SELECT order_number FROM ({known}) o)"
+    statement = f"SELECT count(*) FROM incoming WHERE order_number NOT IN ({known})"
     bound = {name: value for name, value in values.items() if f":{name}" in statement}
     return int((await session.execute(text(statement), bound)).scalar_one())
 
 
-def merged(rows: Rows, name: str, stored: str) -> str:
-    """What the column `stored` becomes: the row's own value where it carries one, null included."""
-    return f"i.{name}" if rows.always(name) else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
-
-
-# What the shipping type is decided by.
-DECIDING = ("shipping_method", "tracking_number", "total_amt")
 AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "product_weight"])
 
 
-def upsert_sql(columns: Mapping[str, str], source: str) -> str:
-    """Write `columns` (name → merged value, over `i` incoming and `o` stored) of new orders, and of those where any differs."""
-    new, old = _sides(columns, "m."), _sides(columns, "m.old_")
-    method, tracking, total = (f"m.{name}" if name in columns else f"m.old_{name}" for name in DECIDING)
-    chosen = [f"{value} AS {name}" for name, value in columns.items()]
-    chosen += [f"o.{name} AS old_{name}" for name in dict.fromkeys((*columns, *DECIDING))]
+def insert_sql(columns: Mapping[str, str], known: str) -> str:
+    """Orders that nobody has named before, with `columns` (name → value over `i`, incoming)."""
+    decided = shipping_type_sql("NULL::text", "NULL::text", columns.get("total_amt", "NULL::numeric"), ":threshold")
     return f"""
         INSERT INTO orders (seller_id, order_number, {"".join(f"{name}, " for name in columns)} shipping_type, created_at, updated_at)
-        SELECT :seller, m.order_number, {"".join(f"m.{name}, " for name in columns)}
-               {shipping_type_sql(method, tracking, total, ":threshold")}, :now, :now
-          FROM (SELECT i.order_number, o.id AS known, {", ".join(chosen)} FROM {source}) m
-         WHERE m.known IS NULL {f"OR ({new}) IS DISTINCT FROM ({old})" if columns else ""}
-        ON CONFLICT (seller_id, order_number) DO UPDATE
-           SET {"".join(f"{name} = excluded.{name}, " for name in columns)} shipping_type = excluded.shipping_type, updated_at = :now
+        SELECT :seller, i.order_number, {"".join(f"{value}, " for value in columns.values())}
+               {decided}, :now, :now
+          FROM incoming i LEFT JOIN ({known}) o ON o.order_number = i.order_number
+         WHERE o.order_number IS NULL
     """
 
 
-def _sides(columns: Iterable[str], prefix: str) -> str:
+def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
+    """Known orders where any of `columns` (name → merged value over `i` and `o`, stored) differs."""
+    method, tracking, total = (
+        columns.get(name, f"o.{name}") for name in ("shipping_method", "tracking_number", "total_amt")
+    )
+    decided = shipping_type_sql(method, tracking, total, ":threshold")
+    return f"""
+        UPDATE orders o
+           SET {"".join(f"{name} = {value}, " for name, value in columns.items())}
+               shipping_type = {decided}, updated_at = :now
+          FROM incoming i
+         WHERE o.seller_id = :seller {narrowed} AND o.order_number = i.order_number
+           AND ({_sides(columns)}) IS DISTINCT FROM ({_sides({name: f"o.{name}" for name in columns})})
+    """
+
+
+def _sides(columns: Mapping[str, str]) -> str:
     """Equal amounts of another scale differ: they are read back with it."""
-    scales = [f"scale({prefix}{name})" for name in columns if name in AMOUNTS]
-    return ", ".join([*(f"{prefix}{name}" for name in columns), *scales])
+    scales = [f"scale({value})" for name, value in columns.items() if name in AMOUNTS]
+    return ", ".join([*columns.values(), *scales])
 
 
-def orders_sql(rows: Rows, known: str) -> str:
-    named = {
-        name: "placed_at_given" if name == "order_placed_at" else name for name in KINDS["orders"] if rows.carries(name)
-    }
-    return upsert_sql({stored: merged(rows, name, stored) for name, stored in named.items()}, _new_too(known))
+# What a field is called on the order, where that is another name.
+STORED = {
+    "orders": {"order_placed_at": "placed_at_given"},
+    "refunds": REFUND_AMOUNTS,
+    "shipping": {"item_count": "shipping_item_count"},
+}
 
 
-def refunds_sql(rows: Rows, known: str) -> str:
-    """A refund's amounts are the refunded ones; only an order that it creates takes them as its own too."""
+def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
+    """What the columns of a known order become: the row's own value where it carries one, null included."""
     columns = {}
-    for name in filter(rows.carries, KINDS["refunds"]):
-        if name in REFUND_AMOUNTS:
-            columns[REFUND_AMOUNTS[name]] = merged(rows, name, REFUND_AMOUNTS[name])
-            columns[name] = f"CASE WHEN o.id IS NULL THEN i.{name} ELSE o.{name} END"
-        elif name == "buyer_name":
+    for name in filter(rows.carries, KINDS[kind]):
+        stored = STORED[kind].get(name, name)
+        columns[stored] = (
+            f"i.{name}" if rows.always(name) else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
+        )
+        # A refund only fills in what the order itself didn't say.
+        if kind == "refunds" and name == "buyer_name":
             columns[name] = (
                 "CASE WHEN o.buyer_name <> '' THEN o.buyer_name ELSE coalesce(i.buyer_name, o.buyer_name) END"
             )
-        elif name == "order_date":
+        elif kind == "refunds" and name == "order_date":
             columns[name] = "coalesce(o.order_date, i.order_date)"
-        else:
-            columns[name] = merged(rows, name, name)
-    return upsert_sql(columns, _new_too(known))
+    return columns
 
 
-def shipping_sql(rows: Rows, known: str) -> str:
-    named = {
-        name: "shipping_item_count" if name == "item_count" else name
-        for name in KINDS["shipping"]
-        if rows.carries(name)
-    }
-    source = f"incoming i JOIN ({known}) o ON o.order_number = i.order_number"
-    return upsert_sql({stored: merged(rows, name, stored) for name, stored in named.items()}, source)
-
-
-def _new_too(known: str) -> str:
-    return f"incoming i LEFT JOIN ({known}) o ON o.order_number = i.order_number"
-
-
-UPSERTS = {"orders": orders_sql, "refunds": refunds_sql, "shipping": shipping_sql}
+def new_columns(rows: Rows, kind: str) -> dict[str, str]:
+    """The columns of a new order. One that a refund creates takes the refunded amounts as its own too."""
+    columns = {}
+    for name in filter(rows.carries, KINDS[kind]):
+        columns[STORED[kind].get(name, name)] = f"i.{name}"
+        if kind == "refunds" and name in REFUND_AMOUNTS:
+            columns[name] = f"i.{name}"
+    return columns

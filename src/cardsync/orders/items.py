@@ -17,9 +17,9 @@ FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
 
 
-async def apply(session: AsyncSession, rows: Rows, known: str, values: Mapping[str, Any]) -> tuple[int, int]:
+async def apply(session: AsyncSession, rows: Rows, narrowed: str, values: Mapping[str, Any]) -> tuple[int, int]:
     values = dict(values)
-    found = await run(session, FOUND_SQL.format(known=known), values)
+    found = await run(session, FOUND_SQL.format(narrowed=narrowed), values)
     skipped = rows.frame.height - found
     if not found:
         return skipped, 0
@@ -47,7 +47,8 @@ def _narrowed(few: bool) -> dict[str, str]:
 
 FOUND_SQL = """
     CREATE TEMP TABLE found ON COMMIT DROP AS
-    SELECT o.id AS order_id, o.order_placed_at, i.* FROM incoming i JOIN ({known}) o ON o.order_number = i.order_number
+    SELECT o.id AS order_id, o.order_placed_at, i.*
+      FROM incoming i JOIN orders o ON o.seller_id = :seller {narrowed} AND o.order_number = i.order_number
 """
 # What the card's price was when the order was placed: the newest observation stands on the card, earlier ones in the history.
 PRICE_THEN_SQL = """
