@@ -20,6 +20,7 @@ HEADER = (
     b"TCG Low Price With Shipping,TCG Low Price,Total Quantity,Add to Quantity,TCG Marketplace Price,Photo URL\r\n"
 )
 ROW = b'"%d","Magic","Alpha","Lotus, Black","","1","R","Near Mint","9.00","","","","1","0","9.99",""\r\n'
+ORDER_PATHS = ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
 
 
 def pricing_csv(rows: int = 2, first_id: int = 1) -> bytes:
@@ -60,6 +61,11 @@ class FakeServer:
         self.put_headers: list[dict[str, str]] = []
         self.uploads: dict[int, dict[str, Any]] = {}
         self.logs: list[dict[str, Any]] = []
+        self.log_agents: list[str] = []
+        self.rows: dict[str, list[list[dict[str, Any]]]] = {}  # by path, the rows of each accepted request
+        self.row_bodies: list[bytes] = []
+        self.sales: list[dict[str, Any]] = []
+        self.gaps: list[str] = []
         self.capabilities: list[str] = []
         self.debugs: list[dict[str, Any]] = []
         self.holder: tuple[str, str] | None = None
@@ -156,7 +162,31 @@ class FakeServer:
         if (method, name) == ("DELETE", "sync/approve_upload"):
             self.approved = False
             return 200, {"status": "ok", "upload_approved": False}, {}
+        if name in ORDER_PATHS:
+            return self._rows(name, content)
+        if name == "sales_report":
+            return self._sales_report(json.loads(content))
+        if name == "sales_report/gaps":
+            return 200, {"gaps": self.gaps}, {}
+        if name == "sync/log":
+            self.log_agents.append(parse_qs(urlsplit(target).query)["agent_id"][0])
         return self._small(name, json.loads(content) if content else {})
+
+    def _rows(self, name: str, content: bytes) -> tuple[int, Any, dict[str, str]]:
+        self.row_bodies.append(content)
+        rows = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
+        assert isinstance(rows, list)
+        assert rows
+        assert all(row["order_number"] for row in rows)
+        self.rows.setdefault(name, []).append(rows)
+        if name == "order_feedbacks":
+            return 200, {"status": "ok", "updated": len(rows)}, {}
+        return 202, {"status": "accepted", "count": len(rows), "upload_id": 1000 + len(self.row_bodies)}, {}
+
+    def _sales_report(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        self.sales.append(body)
+        self.gaps = [month for month in self.gaps if month != body["date_from"]]
+        return 200, {"status": "ok", "month": body["date_from"][:7]}, {}
 
     def _small(self, name: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         if name == "heartbeat":

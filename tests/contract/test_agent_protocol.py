@@ -29,6 +29,16 @@ def unable(step: str) -> tuple[str, str]:
 # Kinds and plans
 
 
+LACKING = {
+    "fetch_orders": "no order list in the inbox",
+    "fetch_order_items": "no pull sheet in the inbox",
+    "fetch_shipping": "no shipping export in the inbox",
+    "fetch_refunds": "no refund export in the inbox",
+    "fetch_feedback": "no feedback export in the inbox",
+    "fetch_sales_report": "no sales summary in the inbox",
+}
+
+
 @pytest.mark.parametrize(
     ("kind", "steps"),
     [
@@ -36,18 +46,25 @@ def unable(step: str) -> tuple[str, str]:
         ("refunds", ["fetch_orders", "fetch_refunds"]),
         ("feedback", ["fetch_orders", "fetch_feedback"]),
         ("sales", ["fetch_sales_report"]),
-        ("account", ["refresh_account"]),
     ],
 )
-def test_a_kind_that_it_cannot_do_fails_and_says_so(
+def test_a_kind_that_the_inbox_has_no_file_for_fails_and_says_so(
     agents: Agents, server: FakeServer, folder: Path, kind: str, steps: list[str]
 ) -> None:
     server.due = False
     ended = once(agents, server, folder, "--request", kind)
     assert ended.returncode == 1
-    assert the_log(server) == ("failed", {step: unable(step) for step in steps})
-    assert f"this agent can't {steps[0].replace('_', ' ')}" in ended.named("cycle_finished")[0]["text"]
+    assert the_log(server) == ("failed", {step: ("skipped", LACKING[step]) for step in steps})
+    assert LACKING[steps[0]] in ended.named("cycle_finished")[0]["text"]
     assert once(agents, server, folder).named("waiting")
+
+
+def test_a_kind_that_it_cannot_do_fails_and_says_so(agents: Agents, server: FakeServer, folder: Path) -> None:
+    server.due = False
+    ended = once(agents, server, folder, "--request", "account")
+    assert ended.returncode == 1
+    assert the_log(server) == ("failed", {"refresh_account": unable("refresh_account")})
+    assert "this agent can't refresh account" in ended.named("cycle_finished")[0]["text"]
 
 
 def test_a_full_sync_does_its_part_and_does_not_claim_the_rest(
@@ -55,18 +72,22 @@ def test_a_full_sync_does_its_part_and_does_not_claim_the_rest(
 ) -> None:
     """`first_sync`: a success would tell the server that the history was fetched."""
     server.kind, server.first_sync = "full", True
-    assert once(agents, server, folder).returncode == 0
+    ended = once(agents, server, folder)
+    assert ended.returncode == 0
     status, steps = the_log(server)
     assert status == "partial"
-    assert {name: steps[name] for name in CHAIN} == dict.fromkeys(CHAIN, DONE)
-    rest = [name for name in steps if name not in CHAIN]
-    assert len(rest) == 7
-    assert {name: steps[name] for name in rest} == {name: unable(name) for name in rest}
+    assert steps == {
+        **dict.fromkeys(CHAIN, DONE),
+        **{name: ("skipped", why) for name, why in LACKING.items()},
+        "refresh_account": unable("refresh_account"),
+    }
+    assert "no file for: orders, order items, shipping" in ended.named("cycle_finished")[0]["text"]
+    assert server.log_agents == [ended.named("started")[0]["agent_id"]]
 
 
 def test_it_advertises_what_it_can_do(agents: Agents, server: FakeServer, folder: Path) -> None:
     once(agents, server, folder)
-    assert set(server.capabilities) == {",".join(f"{step}@1" for step in CHAIN)}
+    assert set(server.capabilities) == {",".join(f"{step}@1" for step in (*CHAIN, *LACKING))}
 
 
 def test_a_plan_is_followed_in_its_order_and_what_it_skips_is_not_run(
@@ -102,11 +123,11 @@ def test_a_plan_that_finds_everything_fresh_is_a_success(agents: Agents, server:
 
 
 def test_a_refused_plan_is_told_and_no_cycle_is_run(agents: Agents, server: FakeServer, folder: Path) -> None:
-    server.plan = {"kind": "full", "steps": [], "skipped": [], "error": "capability_mismatch: fetch_orders@1"}
+    server.plan = {"kind": "full", "steps": [], "skipped": [], "error": "capability_mismatch: refresh_account@1"}
     ended = once(agents, server, folder)
     assert ended.returncode == 1
     [told] = ended.named("plan_refused")
-    assert told["error"] == "capability_mismatch: fetch_orders@1"
+    assert told["error"] == "capability_mismatch: refresh_account@1"
     assert (server.logs, server.uploads) == ([], {})
 
 

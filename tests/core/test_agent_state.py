@@ -13,7 +13,7 @@ import pytest
 from cardsync_agent import durable
 from cardsync_agent.client import Decision
 from cardsync_agent.report import report_of, verdict
-from cardsync_agent.state import MOST_IMPORTED, StateProblem, StepRecord, Store, only_agent
+from cardsync_agent.state import MOST_IMPORTED, Part, Sent, StateProblem, StepRecord, Store, only_agent
 from cardsync_agent.steps import begin
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -33,6 +33,9 @@ def test_what_was_saved_is_remembered(tmp_path: Path) -> None:
     store.memory.cycle = begin(decision(), "full", NOW)
     store.memory.cycle.steps.append(StepRecord("export_inventory", "success", 12))
     store.memory.remember_import("abc", NOW)
+    file = Sent("order list", "def", "2026-08-23")
+    store.memory.remember_sent(file, ())
+    store.memory.cycle.part, store.memory.cycle.delivered = Part(file, 2, [7, 8]), [file]
     store.save()
     assert Store(tmp_path).memory == store.memory
 
@@ -86,6 +89,19 @@ def test_the_hashes_are_bounded_and_belong_to_one_server(tmp_path: Path) -> None
     assert memory.hashes()
     memory.belong_to("https://b.example")
     assert not memory.hashes()
+
+
+def test_a_wider_window_makes_a_file_new_and_new_orders_what_hangs_on_them(tmp_path: Path) -> None:
+    memory = Store(tmp_path).memory
+    memory.remember_sent(Sent("pull sheet", "b", "2026-08-23"), ())
+    memory.remember_sent(Sent("order list", "a", "2026-08-23"), {"pull sheet"})
+    assert memory.has_sent(Sent("order list", "a", "2026-08-24"))
+    assert not memory.has_sent(Sent("order list", "a", "2020-01-01"))
+    assert not memory.has_sent(Sent("shipping export", "a", "2026-08-24"))
+    assert not memory.has_sent(Sent("pull sheet", "b", "2026-08-24"))
+    memory.belong_to("https://a.example")
+    memory.belong_to("https://b.example")
+    assert memory.sent == []
 
 
 def test_a_second_agent_is_kept_out_until_the_first_ends(tmp_path: Path) -> None:
@@ -178,6 +194,12 @@ def test_steps_add_up_to_a_status(
     assert verdict(cycle) == status
     cycle.unable = ["fetch_orders"]
     assert verdict(cycle) == with_unable
+    cycle.unable, cycle.lacking = [], ["fetch_orders"]
+    assert verdict(cycle) == with_unable
+    cycle.steps.append(StepRecord("fetch_orders", "success", 1))
+    assert verdict(cycle) != "failed"
+    cycle.over = "cancelled"
+    assert verdict(cycle) == ("partial" if imported else "failed")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ FILE = inventory(1500)
 ONE_PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-FULL = "partial"  # a full sync, as this agent can do it: all of the inventory, nothing of the orders
+FULL = "partial"  # a full sync of a folder with inventory alone: nothing of the orders
 
 
 @pytest.fixture(scope="module")
@@ -346,7 +346,7 @@ def test_a_plan_is_followed_and_a_refused_one_is_told(a_shop: Callable[..., Shop
     shop.put(FILE)
     refused = shop.once()  # the first sync is a full one
     assert refused.returncode == 1
-    assert refused.named("plan_refused")[0]["error"] == "capability_mismatch: fetch_orders@1"
+    assert refused.named("plan_refused")[0]["error"] == "capability_mismatch: refresh_account@1"
     assert (shop.cycles(), shop.state()["lock_kind"]) == ([], None)
     assert shop.once("--request", "pricing").returncode == 0
     shop.assert_done_once(status="success")

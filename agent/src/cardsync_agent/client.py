@@ -228,8 +228,26 @@ class Client:
             answer.content, rows, tuple(r.strip() for r in reasons.split(",") if r.strip()), answer.headers.get("ETag")
         )
 
-    def log(self, body: dict[str, Any]) -> None:
-        self._api("POST", "sync/log", json=body)
+    def log(self, body: dict[str, Any], agent_id: str) -> None:
+        self._api("POST", "sync/log", json=body, params={"agent_id": agent_id})
+
+    def send_rows(self, path: str, body: bytes) -> dict[str, Any]:
+        """JSON rows, gzip or not, of an order upload; the answer names the upload, or how many orders feedback met."""
+        packed = body[:2] == b"\x1f\x8b"
+        return self._json(
+            "POST",
+            path,
+            content=body,
+            headers={"Content-Type": "application/gzip" if packed else "application/json"},
+        )
+
+    def sales_gaps(self) -> list[str]:
+        """First days of the months without a sales report."""
+        gaps = self._json("GET", "sales_report/gaps").get("gaps")
+        return [str(day)[:10] for day in gaps] if isinstance(gaps, list) else []
+
+    def send_sales_report(self, report: dict[str, Any]) -> dict[str, Any]:
+        return self._json("POST", "sales_report", json=report)
 
     def send_debug(self, sync_cycle_id: str, step_name: str, captured_at: str, screenshot: bytes) -> None:
         picture = base64.b64encode(screenshot).decode()

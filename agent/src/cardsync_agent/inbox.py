@@ -1,7 +1,9 @@
-"""Finding the pricing export to upload. In: DIR/inbox. Out: a private copy of the newest usable file and its facts, or NoExport with the reason.
+"""Finding the files to upload. In: DIR/inbox. Out: a private copy of the newest pricing export and its facts, the contents of order
+files of a kind, or NoExport with the reason.
 
-Usable: `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), with the marketplace's header. The copy is what gets uploaded, so that
-a file replaced or deleted meanwhile cannot change what a resumed cycle sends.
+Usable: `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), with the marketplace's header; names mean nothing. The copy of a pricing export
+is what gets uploaded, so that a file replaced meanwhile cannot change what a resumed cycle sends. Order files are not copied: they may
+hold streets, and their rows may come twice.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from cardsync_agent import clock, durable
+from cardsync_agent.orders import Kind, kind_of
 
 NEEDED_COLUMNS = ("TCGplayer Id", "Product Name", "Condition", "Total Quantity", "TCG Marketplace Price")
 HEAD_BYTES = 65_536
@@ -35,6 +38,13 @@ class InventoryExport:
     sha256: str
     size: int
     exported_at: datetime
+
+
+@dataclass(frozen=True)
+class OrderFile:
+    path: Path
+    sha256: str
+    content: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,22 @@ def take_newest(
     return InventoryExport(look.path, sha256, len(content), min(clock.moment(look.mtime_ns / 1e9), clock.now()))
 
 
+def take_of(inbox: Path, kind: Kind, settle: float, sleep: Callable[[float], None]) -> list[OrderFile]:
+    """The newest files of a kind, as many as count, oldest first."""
+    for _ in range(MOST_LOOKS):
+        looks, unsettled = _settled(inbox, settle, sleep)
+        mine = [look for look in looks if _kind_at(look.path) is kind][: kind.most]
+        contents = [(look.path, look.path.read_bytes()) for look in reversed(mine)]
+        if [_look(look.path) for look in mine] == mine:
+            break
+    else:
+        raise NoExport(f"the {kind.name} in the inbox keeps changing")
+    if not mine:
+        young = next((path for path in unsettled if _kind_at(path) is kind), None)
+        raise NoExport(f"{young.name} is still being written" if young else f"no {kind.name} in the inbox")
+    return [OrderFile(path, hashlib.sha256(content).hexdigest(), content) for path, content in contents]
+
+
 def as_sent(content: bytes) -> bytes:
     """The bytes on the wire: gzip unless they are already, or small. The same file always gives the same bytes."""
     if content[:2] == GZIP_MAGIC or len(content) < GZIP_FROM_BYTES:
@@ -76,6 +102,23 @@ def as_sent(content: bytes) -> bytes:
 
 def header_problem(path: Path) -> str | None:
     """Why this file is no pricing export; None if its header will do."""
+    header = _header_at(path)
+    if isinstance(header, str):
+        return header
+    names = {name.strip().casefold() for name in header}
+    missing = [name for name in NEEDED_COLUMNS if name.casefold() not in names]
+    if len(missing) == len(NEEDED_COLUMNS):
+        return "is no pricing export"
+    return f"lacks the column {missing[0]}" if missing else None
+
+
+def _kind_at(path: Path) -> Kind | None:
+    header = _header_at(path)
+    return None if isinstance(header, str) else kind_of(header)
+
+
+def _header_at(path: Path) -> list[str] | str:
+    """The column names, or why there are none."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -87,13 +130,9 @@ def header_problem(path: Path) -> str | None:
         return "is damaged gzip"
     lines = head.decode("utf-8-sig", "replace").splitlines()
     try:
-        names = {name.strip().casefold() for name in next(csv.reader(lines[:1]), [])}
+        return next(csv.reader(lines[:1]), [])
     except csv.Error:
-        names = set()
-    missing = [name for name in NEEDED_COLUMNS if name.casefold() not in names]
-    if len(missing) == len(NEEDED_COLUMNS):
-        return "is no pricing export"
-    return f"lacks the column {missing[0]}" if missing else None
+        return []
 
 
 def _newest_usable(inbox: Path, settle: float, sleep: Callable[[float], None]) -> _Look:
@@ -103,7 +142,8 @@ def _newest_usable(inbox: Path, settle: float, sleep: Callable[[float], None]) -
         problem = header_problem(look.path)
         if problem is None:
             return look
-        problems.append(f"{look.path.name} {problem}")
+        if _kind_at(look.path) is None:  # an order list is no failed attempt at a pricing export
+            problems.append(f"{look.path.name} {problem}")
     raise NoExport(f"no usable export in inbox: {'; '.join(problems[:3])}" if problems else "no export in inbox")
 
 

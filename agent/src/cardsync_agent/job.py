@@ -1,6 +1,6 @@
 """A cycle at work: what every step gets, how a step says that it failed or had nothing to do, and whether the cycle is still wanted.
 
-In: the journaled cycle and the doors to server, folder and people. Out: calls that survive outages; StepFailed, StepSkipped, Cancelled.
+In: the journaled cycle and the doors to server, folder and people. Out: calls that survive outages; StepFailed, StepSkipped, CycleOver.
 """
 
 from __future__ import annotations
@@ -30,8 +30,16 @@ class StepSkipped(Exception):
     """Nothing to do, for the reason given."""
 
 
-class Cancelled(StepFailed):
-    """The seller cancelled the sync: nothing more of this cycle is done."""
+class NothingThere(StepSkipped):
+    """The marketplace has nothing for this step, so that it is left undone."""
+
+
+class CycleOver(StepFailed):
+    """Nothing more of this cycle is done, not even what does not hang on this step."""
+
+
+class Cancelled(CycleOver):
+    """The seller cancelled the sync."""
 
     def __init__(self) -> None:
         super().__init__(CANCELLED)
@@ -65,13 +73,13 @@ class Job:
     def check_age(self) -> None:
         age = clock.now() - clock.read_rfc3339(self.cycle.started_at)
         if age > timedelta(seconds=self.pace.cycle_expires):
-            raise StepFailed(f"abandoned: not finished within {self.pace.cycle_expires / 3600:.0f} h")
+            raise CycleOver(f"abandoned: not finished within {self.pace.cycle_expires / 3600:.0f} h")
 
     def exports(self) -> Path:
         return self.folder / "exports"
 
     def check_wanted(self) -> None:
-        """Before the next thing is done: raises Cancelled or StepFailed if the server waits for this cycle no more."""
+        """Before the next thing is done: raises CycleOver if the server waits for this cycle no more."""
         if not self.cycle.handed_over:
             self.call("asking whether the sync is still wanted", self._check_wanted)
 
@@ -87,7 +95,7 @@ class Job:
     def _poll_wanted(self) -> None:
         decision = self.ask()
         if decision.action != "sync" or decision.plan_error:
-            raise StepFailed(f"interrupted, and not wanted any more: {decision.plan_error or decision.reason}")
+            raise CycleOver(f"interrupted, and not wanted any more: {decision.plan_error or decision.reason}")
         self.cycle.reason = decision.reason
         self.heard = clock.monotonic()
 

@@ -15,6 +15,8 @@ Events, as `--json-events` prints them, one object a line; each has `event`, `at
     upload_progress  state                                  | upload_done      report (GET uploads/{id})
     review_needed    report                                 | export_saved     path, rows
     export_empty     reasons                                | prices_placed    path, rows
+    rows_sent        kind, path, rows, older, upload_ids    | rows_unreadable  kind, path, count, problems
+    sales_report_sent  month, empty
     retrying         what, reason, seconds                  | refused          status, code
     problem          (text says it)                         | stopped
 
@@ -177,7 +179,7 @@ class Agent:
         cycle = self._store.memory.cycle
         if cycle is None:
             return None
-        if cycle.status is None and cycle.failure is None and not cycle.handed_over:
+        if cycle.status is None and cycle.over is None and not cycle.handed_over:
             cycle = self._still_wanted(cycle, heartbeat)
         return self._work_off(cycle, resumed=True)
 
@@ -187,11 +189,12 @@ class Agent:
         if decision.action != "sync" or decision.plan_error:
             step = next((name for name in cycle.planned if name not in cycle.steps_done), None)
             why = f"interrupted, and not wanted any more: {decision.plan_error or decision.reason}"
+            cycle.over = why
             if step is not None:
                 cycle.steps.append(StepRecord(step, "failed", 0, why))
             return cycle
         if decision.kind == cycle.kind:
-            cycle.reason = decision.reason
+            cycle.reason, cycle.first_sync = decision.reason, decision.first_sync
             return cycle
         # The lock is now for something else: that is done, under the name that the server may know already.
         anew = begin(decision, heartbeat.sync_mode, clock.now())
@@ -238,13 +241,13 @@ class Agent:
 
     def _finish(self, job: Job) -> str:
         """Report the cycle until the server has it, then forget it. The same sync_cycle_id again updates the same row."""
-        cycle = job.cycle
+        cycle, agent_id = job.cycle, self._store.memory.agent_id
         if cycle.status is None:
             took = clock.now() - clock.read_rfc3339(cycle.started_at)
             cycle.status, cycle.duration_ms = verdict(cycle), max(0, round(took.total_seconds() * 1000))
             self._store.save()
         try:
-            job.call("reporting the cycle", lambda: self._client.log(report_of(cycle, PLATFORM)), aging=False)
+            job.call("reporting the cycle", lambda: self._client.log(report_of(cycle, PLATFORM), agent_id), aging=False)
         except KeyRefused:
             raise
         except Refused as refused:  # it would be refused for ever

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cardsync_agent import clock
 from cardsync_agent.client import KeyRefused, Refused
-from cardsync_agent.job import CANCELLED, Job, StepFailed, StepSkipped
+from cardsync_agent.job import CANCELLED, CycleOver, Job, NothingThere, StepFailed, StepSkipped
 from cardsync_agent.pace import GaveUp, Stopped
 from cardsync_agent.report import cannot
 from cardsync_agent.state import StateProblem, StepRecord
-from cardsync_agent.steps import STEPS
+from cardsync_agent.steps import STEPS, needed_by
 
 MOST_SCREENSHOT = 2_000_000
 
 
 def run_step(job: Job, name: str) -> StepRecord:
-    if job.cycle.failure is not None:
-        cancelled = job.cycle.failure == CANCELLED
+    if job.cycle.over is not None or job.cycle.failed_steps & needed_by(name):
+        cancelled = job.cycle.over == CANCELLED
         return StepRecord(name, "skipped", 0, CANCELLED if cancelled else "an earlier step failed")
     if name not in STEPS:
         job.cycle.unable.append(name)
         return _told(job, StepRecord(name, "skipped", 0, cannot([name])), detail=True)
     job.say("step_started", name.replace("_", " "), detail=True, step=name)
     began = clock.monotonic()
-    status, error = _outcome(job, STEPS[name].run)
+    status, error = _outcome(job, name)
     record = StepRecord(name, status, round((clock.monotonic() - began) * 1000), error)
     return _told(job, record, detail=error is None)
 
@@ -44,16 +42,21 @@ def _told(job: Job, record: StepRecord, *, detail: bool) -> StepRecord:
     return record
 
 
-def _outcome(job: Job, step: Callable[[Job], None]) -> tuple[str, str | None]:
+def _outcome(job: Job, name: str) -> tuple[str, str | None]:
     """Run one step: its status and its error. What only interrupts the cycle (signals, outages, the key) goes through."""
     try:
         job.check_age()
         job.check_wanted()
-        step(job)
+        STEPS[name].run(job)
     except (Stopped, GaveUp, KeyRefused, StateProblem):
         raise
     except StepSkipped as skipped:
+        if isinstance(skipped, NothingThere):
+            job.cycle.lacking.append(name)
         return "skipped", str(skipped)
+    except CycleOver as over:
+        job.cycle.over = str(over)
+        return "failed", str(over)
     except (StepFailed, Refused, OSError) as failed:
         return "failed", str(failed)
     except Exception as bug:  # a cycle always ends in a report; without this the agent would die on it at every start

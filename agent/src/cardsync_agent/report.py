@@ -10,16 +10,18 @@ from cardsync_agent.state import Cycle
 def verdict(cycle: Cycle) -> str:
     """success: every step done, or nothing to do. partial: some of it was done. failed: the rest.
 
-    A step that this agent has not learnt is work left undone, so its cycle never is a success. The server in turn takes the seller's
+    A step that this agent has not learnt, or had no file for, is work left undone, so its cycle never is a success. The server in turn takes the seller's
     history as fetched only when the steps that fetch it succeeded (decisions.md, "First and full"), whatever the status.
     """
+    fetched = any(step.status == "success" and step.name.startswith("fetch_") for step in cycle.steps)
     if cycle.failure is not None:
-        return "partial" if cycle.imported else "failed"
+        return "partial" if cycle.imported or (fetched and cycle.over is None) else "failed"
     if not cycle.steps:  # a success without steps would tell the server that the whole history was fetched
         return "failed"
-    if cycle.unable and not any(step.status == "success" for step in cycle.steps):
+    undone = cycle.unable or cycle.lacking
+    if undone and not any(step.status == "success" for step in cycle.steps):
         return "failed"
-    return "partial" if cycle.needs_review or cycle.unable else "success"
+    return "partial" if cycle.needs_review or undone else "success"
 
 
 def report_of(cycle: Cycle, platform: str) -> dict[str, object]:
@@ -50,19 +52,28 @@ def trouble_of(cycle: Cycle) -> str | None:
         return "an upload waits for review"
     if not cycle.steps:
         return "the server's plan names no step"
+    if cycle.lacking:
+        reasons = {step.name: step.error for step in cycle.steps}
+        return "; ".join(str(reasons.get(name)) for name in cycle.lacking)
     return cannot(cycle.unable) if cycle.unable else None
 
 
 def line_of(cycle: Cycle) -> str:
     after = f"after {cycle.duration_ms / 1000:.1f} s"
-    if cycle.failure == CANCELLED:
+    if cycle.over == CANCELLED:
         return f"sync {CANCELLED} {after}"
     trouble = trouble_of(cycle)
     if cycle.status == "partial" and not is_problem(cycle):
-        things = ", ".join(step.partition("_")[2].replace("_", " ") for step in cycle.unable)
-        return f"sync done {after}, save for what this agent can't do yet: {things}"
+        parts = [("what this agent can't do yet", cycle.unable), ("what the inbox has no file for", cycle.lacking)]
+        return f"sync done {after}, save for " + " and ".join(
+            f"{why}: {_things(names)}" for why, names in parts if names
+        )
     word = {"success": "done", "partial": "partly done"}.get(cycle.status or "", "failed")
     return f"sync {word} {after}" + (f": {trouble}" if trouble else "")
+
+
+def _things(steps: list[str]) -> str:
+    return ", ".join(step.partition("_")[2].replace("_", " ") for step in steps)
 
 
 def is_problem(cycle: Cycle) -> bool:

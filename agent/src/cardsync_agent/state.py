@@ -1,4 +1,4 @@
-"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the approved upload, the hashes imported.
+"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the approved upload, the hashes of what was sent.
 
 In: the folder. Out: a Memory that `Store.save` writes whole (temp, fsync, rename), and the lock that keeps a second agent out.
 """
@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
@@ -42,6 +42,24 @@ class Imported:
 
 
 @dataclass
+class Sent:
+    """An order file whose rows the server has, from the day `since` on."""
+
+    kind: str
+    sha256: str
+    since: str
+
+
+@dataclass
+class Part:
+    """How much of the order file at hand the server has accepted."""
+
+    file: Sent
+    done: int = 0
+    upload_ids: list[int] = field(default_factory=list)
+
+
+@dataclass
 class Cycle:
     """The journal of one cycle. What is None has not happened yet."""
 
@@ -50,6 +68,7 @@ class Cycle:
     reason: str
     started_at: str
     planned: list[str]
+    first_sync: bool = False
     steps: list[StepRecord] = field(default_factory=list)
     # export_inventory
     file: str | None = None
@@ -72,8 +91,16 @@ class Cycle:
     export_staged: bool = False
     etag: str | None = None
     outbox_staged: bool = False
-    # steps that were to be done and that this agent has not learnt
+    # fetch_orders and those that hang on it: the file at hand, those all sent
+    part: Part | None = None
+    delivered: list[Sent] = field(default_factory=list)
+    # fetch_sales_report
+    months: list[str] | None = None
+    # steps that were to be done and that this agent has not learnt, or that the marketplace gave nothing for
     unable: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    # why nothing more of the cycle is to be done, whatever steps are left
+    over: str | None = None
     # the end; with a status only the report to the server is left
     status: str | None = None
     duration_ms: int = 0
@@ -88,9 +115,13 @@ class Cycle:
         return {step.name for step in self.steps}
 
     @property
+    def failed_steps(self) -> set[str]:
+        return {step.name for step in self.steps if step.status == "failed"}
+
+    @property
     def failure(self) -> str | None:
-        """Why the cycle cannot go on."""
-        return next((step.error or step.name for step in self.steps if step.status == "failed"), None)
+        """What went wrong, or went wrong first."""
+        return self.over or next((step.error or step.name for step in self.steps if step.status == "failed"), None)
 
 
 @dataclass
@@ -110,6 +141,7 @@ class Memory:
     approved: Approved | None = None
     etag: str | None = None
     imported: list[Imported] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
     # SHA-256 of the update last placed in DIR/updates, and of the one whose command was started
     update_placed: str | None = None
     update_commanded: str | None = None
@@ -117,7 +149,7 @@ class Memory:
     def belong_to(self, server: str) -> None:
         """What one server has imported says nothing about another."""
         if self.server not in (None, server):
-            self.imported, self.etag, self.approved = [], None, None
+            self.imported, self.sent, self.etag, self.approved = [], [], None, None
         self.server = server
 
     def hashes(self) -> frozenset[str]:
@@ -126,6 +158,14 @@ class Memory:
     def remember_import(self, sha256: str, now: datetime) -> None:
         kept = [entry for entry in self.imported if entry.sha256 != sha256]
         self.imported = [*kept, Imported(sha256, clock.rfc3339(now))][-MOST_IMPORTED:]
+
+    def has_sent(self, file: Sent) -> bool:
+        return any((s.kind, s.sha256) == (file.kind, file.sha256) and s.since <= file.since for s in self.sent)
+
+    def remember_sent(self, file: Sent, forget: Collection[str]) -> None:
+        """`forget` are kinds whose rows the server may have skipped, because it had not heard of what `file` tells."""
+        kept = [s for s in self.sent if s.kind not in forget and (s.kind, s.sha256) != (file.kind, file.sha256)]
+        self.sent = [*kept, file][-MOST_IMPORTED:]
 
 
 class Store:
@@ -200,6 +240,7 @@ def _new_memory() -> Memory:
 def _memory(raw: dict[str, Any]) -> Memory:
     memory = Memory(**_known(Memory, raw))
     memory.imported = [Imported(**_known(Imported, entry)) for entry in raw.get("imported") or ()]
+    memory.sent = [Sent(**_known(Sent, entry)) for entry in raw.get("sent") or ()]
     memory.cycle = _cycle(raw["cycle"]) if raw.get("cycle") else None
     memory.approved = Approved(**_known(Approved, raw["approved"])) if raw.get("approved") else None
     return memory
@@ -208,6 +249,9 @@ def _memory(raw: dict[str, Any]) -> Memory:
 def _cycle(raw: dict[str, Any]) -> Cycle:
     cycle = Cycle(**_known(Cycle, raw))
     cycle.steps = [StepRecord(**_known(StepRecord, step)) for step in raw.get("steps") or ()]
+    cycle.delivered = [Sent(**_known(Sent, entry)) for entry in raw.get("delivered") or ()]
+    if part := raw.get("part"):
+        cycle.part = Part(**_known(Part, part) | {"file": Sent(**_known(Sent, part["file"]))})
     clock.read_rfc3339(cycle.started_at)
     return cycle
 

@@ -1,7 +1,8 @@
 """What a cycle does: which steps a decision means, and the table of those that this agent can do.
 
 In: the server's decision. Out: a cycle's journal. A step is a function of a Job: it returns when done, raises StepSkipped or StepFailed,
-or lets Refused and OSError through as its failure. Every step may run again from its beginning after a kill -9.
+or lets Refused and OSError through as its failure. Every step may run again from its beginning after a kill -9. A step that fails takes
+those with it that need it, and no others.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from datetime import datetime
 
 from cardsync_agent import clock
 from cardsync_agent.client import Decision
+from cardsync_agent.history import fetch, fetch_sales_report
 from cardsync_agent.job import Job
+from cardsync_agent.orders import FEEDBACK, ORDER_LIST, PULL_SHEET, REFUNDS, SHIPPING
 from cardsync_agent.prices import download_price_updates, import_prices
 from cardsync_agent.state import Cycle, StepRecord
 from cardsync_agent.upload import await_repricing, export_inventory, upload_inventory
@@ -22,16 +25,23 @@ from cardsync_agent.upload import await_repricing, export_inventory, upload_inve
 @dataclass(frozen=True)
 class Step:
     run: Callable[[Job], None]
+    needs: str | None = None
     version: int = 1
 
 
 # What this agent can do, and says so to the server's planner. A new step is one line here.
 STEPS = {
     "export_inventory": Step(export_inventory),
-    "upload_inventory": Step(upload_inventory),
-    "await_repricing": Step(await_repricing),
-    "download_price_updates": Step(download_price_updates),
-    "import_prices": Step(import_prices),
+    "upload_inventory": Step(upload_inventory, "export_inventory"),
+    "await_repricing": Step(await_repricing, "upload_inventory"),
+    "download_price_updates": Step(download_price_updates, "await_repricing"),
+    "import_prices": Step(import_prices, "download_price_updates"),
+    "fetch_orders": Step(fetch(ORDER_LIST)),
+    "fetch_order_items": Step(fetch(PULL_SHEET), "fetch_orders"),
+    "fetch_shipping": Step(fetch(SHIPPING), "fetch_orders"),
+    "fetch_refunds": Step(fetch(REFUNDS), "fetch_orders"),
+    "fetch_feedback": Step(fetch(FEEDBACK), "fetch_orders"),
+    "fetch_sales_report": Step(fetch_sales_report),
 }
 CAPABILITIES = ",".join(f"{name}@{step.version}" for name, step in STEPS.items())
 
@@ -50,6 +60,14 @@ STEPS_OF_KIND = {
 }
 
 
+def needed_by(name: str) -> set[str]:
+    """The steps whose failure leaves this one nothing to do."""
+    found = set()
+    while (step := STEPS.get(name)) and step.needs:
+        found.add(name := step.needs)
+    return found
+
+
 def begin(decision: Decision, sync_mode: str, now: datetime) -> Cycle:
     """The journal of a new cycle: its steps in the plan's order, and those that the plan leaves out as skipped already."""
     steps = STEPS_OF_KIND.get(decision.kind, FULL) if decision.plan_steps is None else decision.plan_steps
@@ -64,5 +82,6 @@ def begin(decision: Decision, sync_mode: str, now: datetime) -> Cycle:
         reason=decision.reason,
         started_at=clock.rfc3339(now),
         planned=planned,
+        first_sync=decision.first_sync,
         steps=[StepRecord(name, "skipped", 0, why) for name, why in decision.plan_skipped.items()],
     )

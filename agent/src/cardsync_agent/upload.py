@@ -11,7 +11,7 @@ from typing import Any
 from cardsync_agent import clock
 from cardsync_agent.client import Refused
 from cardsync_agent.inbox import NoExport
-from cardsync_agent.job import Cancelled, Job, StepFailed, StepSkipped
+from cardsync_agent.job import Cancelled, CycleOver, Job, StepFailed, StepSkipped
 from cardsync_agent.pace import GaveUp
 
 MOST_TICKETS = 3
@@ -137,7 +137,7 @@ def _server_has_an_upload(job: Job) -> bool:
     if status.get("phase") == "awaiting_review" or status.get("last_sync_at") != job.cycle.last_sync_before:
         return True
     # Sent again it would begin a sync that nobody asked for, if what ended this one was a cancel.
-    raise StepFailed("the server ended this cycle while it could not be reached; whether the file arrived is not known")
+    raise CycleOver("the server ended this cycle while it could not be reached; whether the file arrived is not known")
 
 
 def await_repricing(job: Job) -> None:
@@ -190,7 +190,7 @@ def _ask_progress(job: Job) -> dict[str, Any]:
     if busy or review:
         return {"state": "processing" if busy else "awaiting_review"}
     if status.get("last_sync_at") == job.cycle.last_sync_before:
-        raise StepFailed("the server ended this upload without completing it: it failed or was cancelled")
+        raise CycleOver("the server ended this upload without completing it: it failed or was cancelled")
     return {"state": "done"}
 
 

@@ -1,6 +1,6 @@
 """The marketplace as a folder, for sellers who carry the files themselves.
 
-"Export inventory" takes the newest file of DIR/inbox; "import prices" places a copy of the price file in DIR/outbox.
+"Export inventory" takes the newest pricing export of DIR/inbox, the order steps what else lies there; "import prices" places a copy of the price file in DIR/outbox.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cardsync_agent import durable
-from cardsync_agent.inbox import InventoryExport, take_newest
+from cardsync_agent.inbox import InventoryExport, OrderFile, take_newest, take_of
+from cardsync_agent.orders import Kind
 
 
 class FolderMarketplace:
@@ -19,6 +20,9 @@ class FolderMarketplace:
 
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
         return take_newest(self.inbox, spool, known, self._settle, self._sleep)
+
+    def order_files(self, kind: Kind) -> list[OrderFile]:
+        return take_of(self.inbox, kind, self._settle, self._sleep)
 
     def import_prices(self, prices: Path, *, staged: bool, note_staged: Callable[[], None]) -> Path:
         target = self.outbox / prices.name

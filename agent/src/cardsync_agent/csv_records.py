@@ -1,0 +1,128 @@
+"""A CSV file, damaged or not, as records with their physical line numbers. In: its bytes. Out: the header, and each record's cells or what is wrong. Pure.
+
+A quote that never closes takes its own line with it, not those that follow. What is said of a line never quotes it: a name or a street
+may stand in any column of a damaged one.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+GZIP_MAGIC = b"\x1f\x8b"
+MOST_LINES = 20  # of one record: comments may hold line breaks
+MOST_CELL = 4_000
+
+
+class Damaged(Exception):
+    """The file as a whole cannot be read; the message follows its name."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """`cells` by column name, stripped; a column that the row stops before is blank."""
+
+    line: int
+    cells: dict[str, str] = field(repr=False)
+
+    def get(self, name: str) -> str:
+        return self.cells.get(name, "")
+
+
+def column(name: str) -> str:
+    """One name for `Order #`, `order_number` and `Order Number`; for `PostalCode` and `postal_code`."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold().replace("#", "number"))
+
+
+def lines_of(content: bytes) -> list[str]:
+    """Physical lines, gzip or plain, UTF-8 or with stray Latin-1. Raises Damaged for gzip that is."""
+    if content[:2] == GZIP_MAGIC:
+        content = _inflated(content)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\n".join(_decoded(line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def header_of(lines: list[str]) -> list[str]:
+    try:
+        return [column(name) for name in next(csv.reader(lines[:1]), [])]
+    except csv.Error:
+        return []
+
+
+def records(lines: list[str], fewest: int | None = None, *, strict: bool = False) -> Iterator[Record | Problem]:
+    """Every line after the header that is not blank. Rows have the header's columns, or at least `fewest` of them; if `strict`, also
+    no quote in a place where none belongs."""
+    header = header_of(lines)
+    fewest = len(header) if fewest is None else fewest
+    at = 1
+    while at < len(lines):
+        if not lines[at].strip():
+            at += 1
+            continue
+        cells, used = _record_at(lines, at, strict)
+        problem = _problem(cells, header, fewest)
+        # What spans lines and is no record was a quote gone astray: only its first line is given up.
+        if problem:
+            used = 1
+            yield Problem(at + 1, problem)
+        else:
+            yield Record(at + 1, dict(zip(header, (cell.strip() for cell in cells), strict=False)))
+        at += used
+
+
+def _record_at(lines: list[str], at: int, strict: bool) -> tuple[list[str], int]:
+    reader = csv.reader((f"{line}\n" for line in lines[at : at + MOST_LINES]), strict=True)
+    try:
+        return next(reader), reader.line_num
+    except csv.Error:
+        pass
+    if strict:
+        return [], 1
+    try:  # a stray quote in the middle of a cell does no harm
+        return next(csv.reader(lines[at : at + 1])), 1
+    except csv.Error:
+        return [], 1
+
+
+def _problem(cells: list[str], header: list[str], fewest: int) -> str | None:
+    if not cells:
+        return "quotes that do not pair"
+    if not fewest <= len(cells) <= len(header):
+        return f"{len(cells)} columns where the header has {len(header)}"
+    if column(cells[0]) == header[0] and [column(cell) for cell in cells] == header[: len(cells)]:
+        return "the header again"
+    if any("\0" in cell for cell in cells):
+        return "a NUL byte in it"
+    if any(len(cell) > MOST_CELL for cell in cells):
+        return f"a cell of more than {MOST_CELL:,} characters"
+    return None
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def _inflated(content: bytes) -> bytes:
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        plain = unpacking.decompress(content)
+    except zlib.error:
+        raise Damaged("is damaged gzip") from None
+    if not unpacking.eof:
+        raise Damaged("is gzip that stops in the middle")
+    return plain

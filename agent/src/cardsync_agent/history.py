@@ -1,0 +1,172 @@
+"""The steps that carry orders up, and what belongs to them: a file of the marketplace becomes rows, rows become uploads, in order.
+
+In: a Job. Out: rows that the server has accepted, journaled part by part. Every upload is an upsert, so a part that is sent again after
+a kill -9 changes nothing. No cell of a file gets into the journal, a log or an error text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import TypeVar
+
+from cardsync_agent import clock
+from cardsync_agent.csv_records import Damaged, Problem
+from cardsync_agent.inbox import NoExport, OrderFile
+from cardsync_agent.job import Job, NothingThere, StepFailed, StepSkipped
+from cardsync_agent.orders import DEPENDENTS, ORDER_LIST, SALES, Kind, Parsed, parse, window_start
+from cardsync_agent.parts import parts
+from cardsync_agent.sales import Summary, months_to_send, parse_summary
+from cardsync_agent.state import Part, Sent
+
+T = TypeVar("T")
+MOST_TOLD, MOST_LISTED = 3, 1_000
+
+
+def fetch(kind: Kind) -> Callable[[Job], None]:
+    """The step that brings the files of one kind."""
+
+    def step(job: Job) -> None:
+        since = _since(job)
+        files = _files(job, kind)
+        anew = job.cycle.reason == "manual_request" or (kind is ORDER_LIST and _history_grew(job, since))
+        wanted = [file for file in files if anew or not job.store.memory.has_sent(_sent(kind, file, since))]
+        # After a kill -9 between the last part and the step's record, the file is known because of this very cycle.
+        if not wanted and not any(_sent(kind, file, since) in job.cycle.delivered for file in files):
+            raise StepSkipped(f"no new {kind.name} in the inbox ({files[-1].path.name} was uploaded before)")
+        for file in wanted:
+            if _sent(kind, file, since) not in job.cycle.delivered:
+                _send(job, kind, file, since)
+
+    return step
+
+
+def fetch_sales_report(job: Job) -> None:
+    """At most two months a cycle, oldest first, of those that the server misses and the files cover."""
+    summary = Summary()
+    for file in _files(job, SALES):
+        found = _read(file, parse_summary)
+        _tell(job, SALES, file, found.problems)
+        summary.months |= found.months
+    gaps = job.call("asking which months are missing", job.client.sales_gaps)
+    if job.cycle.months is None:  # chosen once, so that a kill -9 does not add to the two
+        job.cycle.months = months_to_send(gaps, summary.months)
+        job.store.save()
+    if gaps and not job.cycle.months:
+        raise NothingThere(
+            f"the inbox holds no sales summary of the {len(gaps)} months that are missing since {gaps[0]}"
+        )
+    for month in job.cycle.months:
+        if report := summary.months.get(month):
+            job.check_wanted()
+            _send_month(job, report)
+
+
+def _send_month(job: Job, report: dict[str, object]) -> None:
+    answer = job.call("sending a sales report", lambda: job.client.send_sales_report(report))
+    month = str(answer.get("month"))
+    job.say("sales_report_sent", f"sent the sales report of {month}", month=month, empty=answer.get("empty") is True)
+
+
+def _files(job: Job, kind: Kind) -> list[OrderFile]:
+    try:
+        return job.market.order_files(kind)
+    except NoExport as none:
+        raise NothingThere(str(none)) from None
+
+
+def _since(job: Job) -> date:
+    # By the cycle's begin: a part sent yesterday and its rest sent today must have been cut from the same rows.
+    started = clock.read_rfc3339(job.cycle.started_at).date()
+    return window_start(first_sync=job.cycle.first_sync, today=started)
+
+
+def _sent(kind: Kind, file: OrderFile, since: date) -> Sent:
+    return Sent(kind.name, file.sha256, since.isoformat())
+
+
+def _history_grew(job: Job, since: date) -> bool:
+    """The server takes a first sync for done when all of it came in one cycle: whatever is new brings the order list along."""
+    return job.cycle.first_sync and any(
+        not job.store.memory.has_sent(_sent(kind, file, since)) for kind in DEPENDENTS for file in _there(job, kind)
+    )
+
+
+def _there(job: Job, kind: Kind) -> list[OrderFile]:
+    try:
+        return job.market.order_files(kind)
+    except NoExport:
+        return []
+
+
+def _send(job: Job, kind: Kind, file: OrderFile, since: date) -> None:
+    cycle, sent = job.cycle, _sent(kind, file, since)
+    parsed = _read(file, lambda content: parse(kind, content, since))
+    _tell(job, kind, file, parsed.problems)
+    if parsed.lost and not parsed.taken + parsed.older:
+        raise StepFailed(f"no line of {file.path.name} can be read: {_some(parsed.problems)}")
+    if cycle.part is None or cycle.part.file != sent:
+        cycle.part = Part(sent)
+    for number, body in enumerate(parts(parsed.rows)):
+        if number == cycle.part.done:
+            job.check_wanted()
+            _send_part(job, kind, cycle.part, body)
+    _say_sent(job, kind, file, parsed, cycle.part.upload_ids, since)
+    # Whatever names an order that the server had not heard of was skipped there: it comes again after new orders.
+    forget = {dependent.name for dependent in DEPENDENTS} if kind is ORDER_LIST else set()
+    job.store.memory.remember_sent(sent, forget)
+    cycle.delivered.append(sent)
+    cycle.part = None
+    job.store.save()
+
+
+def _send_part(job: Job, kind: Kind, part: Part, body: bytes) -> None:
+    answer = job.call(f"sending {kind.rows}", lambda: job.client.send_rows(kind.path, body))
+    if isinstance(upload_id := answer.get("upload_id"), int):
+        part.upload_ids.append(upload_id)
+    part.done += 1
+    job.store.save()
+
+
+def _say_sent(job: Job, kind: Kind, file: OrderFile, parsed: Parsed, upload_ids: list[int], since: date) -> None:
+    text = f"sent {len(parsed.rows):,} {kind.rows} from {file.path.name}"
+    if parsed.older:
+        text += f"; {parsed.older:,} from before {since} left out"
+    job.say(
+        "rows_sent",
+        text,
+        kind=kind.name,
+        path=str(file.path),
+        rows=len(parsed.rows),
+        older=parsed.older,
+        upload_ids=upload_ids,
+    )
+
+
+def _tell(job: Job, kind: Kind, file: OrderFile, problems: list[Problem]) -> None:
+    if problems:
+        job.say(
+            "rows_unreadable",
+            f"{file.path.name}: {_some(problems)}",
+            problem=True,
+            kind=kind.name,
+            path=str(file.path),
+            count=len(problems),
+            problems=[{"line": problem.line, "problem": problem.text} for problem in problems[:MOST_LISTED]],
+        )
+
+
+def _some(problems: list[Problem]) -> str:
+    told = "; ".join(f"line {problem.line}: {problem.text}" for problem in problems[:MOST_TOLD])
+    more = len(problems) - MOST_TOLD
+    return f"{told}; and {more:,} more" if more > 0 else told
+
+
+def _read(file: OrderFile, reading: Callable[[bytes], T]) -> T:
+    """A bug's own words may quote a cell, and would be reported: only its name is kept."""
+    try:
+        return reading(file.content)
+    except Damaged as damaged:
+        raise StepFailed(f"{file.path.name} {damaged}") from None
+    except Exception as bug:
+        raise StepFailed(f"{file.path.name} could not be read: internal error {type(bug).__name__}") from None

@@ -1,0 +1,310 @@
+"""The marketplace's order files as the rows of the order uploads. In: a file's bytes. Out: rows, and every line that could not be read. Pure.
+
+Files are told apart by their header. Of the shipping export no name and no street is ever looked at. A cell that cannot be read is
+left out and reported; what is reported names line and column, never what stood there: columns may have shifted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from cardsync_agent.csv_records import Problem, Record, column, header_of, lines_of, records
+
+Row: TypeAlias = dict[str, Any]
+Say: TypeAlias = Callable[[str], None]  # what is wrong with the line at hand
+
+EARLIEST = date(2020, 1, 1)
+WINDOW = timedelta(days=90)
+LONGEST_NUMBER = 200  # characters of an order number; one longer would have the whole upload refused
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of file. `path` is where its rows go, `needed` the columns by which it is known, `most` how many files of it count."""
+
+    name: str
+    rows: str
+    path: str
+    needed: frozenset[str]
+    optional: int = 0  # columns at the end that rows may lack
+    most: int = 1
+
+
+def _needs(*columns: str) -> frozenset[str]:
+    return frozenset(map(column, columns))
+
+
+ORDER_LIST = Kind("order list", "orders", "orders", _needs("Order #", "Order Date", "Status", "Total Amt"), optional=1)
+# A pull sheet holds only the orders that were open when it was printed, so one does not stand for those before it.
+PULL_SHEET = Kind(
+    "pull sheet",
+    "items",
+    "order_items",
+    _needs("Product Line", "Product Name", "Condition", "Set", "Quantity"),
+    most=50,
+)
+SHIPPING = Kind(
+    "shipping export", "shipping rows", "orders/shipping", _needs("Order #", "Shipping Method", "PostalCode")
+)
+REFUNDS = Kind("refund export", "refunds", "order_refunds", _needs("order_number", "refund_type"))
+FEEDBACK = Kind("feedback export", "feedback rows", "order_feedbacks", _needs("order_number", "rating"))
+SALES = Kind("sales summary", "months", "sales_report", _needs("date_from", "net_sales"), most=50)
+# In the order of recognition: the narrower header first.
+KINDS = (SALES, FEEDBACK, REFUNDS, SHIPPING, ORDER_LIST, PULL_SHEET)
+DEPENDENTS = (PULL_SHEET, SHIPPING, REFUNDS, FEEDBACK)
+
+
+@dataclass
+class Parsed:
+    """`taken` lines became rows, `older` ones lie before the window; `problems` tells of lines lost and of cells left out."""
+
+    rows: list[Row] = field(default_factory=list)
+    taken: int = 0
+    older: int = 0
+    lost: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def kind_of(header: Iterable[str]) -> Kind | None:
+    """Whose header this is; None for others, the pricing export among them."""
+    names = set(map(column, header))
+    if column("TCGplayer Id") in names:
+        return None
+    return next((kind for kind in KINDS if kind.needed <= names), None)
+
+
+def window_start(*, first_sync: bool, today: date) -> date:
+    return EARLIEST if first_sync else today - WINDOW
+
+
+def parse(kind: Kind, content: bytes, since: date) -> Parsed:
+    """All of a file but a sales summary's. Raises Damaged."""
+    lines = lines_of(content)
+    if kind is PULL_SHEET:
+        return _pull_sheet(lines)
+    make = {ORDER_LIST: _order, SHIPPING: _shipping, REFUNDS: _refund, FEEDBACK: _feedback}[kind]
+    dated = kind in (ORDER_LIST, SHIPPING)
+    parsed = Parsed()
+    for record in _records(lines, kind, parsed):
+        say = _sayer(parsed, record)
+        if dated and (day := read_date(record.get("orderdate"))) is not None and day < since:
+            parsed.older += 1
+        elif row := _made(make, record, say):
+            parsed.rows.append(row)
+            parsed.taken += 1
+        else:
+            parsed.lost += 1
+    return parsed
+
+
+def _records(lines: list[str], kind: Kind, parsed: Parsed) -> Iterator[Record]:
+    # Where streets are near, a doubtful line is not worth its risk.
+    for record in records(lines, len(header_of(lines)) - kind.optional, strict=kind is SHIPPING):
+        if isinstance(record, Problem):
+            parsed.problems.append(record)
+            parsed.lost += 1
+        else:
+            yield record
+
+
+def _sayer(parsed: Parsed, record: Record) -> Say:
+    return lambda text: parsed.problems.append(Problem(record.line, text))
+
+
+def _made(make: Callable[[Record, Say], Row | None], record: Record, say: Say) -> Row | None:
+    number = record.get("ordernumber")
+    if problem := _number_problem(number):
+        say(problem)
+        return None
+    row = make(record, say)
+    return None if row is None else {"order_number": number, **row}
+
+
+def _number_problem(number: str) -> str | None:
+    if not number:
+        return "no order number"
+    return "an order number that is too long" if len(number) > LONGEST_NUMBER else None
+
+
+def _order(record: Record, say: Say) -> Row:
+    amounts = ("product_amt", "shipping_amt", "total_amt")
+    return _present(
+        {
+            **_texts(record, "buyer_name"),
+            "order_date": _date(record, say),
+            **_texts(record, "status"),
+            **{name: _amount(record, name, say) for name in amounts},
+        }
+    )
+
+
+def _refund(record: Record, say: Say) -> Row:
+    return {**_order(record, say), **_texts(record, "refund_type", "refund_origin", "refund_reason", "refund_note")}
+
+
+def _feedback(record: Record, say: Say) -> Row | None:
+    rating = record.get("rating")
+    if rating not in ("1", "2", "3", "4", "5"):
+        say("a rating that is not 1 to 5")
+        return None
+    return {"rating": int(rating), **_texts(record, "comment")}
+
+
+_LIKE_A_NUMBER = re.compile(r"(?=.*\d)[\w./#-]+", re.ASCII)
+# Columns of the shipping export that cannot hold anything else in a row whose columns have not shifted.
+_NUMERIC = ("Product Weight", "Item Count", "Value Of Products", "Shipping Fee Paid")
+
+
+def _shipping(record: Record, say: Say) -> Row | None:
+    shifted = [name for name in _NUMERIC if record.get(column(name)) and read_amount(record.get(column(name))) is None]
+    if record.get("orderdate") and read_date(record.get("orderdate")) is None:
+        shifted.append("Order Date")
+    if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):  # the rest of a name, after a line break in it
+        shifted.append("Order #")
+    if shifted:  # a street might stand under City: nothing of the row is sent
+        say(f"{shifted[0]} is not what it should be; the columns have shifted")
+        return None
+    weight = read_amount(record.get("productweight"))
+    return _present(
+        {
+            **_texts(record, "shipping_method", "city", "state", "postal_code", "tracking_number"),
+            "item_count": _whole(record, "item_count", say),
+            "product_weight": weight if weight and Decimal(weight) else None,  # 0.00 means that it is missing
+        }
+    )
+
+
+_CLOSING = re.compile(r'\s*"?\s*orders contained in pull sheet\s*:?\s*"?\s*,(.*)', re.IGNORECASE)
+_ITEM_TEXTS = {"product_name": "productname", "product_line": "productline", "condition": "condition", "set_name": "set",
+               "rarity": "rarity", "main_photo_url": "mainphotourl"}  # fmt: skip
+
+
+def _pull_sheet(lines: list[str]) -> Parsed:
+    contained: list[str] = []
+    for at, line in enumerate(lines):
+        if closing := _CLOSING.match(line):
+            contained += [part.strip() for part in closing[1].strip().strip('",').split("|") if part.strip()]
+            lines[at] = ""
+    only = contained[0] if len(set(contained)) == 1 else None
+    parsed = Parsed()
+    found: dict[tuple[str, object], Row] = {}
+    for record in _records(lines, PULL_SHEET, parsed):
+        say = _sayer(parsed, record)
+        pairs = list(_pairs(record, only, say))
+        fields = _item(record, say) if pairs else {}
+        for number, quantity in pairs:
+            # Two lines of one card in one order are more of it; without a SKU each line stands for itself.
+            key = (number, fields.get("sku_id", f"line {record.line}"))
+            row = found.setdefault(key, {"order_number": number, **fields, "quantity": 0})
+            row["quantity"] += quantity
+        parsed.taken, parsed.lost = parsed.taken + bool(pairs), parsed.lost + (not pairs)
+    parsed.rows = _by_order(found.values())
+    return parsed
+
+
+def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, int]]:
+    """`ORDER:6 | ORDER:2`, which is trusted over Quantity; the older form has only a quantity, and tells the order if there is but one."""
+    given = record.get("orderquantity")
+    if not given:
+        quantity = _read_whole(record.get("quantity"))
+        if only is None:
+            say("no Order Quantity, and the sheet does not hold exactly one order")
+        elif quantity is None:
+            say("Quantity is no whole number")
+        else:
+            yield only, quantity
+        return
+    for pair in given.split("|"):
+        number, _, text = (part.strip() for part in pair.rpartition(":"))
+        quantity = _read_whole(text)
+        if quantity is None or _number_problem(number):
+            say("a part of Order Quantity is not like ORDER:2")
+        else:
+            yield number, quantity
+
+
+def _item(record: Record, say: Say) -> Row:
+    texts = {name: record.get(source) for name, source in _ITEM_TEXTS.items()}
+    sku = _whole(record, "sku_id", say)
+    return {name: value for name, value in texts.items() if value} | ({"sku_id": sku} if sku is not None else {})
+
+
+def _by_order(rows: Iterable[Row]) -> list[Row]:
+    """An order's rows side by side: those without a SKU replace earlier ones, so they must not be divided over two uploads."""
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row["order_number"], []).append(row)
+    return [row for group in grouped.values() for row in group]
+
+
+def _present(row: Row) -> Row:
+    """A blank cell says nothing, and must not clear what is stored."""
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _texts(record: Record, *names: str) -> Row:
+    return {name: value for name in names if (value := record.get(column(name)))}
+
+
+def _date(record: Record, say: Say) -> str | None:
+    text = record.get("orderdate")
+    day = read_date(text)
+    if text and day is None:
+        say("Order Date is no date; sent without")
+    return None if day is None else f"{day.month:02}/{day.day:02}/{day.year}"
+
+
+def _amount(record: Record, name: str, say: Say) -> str | None:
+    text = record.get(column(name))
+    amount = read_amount(text)
+    if text and amount is None:
+        say(f"{name} is no amount; sent without")
+    return amount
+
+
+def _whole(record: Record, name: str, say: Say) -> int | None:
+    text = record.get(column(name))
+    number = _read_whole(text)
+    if text and number is None:
+        say(f"{name} is no whole number; sent without")
+    return number
+
+
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")  # fmt: skip
+_SPELLED = re.compile(r"(?:[a-z]+,\s*)?(\d{1,2}) ([a-z]+),? (\d{4})", re.IGNORECASE | re.ASCII)
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?: .*)?", re.ASCII)
+_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?", re.ASCII)
+_MONEY = re.compile(r"(-?)\$?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
+
+
+def read_date(text: str) -> date | None:
+    """`Friday, 03 July 2026`, `7/3/2026`, `7/3/26` or `2026-07-03`, each with or without a time."""
+    try:
+        if spelled := _SPELLED.fullmatch(text):
+            return date(int(spelled[3]), _MONTHS.index(spelled[2].casefold()) + 1, int(spelled[1]))
+        if slashed := _SLASHED.fullmatch(text):
+            return date(int(slashed[3]) + 2000 * (len(slashed[3]) == 2), int(slashed[1]), int(slashed[2]))
+        iso = _ISO.fullmatch(text)
+        return date(int(iso[1]), int(iso[2]), int(iso[3])) if iso else None
+    except ValueError:
+        return None
+
+
+def read_amount(text: str) -> str | None:
+    """`$1,234.50` as `1234.50`; None for what is no amount of at most 8 digits and 4 decimals."""
+    money = _MONEY.fullmatch(text)
+    if money is None:
+        return None
+    plain = money[2].replace(",", "")
+    whole, _, decimals = plain.partition(".")
+    fits = len(whole.lstrip("0")) <= 8 and len(decimals.rstrip("0")) <= 4
+    return money[1] + plain if fits else None
+
+
+def _read_whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None

@@ -1,0 +1,70 @@
+"""Sales summaries as monthly sales reports. In: files' bytes and the months that the server misses. Out: the reports of a cycle. Pure.
+
+No public sample of such a file is known: its columns are named like the upload's fields, one month a row.
+"""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+
+from cardsync_agent.csv_records import Problem, Record, column, lines_of, records
+from cardsync_agent.orders import Row, read_amount, read_date
+
+MOST_MONTHS = 2  # a cycle
+_AMOUNTS = ("gross_sales", "product_amount", "total_fees", "shipping_amount", "total_refund_amount", "refunded_fees",
+            "adjustments", "net_sales_minus_fees", "net_sales")  # fmt: skip
+_COUNTS = ("order_count", "refunded_orders")
+
+
+@dataclass
+class Summary:
+    """`months` are bodies of POST /sales_report by the month's first day, ISO."""
+
+    months: dict[str, Row] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def parse_summary(content: bytes) -> Summary:
+    """Raises Damaged."""
+    summary = Summary()
+    for record in records(lines_of(content)):
+        if isinstance(record, Problem):
+            summary.problems.append(record)
+            continue
+        if report := _report(record, summary.problems):
+            summary.months[report["date_from"]] = report
+    return summary
+
+
+def months_to_send(gaps: Iterable[str], covered: Iterable[str]) -> list[str]:
+    """Oldest first, and no more than a cycle may bring."""
+    return sorted(set(gaps) & set(covered))[:MOST_MONTHS]
+
+
+def _report(record: Record, problems: list[Problem]) -> Row | None:
+    begins, ends = read_date(record.get("datefrom")), read_date(record.get("dateto"))
+    if begins is None or begins.day != 1:
+        problems.append(Problem(record.line, "date_from is not the first day of a month"))
+        return None
+    if record.get("dateto") and (ends is None or (ends.year, ends.month) != (begins.year, begins.month)):
+        problems.append(Problem(record.line, "date_to is not in the month of date_from"))
+        return None
+    ends = ends or date(begins.year, begins.month, calendar.monthrange(begins.year, begins.month)[1])
+    return {"date_from": begins.isoformat(), "date_to": ends.isoformat(), "report": _fields(record, problems)}
+
+
+def _fields(record: Record, problems: list[Problem]) -> Row:
+    report: Row = {}
+    for name in (*_AMOUNTS, *_COUNTS):
+        text = record.get(column(name))
+        value = read_amount(text)
+        if value is not None and not (name in _COUNTS and not value.isdigit()):
+            report[name] = int(value) if name in _COUNTS else value
+        elif text:
+            problems.append(
+                Problem(record.line, f"{name} is no {'count' if name in _COUNTS else 'amount'}; sent without")
+            )
+    return report
