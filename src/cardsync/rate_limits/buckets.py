@@ -128,8 +128,13 @@ class Buckets:
     async def exchanging(self, every: float) -> AsyncIterator[None]:
         try:
             async with beside(self._exchange_forever(every)):
-                yield
+                try:
+                    yield
+                finally:
+                    # Not ended in the middle of an exchange, which would cost its connection and the time to tell the rest.
+                    await self._turn.acquire()
         finally:
+            self._turn.release()
             await self.flush()
 
     async def _exchange_forever(self, every: float) -> None:
