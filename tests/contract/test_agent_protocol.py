@@ -216,6 +216,61 @@ def test_an_upload_without_a_number_that_was_cancelled_is_no_success(
     assert "failed or was cancelled" in (steps["await_repricing"][1] or "")
 
 
+class LockLost(FakeServer):
+    """While the agent sleeps after its upload request, its lock goes stale; `next_holder` takes it."""
+
+    next_holder: tuple[str, str] | None = None
+
+    def _answer(
+        self, method: str, path: str, target: str, headers: dict[str, str], content: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
+        answer = super()._answer(method, path, target, headers, content)
+        if path.endswith("upload-request"):
+            self.holder, self.due = self.next_holder, True
+        return answer
+
+
+SLEEPY = """
+import sys
+from datetime import timedelta
+from cardsync_agent import cli, clock
+from cardsync_agent.client import Client
+now, upload_request = clock.now, Client.upload_request
+def and_sleep(client):
+    ticket = upload_request(client)
+    clock.now = lambda: now() + timedelta(minutes={minutes})
+    return ticket
+Client.upload_request = and_sleep
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def run_sleepy(server: FakeServer, folder: Path, minutes: int) -> int:
+    """An agent whose computer is suspended for a while: the wall clock goes on (or is set back), the monotonic one stands still."""
+    arguments = ["run", "--once", "--server", server.url, "--key", KEY, "--folder", str(folder)]
+    code = SLEEPY.format(minutes=minutes)
+    return subprocess.run([sys.executable, "-c", code, *arguments], check=False, timeout=20).returncode
+
+
+@pytest.mark.parametrize("minutes", [10, -10])
+def test_a_lock_that_went_stale_while_the_computer_slept_is_no_cancel(folder: Path, minutes: int) -> None:
+    with LockLost() as server:
+        assert run_sleepy(server, folder, minutes) == 0
+        assert the_log(server) == ("success", dict.fromkeys(CHAIN, DONE))
+
+
+def test_nothing_is_uploaded_under_the_lock_that_another_took_meanwhile(folder: Path) -> None:
+    with LockLost() as server:
+        server.next_holder = ("another-installation", "scheduled")
+        assert run_sleepy(server, folder, 10) == 1
+        status, steps = the_log(server)
+        assert (status, steps["upload_inventory"]) == (
+            "failed",
+            ("failed", "interrupted, and not wanted any more: in_progress"),
+        )
+        assert server.uploads == {}
+
+
 def test_an_interrupted_cycle_becomes_what_the_server_wants_now(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:

@@ -464,6 +464,95 @@ def test_a_killed_version_runs_no_cycle_but_fetches_its_update(once: Once, serve
     assert_handed_over(folder)
 
 
+# Altered where it was placed
+
+
+def a_strange_one_beside(target: Path) -> None:
+    (target / "another.whl").write_bytes(b"evil")
+
+
+def a_link(target: Path) -> None:
+    (target.parent / "elsewhere").write_bytes(CONTENT)
+    (target / "cardsync_agent.whl").unlink()
+    (target / "cardsync_agent.whl").symlink_to(target.parent / "elsewhere")
+
+
+def a_strangers_record(target: Path) -> None:
+    offer = an_offer(key=STRANGER)
+    proof = {name: offer[name] for name in ("release", "release_signature", "signature")}
+    (target / "release.json").write_text(json.dumps(proof))
+
+
+ALTERED: dict[str, Callable[[Path], object]] = {
+    "other bytes": lambda target: (target / "cardsync_agent.whl").write_bytes(b"evil"),
+    "a file more": a_strange_one_beside,
+    "a link": a_link,
+    "no record": lambda target: (target / "release.json").unlink(),
+    "a record that is none": lambda target: (target / "release.json").write_text('{"release": 1}'),
+    "a stranger's record": a_strangers_record,
+}
+
+
+@pytest.mark.parametrize("case", ALTERED)
+def test_what_was_altered_since_it_was_placed_is_fetched_anew(
+    once: Once, server: ReleaseServer, folder: Path, installer: tuple[str, Path], case: str
+) -> None:
+    command, notes = installer
+    server.offer = an_offer()
+    once()
+    ALTERED[case](folder / "updates" / f"9.1.0-{HASH}")
+    ended = once("--update-command", command)
+    assert len(server.ranges) == 2
+    assert any("not the update that was signed" in event["text"] for event in ended.named("problem"))
+    assert len(ended.named("update_ready")) == 1
+    assert [path for path in placed(folder) if path.startswith("9.1.0")] == PLACED
+    assert (folder / "updates" / PLACED[0]).read_bytes() == CONTENT
+    assert starts(notes) == [f"{folder / 'updates' / PLACED[0]} False"]
+
+
+def test_a_folder_that_lay_there_first_is_not_believed(
+    once: Once, server: ReleaseServer, folder: Path, installer: tuple[str, Path]
+) -> None:
+    command, notes = installer
+    server.offer = an_offer()
+    (folder / "updates" / f"9.1.0-{HASH}").mkdir(parents=True)
+    (folder / "updates" / PLACED[0]).write_bytes(b"evil")
+    server.cut_at = 100_000  # not even while the true one is on its way
+    ended = once("--update-command", command)
+    assert (ended.named("update_ready"), ended.named("update_command"), placed(folder)) == ([], [], [])
+    server.cut_at = None
+    assert len(once("--update-command", command).named("update_command")) == 1
+    assert_handed_over(folder)
+    assert starts(notes) == [f"{folder / 'updates' / PLACED[0]} False"]
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("point", range(1, POINTS + 1))
+def test_killed_while_fetching_anew_it_is_not_taken_for_used(
+    once: Once, server: ReleaseServer, folder: Path, point: int, side: str
+) -> None:
+    server.offer = an_offer()
+    once()
+    (folder / "updates" / PLACED[0]).write_bytes(b"evil")
+    assert once(kill_at=point, side=side).returncode == -signal.SIGKILL
+    assert len(once().named("update_ready")) == 1
+    assert_handed_over(folder)
+
+
+def test_what_the_update_command_was_given_stays_with_it(
+    once: Once, server: ReleaseServer, folder: Path, installer: tuple[str, Path]
+) -> None:
+    # The installer may be at work there, unpacking beside the file.
+    server.offer = an_offer()
+    once("--update-command", installer[0])
+    starts(installer[1])
+    a_strange_one_beside(folder / "updates" / f"9.1.0-{HASH}")
+    ended = once("--update-command", installer[0])
+    assert (ended.named("update_ready"), ended.named("update_command")) == ([], [])
+    assert (folder / "updates" / f"9.1.0-{HASH}" / "another.whl").exists()
+    assert len(server.ranges) == 1
+
+
 # The update command
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 
@@ -14,6 +15,22 @@ def now() -> datetime:
 def monotonic() -> float:
     """Seconds for measuring durations."""
     return time.monotonic()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment on both clocks, for neither tells an age alone: `monotonic` may stand still while the computer sleeps, and `now` may be set back."""
+
+    wall: datetime
+    steady: float
+
+    def is_within(self, seconds: float) -> bool:
+        wall = (now() - self.wall).total_seconds()
+        return 0 <= wall < seconds and monotonic() - self.steady < seconds
+
+
+def mark() -> Mark:
+    return Mark(now(), monotonic())
 
 
 def sleep(seconds: float) -> None:

@@ -58,7 +58,7 @@ class Job:
     beat: Callable[[], Heartbeat]
     ask: Callable[[], Decision]
     patience: float | None
-    heard: float | None  # when the server last named us the lock's holder; None after a restart
+    heard: clock.Mark  # when the server last named us the lock's holder
 
     def call(self, what: str, make: Callable[[], T], patience: float | None = None, *, aging: bool = True) -> T:
         """One server call, repeated over outages; with `aging` not beyond the cycle's life."""
@@ -85,7 +85,7 @@ class Job:
 
     def _check_wanted(self) -> None:
         # After 300 s in silence the server lets go of the lock by itself, so only the shorter silence proves a cancel.
-        if self.heard is not None and clock.monotonic() - self.heard < self.pace.lock_lives:
+        if self.heard.is_within(self.pace.lock_lives):
             # The status and not the poll: with the lock gone, a poll would take it again for a new cycle.
             if self.client.status().get("sync_in_progress") is not True:
                 raise Cancelled
@@ -93,11 +93,12 @@ class Job:
         self._poll_wanted()
 
     def _poll_wanted(self) -> None:
+        asked = clock.mark()  # and not when the answer is read: the computer may sleep in between
         decision = self.ask()
         if decision.action != "sync" or decision.plan_error:
             raise CycleOver(f"interrupted, and not wanted any more: {decision.plan_error or decision.reason}")
         self.cycle.reason = decision.reason
-        self.heard = clock.monotonic()
+        self.heard = asked
 
     def while_sending(self) -> Callable[[], None]:
         """To call between the parts of a long upload: keeps presence and lock fresh, and notices a cancel."""

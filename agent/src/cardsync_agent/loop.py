@@ -236,7 +236,7 @@ class Agent:
             beat=self._beat,
             ask=self._ask_once,
             patience=self._pace.patience if self._once else None,
-            heard=clock.monotonic(),  # the poll that began or resumed the cycle
+            heard=clock.mark(),  # the poll that began or resumed the cycle
         )
 
     def _finish(self, job: Job) -> str:

@@ -57,6 +57,7 @@ class Updates:
         self._told: set[str] = set()
         self._failures, self._not_before = 0, 0.0
         self._offer: Offer | None = None
+        self._handed: Path | None = None
         self._running: subprocess.Popen[bytes] | None = None
 
     def consider(self, heartbeat: Heartbeat) -> None:
@@ -98,20 +99,58 @@ class Updates:
     def _take(self, offer: Offer) -> None:
         release = trusted(offer, self._policy.keys, __version__, self._platform, clock.now())
         target = self._updates / f"{release.version}-{release.sha256[:12]}"
-        # Placed before: whoever took it away has used it.
-        if self._store.memory.update_placed != release.sha256 and not target.exists():
-            stage = self._staging / release.sha256
-            file = stage / _file_name(offer.url)
-            if not self._fetch(offer, file):
-                return
-            self._verify(release, offer, file)
-            self._place(offer, stage, target)
-        self._remember_placed(release.sha256)
-        if not target.exists():
+        if target == self._handed:  # from here on it is the installer's, who may be at work in it
             return
+        file = self._placed_before(release, target)
+        if file is None:
+            if self._is_used(release, target) or not self._bring(release, offer, target):
+                return
+            file = self._check_placed(release, target)
+        self._remember_placed(release.sha256)
+        self._handed = target
         text = f"version {release.version} of the agent is ready to install in {target}"
         self._tell("update_ready", text, latest_version=str(release.version), path=str(target), sha256=release.sha256)
-        self._start_command(release, target)
+        self._start_command(release, file)
+
+    def _placed_before(self, release: Release, target: Path) -> Path | None:
+        """The file placed by an earlier try. What lies there may have been altered since: that is taken away, to be fetched anew."""
+        if not target.exists() and not target.is_symlink():
+            return None
+        try:
+            return self._check_placed(release, target)
+        except Untrusted as reason:
+            if not self._is_used(release, target):
+                text = f"what lies in {target} is not the update that was signed, and is fetched anew: {reason}"
+                self._tell("problem", text, problem=True)
+                self._remember_placed(None)  # first: a kill in between must not look as if the installer took it
+                _remove(target)
+            return None
+
+    def _is_used(self, release: Release, target: Path) -> bool:
+        """Placed before, and since then taken away or given to the update command: whatever is there now is the installer's."""
+        memory = self._store.memory
+        if memory.update_placed != release.sha256:
+            return False
+        return memory.update_commanded == release.sha256 or not _files(target)
+
+    def _check_placed(self, release: Release, target: Path) -> Path:
+        """The one file in the folder, if it and the record beside it are still what a pinned key signed."""
+        files = _files(target)
+        if target.is_symlink() or len(files) != 1 or files[0].is_symlink() or not files[0].is_file():
+            raise Untrusted("it is not one file and its record")
+        proof = _read_proof(target / RECORD, release)
+        keys = self._policy.keys
+        check_bytes(trusted(proof, keys, __version__, self._platform, clock.now()), proof, keys, files[0].read_bytes())
+        return files[0]
+
+    def _bring(self, release: Release, offer: Offer, target: Path) -> bool:
+        stage = self._staging / release.sha256
+        file = stage / _file_name(offer.url)
+        if not self._fetch(offer, file):
+            return False
+        self._verify(release, offer, file)
+        self._place(offer, stage, target)
+        return True
 
     def _fetch(self, offer: Offer, file: Path) -> bool:
         """Go on where the last try ended; False when the time for now is over."""
@@ -141,22 +180,19 @@ class Updates:
         durable.write(stage / RECORD, json.dumps(proof, indent=1).encode())
         durable.place_folder(stage, target)
 
-    def _remember_placed(self, sha256: str) -> None:
+    def _remember_placed(self, sha256: str | None) -> None:
         if self._store.memory.update_placed != sha256:
             self._store.memory.update_placed = sha256
             self._store.save()
 
-    def _start_command(self, release: Release, target: Path) -> None:
+    def _start_command(self, release: Release, file: Path) -> None:
         memory = self._store.memory
         if not self._policy.command or memory.update_commanded == release.sha256:
-            return
-        files = [path for path in target.glob("*") if path.name != RECORD]
-        if not files:
             return
         # Journaled first: an installer that ends this agent half-way must not be started by each agent that follows.
         memory.update_commanded = release.sha256
         self._store.save()
-        arguments = [*shlex.split(self._policy.command, posix=os.name != "nt"), str(files[0])]
+        arguments = [*shlex.split(self._policy.command, posix=os.name != "nt"), str(file)]
         self._say("update_command", f"starting {' '.join(arguments)}", command=arguments)
         try:
             self._running = self._started(arguments)
@@ -189,6 +225,22 @@ def _file_name(url: str) -> str:
     """The artifact's own name, which nobody signed, as a plain one: what kind of file it is stands in its ending."""
     name = re.sub(r"[^A-Za-z0-9._+-]", "_", unquote(urlsplit(url).path).rpartition("/")[2])[-100:].lstrip(".-")
     return name if name and name != RECORD else "update"
+
+
+def _files(target: Path) -> list[Path]:
+    return [path for path in target.iterdir() if path.name != RECORD] if target.is_dir() else []
+
+
+def _read_proof(path: Path, release: Release) -> Offer:
+    """The record as it lies beside the file, as an offer of just this release."""
+    try:
+        proof = json.loads(path.read_bytes())
+        record, signatures = proof["release"], (proof["signature"], proof["release_signature"])
+    except (FileNotFoundError, IsADirectoryError, ValueError, KeyError, TypeError) as trouble:
+        raise Untrusted(f"its record cannot be read ({type(trouble).__name__})") from trouble
+    if not isinstance(record, dict) or not all(isinstance(signature, str) for signature in signatures):
+        raise Untrusted("its record is no record")
+    return Offer(signature=signatures[0], sha256=release.sha256, record=record, record_signature=signatures[1])
 
 
 def _remove(path: Path) -> None:
