@@ -80,7 +80,12 @@ CASES = {
     "killed under another spelling": ([a_release("1.1")], {"kills": ["1.0.0"]}, must_take("1.1")),
     "another one is killed": ([a_release("1.1")], {"kills": ["0.9", "1.0.1"]}, takes("1.1")),
     "killed and nowhere to go": ([a_release("1.0"), a_release("0.9")], {"kills": ["1.0"]}, MUST),
-    "killed wins over the roll-out": ([a_release("1.1", percentage=0)], {"kills": ["1.0"]}, must_take("1.1")),
+    "killed wins over the roll-out": ([a_release("1.1", percentage=1)], {"kills": ["1.0"]}, must_take("1.1")),
+    "killed does not go to a release that was pulled": (
+        [a_release("1.1", percentage=0)],
+        {"kills": ["1.0"]},
+        (False, True, None),
+    ),
     "killed, but too old for it": ([a_release("2.0", min_from="1.5")], {"kills": ["1.0"]}, MUST),
     "killed, and only an expired one": ([a_release("1.1", expires_at=OLD)], {"kills": ["1.0"]}, MUST),
     "a killed release is not offered": ([a_release("1.2"), a_release("1.1")], {"kills": ["1.2"]}, takes("1.1")),

@@ -161,9 +161,11 @@ async def test_the_metering_flag_makes_no_difference(a_seller):
     await seller.set(credits_metering_enabled=True)
     assert (await seller.post("/api/v1/sync/request")).status_code == 402
     assert await said(seller) == "charged"
-    # The charge bought one sync; the cooldown itself goes on.
-    assert (await seller.post("/api/v1/sync/request")).status_code == 402
+    # The charge bought one sync, which waits: asking for it again changes nothing.
+    assert (await seller.post("/api/v1/sync/request")).status_code == 200
     assert (await poll(seller))["reason"] == "manual_request"
+    # The cooldown itself goes on.
+    assert (await seller.post("/api/v1/sync/request")).status_code == 402
 
 
 @pytest.mark.parametrize("plan", ["free", "trial", "paid", "complimentary", "founder"])

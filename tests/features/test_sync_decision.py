@@ -208,13 +208,13 @@ async def test_an_orders_cycle_into_which_an_upload_fell_still_ends_with_its_log
     assert not await in_progress(seller)
 
 
-async def test_a_partial_cycle_without_inventory_counts_as_a_sync(a_seller):
+async def test_a_partial_cycle_without_inventory_is_no_completed_sync(a_seller):
     seller = await a_synced_seller(a_seller)
     before = (await seller.get("/api/v1/status")).json()["last_sync_at"]
     await ask(seller, kind="orders")
     await poll(seller)
     await log(seller, "partial")
-    assert (await seller.get("/api/v1/status")).json()["last_sync_at"] > before
+    assert (await seller.get("/api/v1/status")).json()["last_sync_at"] == before
 
 
 async def test_a_partial_log_whose_inventory_was_imported_counts_as_a_sync(a_seller):
@@ -841,3 +841,37 @@ async def test_any_agent_id_holds_its_lock(a_seller, agent):
     assert first["action"] == "sync"
     assert await poll(seller, agent) == first
     assert (await poll(seller, "another"))["action"] == "wait"
+
+
+async def test_a_request_for_the_whole_history_is_not_ended_by_a_cycle_that_fetched_no_orders(a_seller):
+    seller = await a_seller(planner_opt_in=True)
+    steps = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"]
+    await seller.get("/api/v1/sync/pending")
+    await seller.post(
+        "/api/v1/sync/log", json={"status": "success", "steps": [{"name": name, "status": "success"} for name in steps]}
+    )
+    await seller.set(full_history_requested=True)
+    for status in ("success", "skipped"):
+        await seller.post("/api/v1/sync/request", json={"kind": "pricing"})
+        assert (await seller.get("/api/v1/sync/pending")).json()["first_sync"] is True
+        told = [
+            {"name": "export_inventory", "status": status},
+            *({"name": name, "status": status} for name in steps if status == "skipped"),
+        ]
+        await seller.post("/api/v1/sync/log", json={"status": "success", "steps": told})
+    await seller.post("/api/v1/sync/request", json={"kind": "orders"})
+    assert (await seller.get("/api/v1/sync/pending")).json()["first_sync"] is True
+
+
+async def test_a_manual_cycle_of_orders_does_not_take_back_the_schedules_back_off(a_seller):
+    seller = await a_seller()
+    for _ in range(4):
+        assert (await seller.get("/api/v1/sync/pending")).json()["reason"] == "scheduled"
+        await seller.post("/api/v1/sync/log", json={"status": "failed", "steps": None})
+        clock.shift(timedelta(hours=2))
+    assert (await seller.get("/api/v1/sync/pending")).json()["action"] == "sync"
+    await seller.post("/api/v1/sync/log", json={"status": "failed"})
+    await seller.post("/api/v1/sync/request", json={"kind": "orders"})
+    await seller.get("/api/v1/sync/pending")
+    await seller.post("/api/v1/sync/log", json={"status": "success"})
+    assert (await seller.get("/api/v1/sync/pending")).json()["reason"] == "no_sync_needed"

@@ -6,6 +6,7 @@ remembered per process; whether the key and the account are still good is read o
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -152,6 +153,8 @@ class KeyRing:
         self._database = database
         self._size = size
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
+        # Keys on first sight, and keys that nobody has, share two of the pool's connections: the others are the sellers'.
+        self._strangers = asyncio.Semaphore(2)
 
     async def owner(self, key: str) -> tuple[int, int] | None:
         digest = keys.key_hash(key)
@@ -159,7 +162,7 @@ class KeyRing:
             self._known.move_to_end(digest)
             return self._known[digest]
         # One round trip, not a session's four: after a restart every agent's key is looked up within half a minute.
-        async with self._database.hot.connection() as connection:
+        async with self._strangers, self._database.hot.connection() as connection:
             row = await (await connection.execute(OWNER_SQL, (digest,))).fetchone()
         if row is None:
             return None

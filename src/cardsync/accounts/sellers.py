@@ -85,7 +85,7 @@ def _quiet_hours(value: str) -> str | None:
 def _time_zone(value: str) -> str:
     try:
         ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError) as e:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as e:
         raise ValueError("a time zone like America/New_York") from e
     return value
 
@@ -228,7 +228,13 @@ async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
 async def delete_seller(database: Database, store: Store, seller_id: int, tables: list[str]) -> None:
     """Erase everything of a seller from `tables`, referring tables first so that foreign keys hold, then from the object store."""
     async with database.tenant(seller_id) as session:
-        # A slab ends by renewing its lease on this row: one that is under way rolls back instead of leaving cards behind.
+        # A slab ends by renewing its lease: without the token, one that is under way rolls back instead of leaving cards behind.
+        await session.execute(text("UPDATE sync_state SET lease_token = NULL WHERE seller_id = :id"), {"id": seller_id})
+    async with database.tenant(seller_id) as session:
+        # Cards, and what refers to them, before that row is locked: such a slab holds cards while it asks for it.
+        first = [table for table in tables[: tables.index("card") + 1] if table != "sync_state"]
+        for table in first:
+            await session.execute(text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id})
         await session.execute(text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id})
         await ingest.hold_still(session, seller_id)
         for table in tables:

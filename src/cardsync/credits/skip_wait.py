@@ -16,6 +16,7 @@ from cardsync import errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.credits import ledger
 from cardsync.settings import Settings
+from cardsync.sync import cancel as sync_cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.cooldown import remaining_seconds, whole_seconds
 from cardsync.sync.models import SyncState
@@ -63,8 +64,10 @@ async def skip_wait(session: AsyncSession, caller: Caller, key: str, now: dateti
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
     facts = _facts(caller, balance, transaction_id, now, settings)
     # A balance read later than the rest may miss the charge that emptied it; a stale lock is to be dropped.
-    unsure = decide(facts) in ("charged", "insufficient_balance") or sync_state.lock_is_stale(caller, now, settings)
+    over = sync_state.lock_is_stale(caller, now, settings) or sync_cancel.is_left(caller, now)
+    unsure = over or decide(facts) in ("charged", "insufficient_balance")
     if unsure and not facts.charged_before:
+        await sync_cancel.end_left(session, seller_id, now)
         state = await sync_state.locked(session, seller_id)
         # Stale, it runs no more: its manual request waits again and is not sold twice.
         sync_state.drop_stale_lock(state, now, settings)

@@ -94,7 +94,8 @@ async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
         await importer.import_upload(work, lease, upload)
     except errors.Problem as problem:
         bound.info("upload_failed", code=problem.code)
-        await finish.fail(work, lease, upload, problem.code, str(problem))
+        with contextlib.suppress(LeaseLost):
+            await finish.fail(work, lease, upload, problem.code, str(problem))
     except CancelRequested:
         bound.info("upload_cancelled")
         with contextlib.suppress(LeaseLost):
@@ -109,7 +110,8 @@ async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
             return False
         bound.exception("upload_crashed", failures=upload.failures + 1)
         if upload.failures + 1 >= MAX_FAILURES:
-            await finish.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
+            with contextlib.suppress(LeaseLost):
+                await finish.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
         else:
             await _put_back(work, lease, upload, failures=upload.failures + 1)
     return True

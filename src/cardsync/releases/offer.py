@@ -115,8 +115,11 @@ def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
     if installed is None and not must_update:
         return Offer(False, None)
     fitting = (r for r in _newer(shelf, installed) if _fits(r, asks, installed, now))
-    # A killed version leaves at once, whatever the stage of the roll-out.
-    offered = next((r for r in fitting if must_update or takes_part(asks.seat, r.version, r.percentage)), None)
+    # A killed version leaves at once, whatever the stage of the roll-out, but never for a release that was pulled.
+    offered = next(
+        (r for r in fitting if (must_update and r.percentage > 0) or takes_part(asks.seat, r.version, r.percentage)),
+        None,
+    )
     return Offer(must_update, offered)
 
 

@@ -40,6 +40,11 @@ async def end_cycle(
     trigger, first_sync = state.cycle_trigger, state.cycle_first_sync
     if first_sync and await _history_fetched(session, state.seller_id, status, results, planned=planned):
         state.history_fetched_at = now
+        # What succeeded in this first sync says nothing about the next one that is asked for.
+        first_sync = False
+        await session.execute(
+            text("UPDATE sync_step SET in_first_sync = false WHERE seller_id = :id"), {"id": state.seller_id}
+        )
         await session.execute(
             text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"), {"id": state.seller_id}
         )
@@ -52,12 +57,13 @@ async def end_cycle(
 
 
 def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
-    completed = status == "success" or (status == "partial" and state.lock_kind not in INVENTORY_KINDS)
-    if completed:
+    # A cycle that uploaded no inventory imported none: partial, it did not complete.
+    if status == "success":
         state.last_sync_at = now
         if state.lock_kind in INVENTORY_KINDS:
             state.last_pricing_at = now
-        state.scheduled_failures = 0
+        if state.lock_trigger == "scheduled" or state.lock_kind in INVENTORY_KINDS:
+            state.scheduled_failures = 0
     else:
         count_failure(state, now)
     clear_lock(state)
@@ -66,12 +72,12 @@ def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
 async def _history_fetched(
     session: AsyncSession, seller_id: int, status: str, results: Mapping[str, str], *, planned: bool
 ) -> bool:
-    """All steps of the history succeeded. One that a plan left out as fresh counts if it succeeded in a first sync: with windows
+    """All steps of the history succeeded. One that a plan left out as fresh counts if it succeeded in this first sync: with windows
     of different lengths there may never be a cycle that runs them all."""
     if not results:
         return status == "success"
     left = {name for name in HISTORY_STEPS if results.get(name) != "success"}
-    if not left or not planned or "failed" in (results.get(name) for name in left):
+    if not left or not planned or any(results.get(name) != "skipped" for name in left):
         return not left
     query = select(SyncStep.name).where(SyncStep.seller_id == seller_id, SyncStep.in_first_sync)
     return left <= set(await session.scalars(query))

@@ -22,8 +22,10 @@ log = structlog.get_logger(__name__)
 
 FLUSH_SQL = text("""
     INSERT INTO agent_seen (seller_id, last_seen_at, version, platform)
-    SELECT * FROM unnest(CAST(:sellers AS bigint[]), CAST(:moments AS timestamptz[]), CAST(:versions AS text[]),
-                         CAST(:platforms AS text[])) ORDER BY 1
+    SELECT noted.* FROM unnest(CAST(:sellers AS bigint[]), CAST(:moments AS timestamptz[]), CAST(:versions AS text[]),
+                               CAST(:platforms AS text[])) AS noted (seller_id, last_seen_at, version, platform)
+      JOIN seller ON seller.id = noted.seller_id  -- one that was erased meanwhile does not come back
+     ORDER BY noted.seller_id
     ON CONFLICT (seller_id) DO UPDATE
        SET last_seen_at = excluded.last_seen_at, version = coalesce(excluded.version, agent_seen.version),
            platform = coalesce(excluded.platform, agent_seen.platform)

@@ -31,7 +31,7 @@ class CycleLog(msgspec.Struct, kw_only=True):
 
     status: Literal["success", "partial", "failed"]
     sync_cycle_id: CycleId | None = None
-    steps: Annotated[list[StepLog], msgspec.Meta(max_length=200)] = msgspec.field(default_factory=list)
+    steps: Annotated[list[StepLog], msgspec.Meta(max_length=200)] | None = None
     agent_version: str | None = None
     platform: str | None = None
     duration_ms: Milliseconds | None = None
@@ -66,9 +66,9 @@ async def record_cycle(
     # The state row first: two logs of one cycle at the same time go one after the other.
     state = await locked(session, caller.seller_id)
     refresh(state, now)
-    row = await cycle_of(session, caller.seller_id, log.sync_cycle_id) if log.sync_cycle_id is not None else None
+    row = await _row_of(session, caller.seller_id, log.sync_cycle_id, started_at)
     # Of a step that was tried again, the last try.
-    results = {step.name: step.status for step in log.steps}
+    results = {step.name: step.status for step in log.steps or ()}
     succeeded = {name for name, result in results.items() if result == "success"} - _told_before(row)
     trigger, first_sync = None, False
     if (row is None or row.placeholder) and not is_of_another(state, row, agent_id):
@@ -78,6 +78,27 @@ async def record_cycle(
         row = SyncCycle(seller_id=caller.seller_id, sync_cycle_id=log.sync_cycle_id)
         session.add(row)
     _fill(row, log, trigger, started_at, now)
+
+
+async def _row_of(
+    session: AsyncSession, seller_id: int, sync_cycle_id: str | None, started_at: datetime
+) -> SyncCycle | None:
+    """The cycle's row: by its id, else the nameless one of the cycle that was cancelled after this one had begun."""
+    if sync_cycle_id is None:
+        return None
+    if row := await cycle_of(session, seller_id, sync_cycle_id):
+        return row
+    nameless = select(SyncCycle).where(
+        SyncCycle.seller_id == seller_id,
+        SyncCycle.sync_cycle_id.is_(None),
+        SyncCycle.status == "cancelled",
+        SyncCycle.logged_at >= started_at,
+        SyncCycle.agent_version.is_(None),
+    )
+    row = (await session.scalars(nameless.order_by(SyncCycle.id.desc()).limit(1))).one_or_none()
+    if row is not None:
+        row.sync_cycle_id, row.placeholder = sync_cycle_id, True
+    return row
 
 
 def _told_before(row: SyncCycle | None) -> set[str]:
@@ -90,7 +111,7 @@ def _fill(row: SyncCycle, log: CycleLog, trigger: str | None, started_at: dateti
     row.status = "cancelled" if row.status == "cancelled" else log.status
     row.placeholder = False
     row.trigger_source = row.trigger_source or trigger
-    row.steps = [msgspec.to_builtins(step) for step in log.steps]
+    row.steps = [msgspec.to_builtins(step) for step in log.steps or ()]
     row.agent_version, row.platform = log.agent_version, log.platform
     row.duration_ms, row.started_at, row.logged_at = log.duration_ms, started_at, now
 

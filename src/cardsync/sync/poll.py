@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 from sqlalchemy import select
@@ -109,6 +109,6 @@ async def _plan(
             manual=decision.reason == "manual_request",
             read_only=caller.entitlements(now).sync_mode == "read_only",
             advertised=advertised,
-            last_successes={step.name: step.last_succeeded_at for step in await session.scalars(query)},
+            last_successes={step.name: step.last_succeeded_at.astimezone(UTC) for step in await session.scalars(query)},
         )
     )
