@@ -20,7 +20,6 @@ import export_prices
 import ground
 import heartbeat
 import import_inventory
-import orders
 import rate_limits
 import skip_wait
 from ground import Report
@@ -44,7 +43,6 @@ MEASURES = (
     (agents.measure, {"rounds": 5}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
-    (orders.measure, {"rounds": 5}),
     (skip_wait.measure, {"rounds": 300}),
 )
 

@@ -21,10 +21,11 @@ from rich.console import Console
 from rich.markup import escape
 from sqlalchemy import text
 
-from cardsync import clock, demo_data
+from cardsync import clock, demo_data, demo_orders
 from cardsync.accounts import sellers
 from cardsync.catalog.load import import_catalog
 from cardsync.db import Database
+from cardsync.demo_data import orders as orders_of_the_day
 from cardsync.money import dollars, to_units
 from cardsync.pricing import engine, store
 from cardsync.pricing.rules import SellerPricing
@@ -58,9 +59,9 @@ def run(settings: Settings, *, leave: bool) -> None:
             demo = asyncio.run(_prepare(ready))
             with processes(ready) as children:
                 wait_until_ready(ready, children)
-                if demo.is_new:
-                    _first_cycle(ready, demo)
+                uploads = _first_cycle(ready, demo) if demo.is_new else []
                 asyncio.run(_show_prices(ready, demo))
+                demo_orders.show(console, f"http://{ready.bind}", demo.api_key, uploads)
                 _show_address(ready, demo)
                 if not leave:
                     console.print("\nServing until Ctrl-C.", style="bold")
@@ -70,7 +71,7 @@ def run(settings: Settings, *, leave: bool) -> None:
 
 
 async def _prepare(settings: Settings) -> DemoSeller:
-    """The demo seller, made on the first run, with its inventory in the agent's inbox."""
+    """The demo seller, made on the first run, with its inventory and orders in the agent's inbox."""
     assert settings.database_url is not None
     folder = settings.data_dir / "demo"
     note = folder / "seller.json"
@@ -87,6 +88,8 @@ async def _prepare(settings: Settings) -> DemoSeller:
     inbox = folder / "inbox"
     inbox.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(demo_data.INVENTORY, inbox / "pricing-export.csv")
+    for name, content in orders_of_the_day.files(clock.now().date()).items():
+        (inbox / name).write_text(content, encoding="utf-8", newline="")
     draft = note.with_suffix(".part")
     draft.touch(mode=0o600)
     draft.write_text(json.dumps({"seller_id": made.seller_id, "api_key": made.api_key}))
@@ -98,10 +101,14 @@ def _had_a_cycle(folder: Path) -> bool:
     return any((folder / "exports").glob("*.csv"))
 
 
-def _first_cycle(settings: Settings, demo: DemoSeller) -> None:
+def _first_cycle(settings: Settings, demo: DemoSeller) -> list[int]:
+    """Returns the order uploads."""
     console.rule("[bold]one cycle, as the seller's agent runs it", align="left")
+    uploads: list[int] = []
     for event in _agent_events(settings, demo):
         _tell(event)
+        uploads += event.get("upload_ids", [])
+    return uploads
 
 
 def _agent_events(settings: Settings, demo: DemoSeller) -> Iterator[dict[str, Any]]:
@@ -111,7 +118,7 @@ def _agent_events(settings: Settings, demo: DemoSeller) -> Iterator[dict[str, An
     key_file.write_text(demo.api_key)
     command = [
         sys.executable, "-m", "cardsync_agent", "run", "--server", f"http://{settings.bind}", "--key-file", str(key_file),
-        "--folder", str(demo.folder), "--once", "--request", "pricing", "--json-events",
+        "--folder", str(demo.folder), "--once", "--request", "full", "--json-events",
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         assert agent.stdout is not None
@@ -133,7 +140,7 @@ def _tell(event: dict[str, Any]) -> None:
         case {"event": name, **rest} if name in ("error", "warning"):
             console.print(f"[yellow]![/] {rest.get('message', name)}")
         case _:
-            return
+            demo_orders.tell_sent(console, event)
 
 
 def _tell_report(report: dict[str, Any]) -> None:

@@ -64,6 +64,7 @@ class FakeServer:
         self.log_agents: list[str] = []
         self.rows: dict[str, list[list[dict[str, Any]]]] = {}  # by path, the rows of each accepted request
         self.row_bodies: list[bytes] = []
+        self.row_states: list[str] = []
         self.sales: list[dict[str, Any]] = []
         self.gaps: list[str] = []
         self.capabilities: list[str] = []
@@ -266,6 +267,8 @@ class FakeServer:
         return 202, {"status": "accepted", "upload_id": upload_id}, {}
 
     def _upload(self, upload_id: int) -> tuple[int, Any, dict[str, str]]:
+        if upload_id > 1000:  # rows
+            return 200, {"id": upload_id, "state": self.row_states.pop(0) if self.row_states else "done"}, {}
         if upload_id not in self.uploads:
             return 404, {"error": "no such upload", "code": "not_found"}, {}
         states = self.uploads[upload_id]["states"]

@@ -77,7 +77,7 @@ def again(agents: Agents, server: FakeServer, folder: Path, **drops: str) -> End
 def test_every_kind_of_file_is_sent_to_its_place(agents: Agents, server: FakeServer, shop: Path) -> None:
     ended = once(agents, server, shop)
     status, steps = the_log(server)
-    assert (ended.returncode, status) == (0, "partial")  # for the account and the sales summary
+    assert (ended.returncode, status) == (0, "partial")  # for want of a sales summary
     assert {name: steps[name] for name in STEPS} == dict.fromkeys(STEPS, DONE)
     assert [call.removeprefix("POST /api/v1/") for call in server.calls if "order" in call] == [
         *("orders", "order_items", "orders/shipping", "order_refunds", "order_feedbacks")
@@ -157,6 +157,13 @@ def test_an_upload_that_the_server_refuses_fails_its_step(agents: Agents, server
     _, steps = the_log(server)
     assert steps["fetch_refunds"] == ("failed", "invalid_payload: told to fail")
     assert steps["fetch_feedback"] == DONE
+
+
+def test_with_a_file_of_every_kind_a_full_sync_is_a_success(agents: Agents, server: FakeServer, shop: Path) -> None:
+    put(shop, f=summary("2026-09"))
+    ended = once(agents, server, shop)
+    assert (ended.returncode, the_log(server)[0]) == (0, "success")
+    assert the_log(server)[1]["refresh_account"] == ("skipped", "a folder tells nothing of the account")
 
 
 # Windows and repetition
@@ -330,6 +337,14 @@ def test_sales_reports_come_two_a_cycle_oldest_first(agents: Agents, server: Fak
     assert [(step["status"], step["error"]) for step in log["steps"]] == [
         ("skipped", "the inbox holds no sales summary of the 2 months that are missing since 2026-05-01")
     ]
+
+
+def test_the_gaps_are_asked_for_when_the_orders_are_written(agents: Agents, server: FakeServer, shop: Path) -> None:
+    put(shop, f=summary("2026-09"))
+    server.row_states = ["queued", "processing", "done"]
+    assert once(agents, server, shop).returncode == 0
+    asked = [call for call in server.calls if "sales_report/gaps" in call or "uploads/1001" in call]
+    assert asked == ["GET /api/v1/uploads/1001"] * 3 + ["GET /api/v1/sales_report/gaps"]
 
 
 def test_with_no_month_missing_the_sales_are_done(agents: Agents, server: FakeServer, folder: Path) -> None:

@@ -36,6 +36,7 @@ LACKING = {
     "fetch_refunds": "no refund export in the inbox",
     "fetch_feedback": "no feedback export in the inbox",
     "fetch_sales_report": "no sales summary in the inbox",
+    "refresh_account": "a folder tells nothing of the account",
 }
 
 
@@ -46,6 +47,7 @@ LACKING = {
         ("refunds", ["fetch_orders", "fetch_refunds"]),
         ("feedback", ["fetch_orders", "fetch_feedback"]),
         ("sales", ["fetch_sales_report"]),
+        ("account", ["refresh_account"]),
     ],
 )
 def test_a_kind_that_the_inbox_has_no_file_for_fails_and_says_so(
@@ -57,14 +59,6 @@ def test_a_kind_that_the_inbox_has_no_file_for_fails_and_says_so(
     assert the_log(server) == ("failed", {step: ("skipped", LACKING[step]) for step in steps})
     assert LACKING[steps[0]] in ended.named("cycle_finished")[0]["text"]
     assert once(agents, server, folder).named("waiting")
-
-
-def test_a_kind_that_it_cannot_do_fails_and_says_so(agents: Agents, server: FakeServer, folder: Path) -> None:
-    server.due = False
-    ended = once(agents, server, folder, "--request", "account")
-    assert ended.returncode == 1
-    assert the_log(server) == ("failed", {"refresh_account": unable("refresh_account")})
-    assert "this agent can't refresh account" in ended.named("cycle_finished")[0]["text"]
 
 
 def test_a_full_sync_does_its_part_and_does_not_claim_the_rest(
@@ -79,7 +73,6 @@ def test_a_full_sync_does_its_part_and_does_not_claim_the_rest(
     assert steps == {
         **dict.fromkeys(CHAIN, DONE),
         **{name: ("skipped", why) for name, why in LACKING.items()},
-        "refresh_account": unable("refresh_account"),
     }
     assert "no file for: orders, order items, shipping" in ended.named("cycle_finished")[0]["text"]
     assert server.log_agents == [ended.named("started")[0]["agent_id"]]
@@ -96,7 +89,7 @@ def test_a_plan_is_followed_in_its_order_and_what_it_skips_is_not_run(
     fresh = {"reason": "fresh", "last_succeeded_at": "2026-11-21T07:55:00Z", "freshness_seconds": 900}
     server.plan = {
         "kind": "pricing",
-        "steps": ["refresh_account", "download_price_updates", "import_prices"],
+        "steps": ["play_cards", "download_price_updates", "import_prices"],
         "skipped": [{"name": "export_inventory", **fresh}, {"name": "upload_inventory", **fresh}],
         "error": None,
     }
@@ -109,7 +102,7 @@ def test_a_plan_is_followed_in_its_order_and_what_it_skips_is_not_run(
         {
             "export_inventory": ("skipped", "fresh"),
             "upload_inventory": ("skipped", "fresh"),
-            "refresh_account": unable("refresh_account"),
+            "play_cards": unable("play_cards"),
             "download_price_updates": DONE,
             "import_prices": DONE,
         },
@@ -123,11 +116,11 @@ def test_a_plan_that_finds_everything_fresh_is_a_success(agents: Agents, server:
 
 
 def test_a_refused_plan_is_told_and_no_cycle_is_run(agents: Agents, server: FakeServer, folder: Path) -> None:
-    server.plan = {"kind": "full", "steps": [], "skipped": [], "error": "capability_mismatch: refresh_account@1"}
+    server.plan = {"kind": "full", "steps": [], "skipped": [], "error": "capability_mismatch: play_cards@1"}
     ended = once(agents, server, folder)
     assert ended.returncode == 1
     [told] = ended.named("plan_refused")
-    assert told["error"] == "capability_mismatch: refresh_account@1"
+    assert told["error"] == "capability_mismatch: play_cards@1"
     assert (server.logs, server.uploads) == ([], {})
 
 

@@ -21,6 +21,8 @@ from tests.system.inventories import inventory
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
 from builders import read_csv
+from cardsync import clock
+from cardsync.demo_data import orders as demo_orders
 from cardsync_agent.client import Client
 
 PACE = {
@@ -32,6 +34,7 @@ PACE = {
     "REFUSED": "0.3",
 }
 FILE = inventory(1500)
+OPEN_ORDERS = "SELECT id FROM upload WHERE seller_id = %(seller)s AND state IN ('queued', 'processing')"
 ONE_PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -341,15 +344,42 @@ def test_an_approved_upload_is_done_once_in_read_only_mode(a_shop: Callable[...,
     assert shop.once().named("approved_upload") == []
 
 
-def test_a_plan_is_followed_and_a_refused_one_is_told(a_shop: Callable[..., Shop]) -> None:
+def test_a_plan_is_followed(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(planner_opt_in=True)
     shop.put(FILE)
-    refused = shop.once()  # the first sync is a full one
-    assert refused.returncode == 1
-    assert refused.named("plan_refused")[0]["error"] == "capability_mismatch: refresh_account@1"
-    assert (shop.cycles(), shop.state()["lock_kind"]) == ([], None)
-    assert shop.once("--request", "pricing").returncode == 0
-    shop.assert_done_once(status="success")
+    assert shop.once().returncode == 0  # the first sync is a full one
+    shop.assert_done_once()
+    assert shop.seller.sql("UPDATE sync_state SET last_pricing_at = NULL WHERE seller_id = %(seller)s RETURNING 1")
+    assert shop.once().returncode == 1  # what was done is fresh, and for the rest there still is no file
+    _, again = shop.cycles()
+    assert {step["error"] for step in again["steps"] if step["name"] == "export_inventory"} == {"fresh"}
+    assert len(shop.uploads()) == 1
+
+
+def test_orders_arrive_whole_although_the_agent_is_killed_between_them(a_shop: Callable[..., Shop]) -> None:
+    shop = a_shop()
+    shop.put(FILE)
+    exported = demo_orders.files(clock.now().date())
+    for name, content in exported.items():
+        shop.put(content.encode(), name)
+    for kind in ("order list", "pull sheet", "refund export"):
+        with Running(shop) as agent:
+            agent.said("rows_sent", kind=kind)
+            agent.process.kill()
+            agent.process.wait()
+    ended = shop.once()
+    assert (ended.returncode, [cycle["status"] for cycle in shop.cycles()]) == (0, ["success"])
+    until(lambda: not shop.seller.sql(OPEN_ORDERS), "the orders to be written")
+    page = shop.seller.get("/api/orders?per_page=200&items=full").json()
+    assert page["total"] == demo_orders.ORDERS
+    assert sum(item["quantity"] for order in page["orders"] for item in order["items"]) == sum(
+        order["item_count"] for order in page["orders"]
+    )
+    assert sum(order["refund_amt"] is not None for order in page["orders"]) == 2
+    assert len(shop.seller.get("/api/v1/sales_report").json()["reports"]) == 2
+    assert shop.state()["history_fetched_at"] is not None
+    kept = "".join(str(row) for row in shop.seller.sql("SELECT * FROM orders WHERE seller_id = %(seller)s"))
+    assert "Example Street" not in kept
 
 
 def test_the_server_takes_the_picture_of_a_failed_step(a_shop: Callable[..., Shop]) -> None:

@@ -48,6 +48,7 @@ def fetch_sales_report(job: Job) -> None:
         found = _read(file, parse_summary)
         _tell(job, SALES, file, found.problems)
         summary.months |= found.months
+    _await_orders(job)
     gaps = job.call("asking which months are missing", job.client.sales_gaps)
     if job.cycle.months is None:  # chosen once, so that a kill -9 does not add to the two
         job.cycle.months = months_to_send(gaps, summary.months)
@@ -60,6 +61,21 @@ def fetch_sales_report(job: Job) -> None:
         if report := summary.months.get(month):
             job.check_wanted()
             _send_month(job, report)
+
+
+def _await_orders(job: Job) -> None:
+    """Which months are missing is told by the orders: before they are written, by those of the last time, or by none."""
+    upload_id, pause, spoken = job.cycle.orders_upload_id, job.pace.poll_first, clock.monotonic()
+    while upload_id is not None:
+        state = job.call("asking how the orders fare", lambda: job.client.upload(upload_id)).get("state")
+        if state not in ("queued", "processing"):
+            return
+        job.check_age()
+        if clock.monotonic() - spoken >= job.pace.interval:
+            spoken = clock.monotonic()
+            job.call("heartbeat", job.beat)
+        job.stop.sleep(pause)
+        pause = min(pause * 1.5, job.pace.poll_most)
 
 
 def _send_month(job: Job, report: dict[str, object]) -> None:
@@ -124,6 +140,8 @@ def _send_part(job: Job, kind: Kind, part: Part, body: bytes) -> None:
     answer = job.call(f"sending {kind.rows}", lambda: job.client.send_rows(kind.path, body))
     if isinstance(upload_id := answer.get("upload_id"), int):
         part.upload_ids.append(upload_id)
+        if kind is ORDER_LIST:
+            job.cycle.orders_upload_id = upload_id
     part.done += 1
     job.store.save()
 

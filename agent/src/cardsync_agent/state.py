@@ -91,10 +91,11 @@ class Cycle:
     export_staged: bool = False
     etag: str | None = None
     outbox_staged: bool = False
-    # fetch_orders and those that hang on it: the file at hand, those all sent
+    # fetch_orders and those that hang on it: the file at hand, and those all sent
     part: Part | None = None
     delivered: list[Sent] = field(default_factory=list)
-    # fetch_sales_report
+    # fetch_sales_report: the upload that it waits for, the months chosen
+    orders_upload_id: int | None = None
     months: list[str] | None = None
     # steps that were to be done and that this agent has not learnt, or that the marketplace gave nothing for
     unable: list[str] = field(default_factory=list)

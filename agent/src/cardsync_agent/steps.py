@@ -15,7 +15,7 @@ from datetime import datetime
 from cardsync_agent import clock
 from cardsync_agent.client import Decision
 from cardsync_agent.history import fetch, fetch_sales_report
-from cardsync_agent.job import Job
+from cardsync_agent.job import Job, NothingThere
 from cardsync_agent.orders import FEEDBACK, ORDER_LIST, PULL_SHEET, REFUNDS, SHIPPING
 from cardsync_agent.prices import download_price_updates, import_prices
 from cardsync_agent.state import Cycle, StepRecord
@@ -27,6 +27,11 @@ class Step:
     run: Callable[[Job], None]
     needs: str | None = None
     version: int = 1
+
+
+def refresh_account(job: Job) -> None:
+    """For adapters that see the marketplace; a folder has no part in it."""
+    raise NothingThere("a folder tells nothing of the account")
 
 
 # What this agent can do, and says so to the server's planner. A new step is one line here.
@@ -42,6 +47,7 @@ STEPS = {
     "fetch_refunds": Step(fetch(REFUNDS), "fetch_orders"),
     "fetch_feedback": Step(fetch(FEEDBACK), "fetch_orders"),
     "fetch_sales_report": Step(fetch_sales_report),
+    "refresh_account": Step(refresh_account),
 }
 CAPABILITIES = ",".join(f"{name}@{step.version}" for name, step in STEPS.items())
 
