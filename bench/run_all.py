@@ -21,6 +21,7 @@ import ground
 import heartbeat
 import import_inventory
 import rate_limits
+import read_orders
 import skip_wait
 from ground import Report
 
@@ -44,6 +45,7 @@ MEASURES = (
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
     (skip_wait.measure, {"rounds": 300}),
+    (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
 )
 
 

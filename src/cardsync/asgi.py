@@ -63,7 +63,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
                     "a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it"
                 )
             opened = Database.open(
-                settings.database_url, pool=settings.database_pool, hot_pool=settings.database_hot_pool
+                settings.database_url,
+                pool=settings.database_pool,
+                hot_pool=settings.database_hot_pool,
+                read_pool=settings.database_read_pool,
             )
             database = await stack.enter_async_context(opened)
             app.state.settings = settings

@@ -6,7 +6,6 @@ Every transaction on tenant tables sets `app.seller_id`, which row-level securit
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.orm import DeclarativeBase
 
 from cardsync.polled import PolledReads
+from cardsync.reading import Readings
 
 APP_ROLE = "cardsync_app"
 NULL = "\\N"
@@ -67,12 +67,11 @@ class Database:
     sessions: async_sessionmaker[AsyncSession]
     hot: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
     polled: PolledReads
-    # Long reads leave the other half of the pool to work that must not wait for them.
-    readers: asyncio.Semaphore
+    readings: Readings
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, *, pool: int, hot_pool: int) -> AsyncIterator[Database]:
+    async def open(cls, url: str, *, pool: int, hot_pool: int, read_pool: int = 2) -> AsyncIterator[Database]:
         plain = libpq_url(url)
         engine = create_async_engine(
             engine_url(plain), pool_size=pool, max_overflow=0, pool_pre_ping=True, hide_parameters=True
@@ -80,11 +79,14 @@ class Database:
         hot = AsyncConnectionPool(
             plain, min_size=0, max_size=max(1, hot_pool), kwargs={"autocommit": True}, open=False, name="hot"
         )
+        readings = Readings(plain, read_pool)
         await hot.open()
+        await readings.pool.open()
         try:
             sessions = async_sessionmaker(engine, expire_on_commit=False)
-            yield cls(plain, engine, sessions, hot, PolledReads(hot), asyncio.Semaphore(max(1, pool // 2)))
+            yield cls(plain, engine, sessions, hot, PolledReads(hot), readings)
         finally:
+            await readings.pool.close()
             await hot.close()
             await engine.dispose()
 
@@ -101,27 +103,15 @@ class Database:
             yield session
 
     @asynccontextmanager
-    async def reading(self, seller_id: int, seconds: float) -> AsyncIterator[AsyncSession]:
-        """A snapshot of a seller's tables for one answer, however many rows there are: a statement that takes longer is ended.
-
-        Every statement is planned for its values: a plan for any seller and any page is a bad one for most.
-        """
-        bounds = f"; SET LOCAL statement_timeout = {int(seconds * 1000)}; SET LOCAL plan_cache_mode = force_custom_plan"
-        async with self.readers, self.sessions() as session, session.begin():
-            await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-            await enter_tenant(session, seller_id, also=bounds)
-            yield session
-
-    @asynccontextmanager
     async def shared(self) -> AsyncIterator[AsyncSession]:
         """One transaction on tables that belong to no seller; tenant tables look empty from here."""
         async with self.sessions() as session, session.begin():
             yield session
 
 
-async def enter_tenant(session: AsyncSession, seller_id: int, also: str = "") -> None:
+async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
     """Set the seller of this transaction. A literal we format ourselves: the form that also reaches distributed nodes."""
-    await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'{also}"))
+    await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'"))
 
 
 async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:

@@ -78,6 +78,9 @@ class Settings(BaseSettings):
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
     database_pool: int = Field(8, ge=1, description="Database connections of a process for ordinary work")
     database_hot_pool: int = Field(4, ge=1, description="Database connections of a web process for the polled reads")
+    database_read_pool: int = Field(
+        3, ge=1, description="Database connections of a web process for reads that may be long; others wait for one"
+    )
     read_seconds: float = Field(
         5, gt=0, description="A statement of a read that may be long (orders, customers) is ended after so long: 503"
     )

@@ -6,8 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
+from cardsync.reading import Reading
 
 
 class Customer(NamedTuple):
@@ -42,8 +41,10 @@ SELECT counted.total, counted.returning, newest.buyer_name, page.order_count, pa
 """
 
 
-async def customers(session: AsyncSession, seller_id: int, page: int, per_page: int) -> Customers:
+async def customers(reading: Reading, seller_id: int, page: int, per_page: int) -> Customers:
     values = {"seller": seller_id, "limit": per_page, "offset": (page - 1) * per_page}
-    rows = (await session.execute(text(_CUSTOMERS), values)).all()
+    [rows] = await reading.together([_CUSTOMERS], values, last=True)
     total, returning = rows[0][:2]
-    return Customers([Customer._make(row[2:]) for row in rows if row.buyer_name is not None], total, returning)
+    found = [Customer._make(row[2:]) for row in rows]
+    # A page beyond the last has one row without a customer.
+    return Customers([one for one in found if one.buyer_name is not None], total, returning)

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import errors, limits
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import PlaceOf, ToPull, items_in_order, work_order
 
@@ -28,6 +28,11 @@ SELECT s.id, s.state AS status, s.opened_at, s.completed_at, count(p.order_id) A
  WHERE s.seller_id = :seller AND s.id IN ({{sessions}})
  GROUP BY s.seller_id, s.id ORDER BY s.opened_at DESC, s.id DESC
 """
+
+# The newest sessions, newest first.
+RECENT = SUMMARIES.format(
+    sessions=f"SELECT id FROM pull_session WHERE seller_id = :seller ORDER BY opened_at DESC LIMIT {limits.PULL_SESSIONS_SHOWN}"
+)
 
 ORDERS = f"""
 SELECT orders.id, orders.order_number, orders.buyer_name, orders.order_date, orders.status, orders.shipping_type,
@@ -84,13 +89,6 @@ class PullOrder(NamedTuple):
 
 def unshelved(_item_id: int) -> None:
     """Where an item lies, as long as there are no shelves."""
-
-
-async def recent(session: AsyncSession, seller_id: int, count: int) -> list[Summary]:
-    """The newest sessions, newest first."""
-    newest = "SELECT id FROM pull_session WHERE seller_id = :seller ORDER BY opened_at DESC LIMIT :count"
-    statement = text(SUMMARIES.format(sessions=newest))
-    return [Summary(*row) for row in await session.execute(statement, {"seller": seller_id, "count": count})]
 
 
 async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Summary:

@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.inventory.models import Activity
+from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE
-from cardsync.orders.queries import all_conditions, known_session
 
 
 async def open_session(
@@ -28,7 +28,10 @@ async def open_session(
     Raises PullSessionOpen, and InvalidPayload for a filter by a session that the seller does not have.
     """
     await one_at_a_time(session, seller_id)
-    await known_session(session, seller_id, wanted)
+    if isinstance(wanted.pull_session, int):
+        asked = {"seller": seller_id, "pull_session": wanted.pull_session}
+        if not await session.scalar(text(KNOWN_SESSION), asked):
+            raise unknown_session(wanted.pull_session)
     named = {"seller": seller_id, "now": now}
     opening = (
         "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now) ON CONFLICT DO NOTHING RETURNING id"

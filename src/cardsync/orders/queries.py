@@ -1,30 +1,36 @@
 """Reading a seller's orders: a filter in; the page's rows with their items, and how many orders there are of each status, out.
 
-What is filtered by date, status, refund and shipping type alone is counted already (`order_tally`) and read in the order of an index;
-anything else is counted by one pass over the orders.
+What is filtered by date, status, refund and shipping type alone is counted already (`order_tally`) and read in the order of an index,
+all in one message. Anything else is looked through first.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncSession
-
-from cardsync import errors
-from cardsync.orders.filters import OrderFilter, periods
+from cardsync.orders.conditions import (
+    KNOWN_SESSION,
+    all_of,
+    of_status,
+    other_conditions,
+    tallied_conditions,
+    tally_conditions,
+    unknown_session,
+)
+from cardsync.orders.filters import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
-from cardsync.orders.pullable import IN_OPEN_SESSION, MARKED_SHIPPED_PENDING, PULLABLE
+from cardsync.orders.pull_reads import RECENT, Summary
 from cardsync.orders.shown import ItemRow, OrderRow
+from cardsync.reading import Reading
 
-Values = Mapping[str, Any]
+Values = dict[str, Any]
+Counts = dict[str, int]
 
-# Between number and name in `search_text`: what holds it would be found across both.
-SEPARATOR = "\x01"
-# So many of the first orders are looked through for the page before all of them are.
+# For each order that the page needs, so many of the first ones are looked through before all of them are; in all at most so many.
+PROBED_FOR_EACH = 40
 PROBED = 20_000
 # Several statuses are read from the index of each as far as this, then from that of all.
 MERGED = 10_000
@@ -36,211 +42,100 @@ class Found:
 
     orders: list[OrderRow]
     items: Mapping[int, list[ItemRow]]
-    status_counts: dict[str, int]
+    status_counts: Counts
     total: int
+    sessions: list[Summary] = field(default_factory=list)
 
 
-async def find_orders(session: AsyncSession, seller_id: int, wanted: OrderFilter) -> Found:
+async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> Found:
     """Raises InvalidPayload for a pull session that the seller does not have."""
-    await known_session(session, seller_id, wanted)
-    if wanted.tallied:
-        counts = await _tally(session, seller_id, wanted)
-        total = _total(counts, wanted)
-        ids = await _page(session, seller_id, wanted) if wanted.offset < total else []
-    else:
-        ids, counts = await _looked_through(session, seller_id, wanted)
-        total = _total(counts, wanted)
-    orders = await _orders(session, seller_id, ids)
-    return Found(orders, await _items(session, seller_id, wanted, orders), dict(sorted(counts.items())), total)
-
-
-def _total(counts: Mapping[str, int], wanted: OrderFilter) -> int:
-    return sum(count for status, count in counts.items() if not wanted.statuses or status in wanted.statuses)
-
-
-async def known_session(session: AsyncSession, seller_id: int, wanted: OrderFilter) -> None:
-    if not isinstance(wanted.pull_session, int):
-        return
-    known = text("SELECT 1 FROM pull_session WHERE seller_id = :seller AND id = :id")
-    if not await session.scalar(known, {"seller": seller_id, "id": wanted.pull_session}):
-        raise errors.InvalidPayload(f"pull_session: there is no session {wanted.pull_session}")
-
-
-# The filter as conditions on `orders`, but for the status.
-
-
-def tallied_conditions(wanted: OrderFilter) -> tuple[list[str], dict[str, Any]]:
-    conditions: list[str] = []
-    values: dict[str, Any] = {}
-    for name, sign in (("date_from", ">="), ("date_to", "<=")):
-        if (day := getattr(wanted, name)) is not None:
-            conditions.append(f"orders.order_date {sign} :{name}")
-            values[name] = day
-    if wanted.refunded:
-        conditions.append("orders.refund_amt IS NOT NULL")
-    if wanted.shipping_type:
-        conditions.append("orders.shipping_type = :shipping_type")
-        values["shipping_type"] = wanted.shipping_type
-    return conditions, values
-
-
-_IN_SESSION = """EXISTS (SELECT FROM pull_session_order p
- WHERE p.seller_id = orders.seller_id AND p.order_id = orders.id AND p.seller_id = :seller AND p.session_id = :pull_session)"""
-_PULLS = {"active": IN_OPEN_SESSION, "none": PULLABLE, "dismissed": "orders.pull_dismissed_at IS NOT NULL"}
-
-
-def other_conditions(wanted: OrderFilter) -> tuple[list[str], dict[str, Any]]:
-    conditions: list[str] = []
-    values: dict[str, Any] = {}
-    if SEPARATOR in wanted.search:
-        conditions.append("false")
-    elif wanted.search:
-        # A sub-select, so that it is folded once.
-        conditions.append("strpos(orders.search_text, (SELECT public.folded(:search))) > 0")
-        values["search"] = wanted.search
-    if wanted.product_line:
-        conditions.append(":product_line = ANY (orders.product_lines)")
-        values["product_line"] = wanted.product_line
-    if wanted.unfeedbacked:
-        conditions.append("orders.feedback_rating IS NULL")
-    if wanted.ship_pending:
-        conditions.append(MARKED_SHIPPED_PENDING)
+    values: Values = {"seller": seller_id, "limit": wanted.per_page, "offset": wanted.offset}
     if isinstance(wanted.pull_session, int):
-        conditions.append(_IN_SESSION)
         values["pull_session"] = wanted.pull_session
-    elif wanted.pull_session:
-        conditions.append(_PULLS[wanted.pull_session])
-    return conditions, values
-
-
-def all_conditions(wanted: OrderFilter) -> tuple[list[str], dict[str, Any]]:
-    """The whole filter, for those who take every order of it."""
-    parts = (_of_status(wanted), tallied_conditions(wanted), other_conditions(wanted))
-    return [condition for conditions, _ in parts for condition in conditions], {
-        name: value for _, values in parts for name, value in values.items()
-    }
-
-
-def _where(*conditions: str) -> str:
-    return " AND ".join(["orders.seller_id = :seller", *conditions])
-
-
-def _of_status(wanted: OrderFilter) -> tuple[list[str], dict[str, Any]]:
-    match wanted.statuses:
-        case []:
-            return [], {}
-        case [status]:
-            return ["orders.status_group = :status"], {"status": status}
-    return ["orders.status_group = ANY (:statuses)"], {"statuses": list(wanted.statuses)}
-
-
-# Counts.
-
-
-async def _tally(session: AsyncSession, seller_id: int, wanted: OrderFilter) -> dict[str, int]:
-    """How many orders of each status the other tallied filters leave."""
-    conditions = ["seller_id = :seller"]
-    values: dict[str, Any] = {"seller": seller_id}
-    if wanted.date_from is None and wanted.date_to is None:
-        conditions.append("period = 'ever'")
-    else:
-        parts = []
-        for number, (period, first, last) in enumerate(periods(wanted.date_from, wanted.date_to)):
-            parts.append(f"(period = '{period}' AND begins BETWEEN :first{number} AND :last{number})")
-            values |= {f"first{number}": first, f"last{number}": last}
-        conditions.append(f"({' OR '.join(parts) or 'false'})")
-    if wanted.refunded:
-        conditions.append("refunded")
-    if wanted.shipping_type:
-        conditions.append("shipping_type = :shipping_type")
-        values["shipping_type"] = wanted.shipping_type
-    query = f"""
-        SELECT status_group, sum(orders)::bigint FROM order_tally WHERE {" AND ".join(conditions)}
-         GROUP BY status_group HAVING sum(orders) <> 0
-    """
-    return dict((await session.execute(text(query), values)).all())
-
-
-async def _count(session: AsyncSession, where: str, values: Values) -> dict[str, int]:
-    query = f"SELECT orders.status_group, count(*) FROM orders WHERE {where} GROUP BY orders.status_group"
-    return dict((await session.execute(text(query), values)).all())
-
-
-# The page's ids.
-
-
-async def _page(session: AsyncSession, seller_id: int, wanted: OrderFilter) -> list[int]:
-    conditions, values = tallied_conditions(wanted)
-    values |= {"seller": seller_id}
+        if not await reading.rows(KNOWN_SESSION, values):
+            raise unknown_session(wanted.pull_session)
     order = page_order(wanted)
-    reaches = wanted.offset + wanted.per_page
-    if len(wanted.statuses) > 1 and wanted.sort == "date" and reaches <= MERGED:
-        values["statuses"] = list(wanted.statuses)
-        return await _merged(session, wanted, order, conditions, values)
-    of_status, more = _of_status(wanted)
-    where = _where(*conditions, *of_status)
-    values |= more
-    if order.nulls_apart is None:
-        return await _ids(session, where, order.by, values, wanted.per_page, wanted.offset)
-    # Against the direction of its index, which begins with the nulls: they come behind all others, by a statement of their own.
-    some = _where(*conditions, *of_status, f"{order.nulls_apart} IS NOT NULL")
-    none = _where(*conditions, *of_status, f"{order.nulls_apart} IS NULL")
-    ids = await _ids(session, some, order.by, values, wanted.per_page, wanted.offset)
-    if len(ids) == wanted.per_page:
+    if not wanted.tallied:
+        ids, counts = await _looked_through(reading, values, wanted, order)
+        return await _shown(reading, values | {"ids": ids}, wanted, _THESE, counts)
+    tallied, more = tallied_conditions(wanted)
+    status, of_statuses = of_status(wanted)
+    values |= more | of_statuses
+    if order.nulls_apart:
+        ids = await _nulls_last(reading, values, all_of(*tallied, *status), order)
+        return await _shown(reading, values | {"ids": ids}, wanted, _THESE)
+    if len(wanted.statuses) > 1 and wanted.sort == "date" and wanted.offset + wanted.per_page <= MERGED:
+        return await _shown(
+            reading, values | {"reach": wanted.offset + wanted.per_page}, wanted, _merged(tallied, order)
+        )
+    return await _shown(reading, values, wanted, _page(all_of(*tallied, *status), order.by))
+
+
+# The ids of a page, as a query or found by several.
+
+
+def _page(where: str, by: str) -> str:
+    return f"SELECT orders.id FROM orders WHERE {where} ORDER BY {by} LIMIT :limit OFFSET :offset"
+
+
+def _merged(tallied: list[str], order: PageOrder) -> str:
+    """The page of several statuses, each read as far as it may reach into the page."""
+    return f"""
+        SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status) CROSS JOIN LATERAL (
+            SELECT orders.id, orders.order_date FROM orders WHERE {all_of(*tallied, "orders.status_group = wanted.status")}
+             ORDER BY {order.whole} LIMIT :reach
+        ) AS orders ORDER BY {order.whole} LIMIT :limit OFFSET :offset
+    """
+
+
+# Those that are found already.
+_THESE = "SELECT unnest(CAST(:ids AS bigint[])) AS id"
+
+
+async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
+    """Against the direction of its index, which then begins with the nulls: they come behind all others, by a query of their own."""
+    some, none = f"{where} AND {order.nulls_apart} IS NOT NULL", f"{where} AND {order.nulls_apart} IS NULL"
+    ids = [id for (id,) in await reading.rows(_page(some, order.by), values)]
+    limit, offset = values["limit"], values["offset"]
+    if len(ids) == limit:
         return ids
     begin = 0
     if not ids:
-        begin = wanted.offset - (await session.scalar(text(f"SELECT count(*) FROM orders WHERE {some}"), values) or 0)
-    return ids + await _ids(session, none, order.by, values, wanted.per_page - len(ids), begin)
-
-
-async def _ids(session: AsyncSession, where: str, by: str, values: Values, limit: int, offset: int) -> list[int]:
-    query = f"SELECT orders.id FROM orders WHERE {where} ORDER BY {by} LIMIT {limit} OFFSET {offset}"
-    return list(await session.scalars(text(query), values))
-
-
-async def _merged(
-    session: AsyncSession, wanted: OrderFilter, order: PageOrder, conditions: list[str], values: Values
-) -> list[int]:
-    """The page of several statuses, each read as far as it may reach into the page."""
-    query = f"""
-        SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status) CROSS JOIN LATERAL (
-            SELECT orders.id, orders.order_date FROM orders WHERE {_where(*conditions, "orders.status_group = wanted.status")}
-             ORDER BY {order.whole} LIMIT {wanted.offset + wanted.per_page}
-        ) AS orders ORDER BY {order.whole} LIMIT {wanted.per_page} OFFSET {wanted.offset}
-    """
-    return list(await session.scalars(text(query), values))
+        [(before,)] = await reading.rows(f"SELECT count(*) FROM orders WHERE {some}", values)
+        begin = offset - before
+    more = await reading.rows(_page(none, order.by), values | {"limit": limit - len(ids), "offset": begin})
+    return ids + [id for (id,) in more]
 
 
 async def _looked_through(
-    session: AsyncSession, seller_id: int, wanted: OrderFilter
-) -> tuple[list[int], dict[str, int]]:
+    reading: Reading, values: Values, wanted: OrderFilter, order: PageOrder
+) -> tuple[list[int], Counts]:
     """Page and counts of a filter that nobody counts: what is frequent fills the page soon and is only counted, what is rare is
     found and counted by the same pass.
     """
-    tallied, values = tallied_conditions(wanted)
-    others, more = other_conditions(wanted)
-    of_status, status_values = _of_status(wanted)
-    everything = {"seller": seller_id, **values, **more, **status_values}
-    order = page_order(wanted)
-    if not _is_rare(wanted) and order.nulls_apart is None and wanted.offset + wanted.per_page <= PROBED:
-        probe = f"""
-            SELECT orders.id FROM (
-                SELECT orders.* FROM orders WHERE {_where(*tallied, *of_status)} ORDER BY {order.by} LIMIT {PROBED}
-            ) AS orders WHERE {" AND ".join(others)} ORDER BY {order.by} LIMIT {wanted.per_page} OFFSET {wanted.offset}
-        """
-        ids = list(await session.scalars(text(probe), everything))
+    tallied, of_tallied = tallied_conditions(wanted)
+    others, of_others = other_conditions(wanted)
+    status, of_statuses = of_status(wanted)
+    values = values | of_tallied | of_others | of_statuses
+    everything = all_of(*tallied, *others)
+    reach = wanted.offset + wanted.per_page
+    if not _is_rare(wanted) and order.nulls_apart is None and reach <= PROBED:
+        values["probed"] = min(PROBED, PROBED_FOR_EACH * reach)
+        first = f"SELECT orders.* FROM orders WHERE {all_of(*tallied, *status)} ORDER BY {order.by} LIMIT :probed"
+        probe = f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)} ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+        ids = [id for (id,) in await reading.rows(probe, values)]
         if len(ids) == wanted.per_page:
-            return ids, await _count(session, _where(*tallied, *others), {**everything})
+            count = f"SELECT orders.status_group, count(*) FROM orders WHERE {everything} GROUP BY orders.status_group"
+            return ids, dict(await reading.rows(count, values))
     query = f"""
         WITH orders AS MATERIALIZED (
-            SELECT orders.id, orders.status_group, {order.columns} FROM orders WHERE {_where(*tallied, *others)}
+            SELECT orders.id, orders.status_group, {order.columns} FROM orders WHERE {everything}
         ), counts AS (SELECT status_group, count(*) AS number FROM orders GROUP BY status_group)
-        SELECT ARRAY(SELECT orders.id FROM orders WHERE {" AND ".join(of_status) or "true"}
-                      ORDER BY {order.whole} LIMIT {wanted.per_page} OFFSET {wanted.offset}),
+        SELECT ARRAY(SELECT orders.id FROM orders WHERE {" AND ".join(status) or "true"}
+                      ORDER BY {order.whole} LIMIT :limit OFFSET :offset),
                ARRAY(SELECT status_group FROM counts), ARRAY(SELECT number FROM counts)
     """
-    ids, statuses, numbers = (await session.execute(text(query), everything)).one()
+    [(ids, statuses, numbers)] = await reading.rows(query, values)
     return ids, dict(zip(statuses, numbers, strict=True))
 
 
@@ -249,37 +144,45 @@ def _is_rare(wanted: OrderFilter) -> bool:
     return wanted.ship_pending or wanted.pull_session is not None
 
 
-# What is shown of the page.
+# What is shown of the page. Its ids go from the first of these statements to the others in a setting of the transaction, so that one
+# message carries them all.
 
-_ORDERS = text(f"""
+_KEPT = "SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true) FROM ({page}) AS page"
+_ON_PAGE = "unnest(string_to_array(current_setting('app.page'), ',')::bigint[]) WITH ORDINALITY AS page (id, place)"
+_ORDERS = f"""
     SELECT {", ".join(f"orders.{name}" for name in OrderRow._fields)}
-      FROM unnest(CAST(:ids AS bigint[])) WITH ORDINALITY AS page (id, place)
-      JOIN orders ON orders.seller_id = :seller AND orders.id = page.id ORDER BY page.place
-""")
+      FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id ORDER BY page.place
+"""
 _ITEMS = f"""
-    SELECT {", ".join(f"item.{name}" for name in ItemRow._fields)}, page.id
-      FROM unnest(CAST(:ids AS bigint[])) AS page (id) CROSS JOIN LATERAL (
-          SELECT * FROM order_item AS item WHERE item.seller_id = :seller AND item.order_id = page.id ORDER BY item.id {{limit}}
+    SELECT page.id, {", ".join(f"item.{name}" for name in ItemRow._fields)}
+      FROM {_ON_PAGE} CROSS JOIN LATERAL (
+          SELECT * FROM order_item AS item WHERE item.seller_id = :seller AND item.order_id = page.id ORDER BY item.id LIMIT :items
       ) AS item
+"""
+_TALLY = """
+    SELECT status_group, sum(orders)::bigint FROM order_tally WHERE seller_id = :seller AND {conditions}
+     GROUP BY status_group HAVING sum(orders) <> 0
 """
 
 
-async def _orders(session: AsyncSession, seller_id: int, ids: list[int]) -> list[OrderRow]:
-    if not ids:
-        return []
-    rows = await session.execute(_ORDERS, {"seller": seller_id, "ids": ids})
-    return [OrderRow._make(row) for row in rows]
-
-
-async def _items(
-    session: AsyncSession, seller_id: int, wanted: OrderFilter, orders: list[OrderRow]
-) -> Mapping[int, list[ItemRow]]:
-    """The first items of each order, by id."""
-    ids = [order.id for order in orders if order.items_total]
-    if not ids or wanted.items_per_order == 0:
-        return {}
-    limit = "" if wanted.items_per_order is None else f"LIMIT {wanted.items_per_order}"
+async def _shown(
+    reading: Reading, values: Values, wanted: OrderFilter, page: str, counted: Counts | None = None
+) -> Found:
+    statements = [_KEPT.format(page=page), _ORDERS, _ITEMS, RECENT]
+    values = values | {"items": wanted.items_per_order}
+    if counted is None:
+        conditions, more = tally_conditions(wanted)
+        statements.append(_TALLY.format(conditions=conditions))
+        values |= more
+    _, orders, items, sessions, *tally = await reading.together(statements, values, last=True)
+    counts = dict(tally[0]) if counted is None else counted
     found: dict[int, list[ItemRow]] = defaultdict(list)
-    for *item, order_id in await session.execute(text(_ITEMS.format(limit=limit)), {"seller": seller_id, "ids": ids}):
+    for order_id, *item in items:
         found[order_id].append(ItemRow._make(item))
-    return found
+    return Found(
+        orders=[OrderRow._make(row) for row in orders],
+        items=found,
+        status_counts=dict(sorted(counts.items())),
+        total=sum(n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses),
+        sessions=[Summary._make(row) for row in sessions],
+    )

@@ -13,7 +13,6 @@ from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from cardsync import errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
-from cardsync.orders import pull_reads
 from cardsync.orders.customers import Customer, customers
 from cardsync.orders.filters import Given, read_filter, read_page
 from cardsync.orders.pull_routes import PullSession, pull_session
@@ -127,9 +126,8 @@ def _bodies(found: Found) -> list[OrderBody]:
 async def orders(request: Request[Any, Any, Any], caller: Caller, database: Database, settings: Settings) -> OrdersPage:
     """The seller's orders, newest first, with their items; and the seller's newest pull sessions."""
     wanted = read_filter(_given(request))
-    async with database.reading(caller.seller_id, settings.read_seconds) as session:
-        found = await find_orders(session, caller.seller_id, wanted)
-        sessions = await pull_reads.recent(session, caller.seller_id, limits.PULL_SESSIONS_SHOWN)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        found = await find_orders(reading, caller.seller_id, wanted)
     many = sum(map(len, found.items.values())) > _AT_ONCE
     return OrdersPage(
         orders=await asyncio.to_thread(_bodies, found) if many else _bodies(found),
@@ -138,7 +136,7 @@ async def orders(request: Request[Any, Any, Any], caller: Caller, database: Data
         per_page=wanted.per_page,
         total_pages=_pages(found.total, wanted.per_page),
         status_counts=found.status_counts,
-        pull_sessions=[pull_session(row) for row in sessions],
+        pull_sessions=[pull_session(row) for row in found.sessions],
     )
 
 
@@ -161,8 +159,8 @@ async def buyers(
 ) -> CustomersPage:
     """The seller's customers by what their orders add up to, and the share of them with more than one order."""
     page, per_page = read_page(_given(request))
-    async with database.reading(caller.seller_id, settings.read_seconds) as session:
-        found = await customers(session, caller.seller_id, page, per_page)
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        found = await customers(reading, caller.seller_id, page, per_page)
     return CustomersPage(
         customers=_customers(found.page),
         total=found.total,

@@ -1,0 +1,112 @@
+"""A filter of orders as conditions of SQL: each with the values that it binds. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cardsync import errors
+from cardsync.orders.filters import OrderFilter, periods
+from cardsync.orders.pullable import IN_OPEN_SESSION, MARKED_SHIPPED_PENDING, PULLABLE
+
+Conditions = tuple[list[str], dict[str, Any]]
+
+# Between number and name in `search_text`: what holds it would be found across both.
+SEPARATOR = "\x01"
+
+_IN_SESSION = """EXISTS (SELECT FROM pull_session_order p
+ WHERE p.seller_id = :seller AND p.seller_id = orders.seller_id AND p.order_id = orders.id AND p.session_id = :pull_session)"""
+_PULLS = {"active": IN_OPEN_SESSION, "none": PULLABLE, "dismissed": "orders.pull_dismissed_at IS NOT NULL"}
+
+
+# Whether the session that a filter names is one of the seller's.
+KNOWN_SESSION = "SELECT 1 FROM pull_session WHERE seller_id = :seller AND id = :pull_session"
+
+
+def unknown_session(session_id: int) -> errors.InvalidPayload:
+    return errors.InvalidPayload(f"pull_session: there is no session {session_id}")
+
+
+def all_of(*conditions: str) -> str:
+    return " AND ".join(["orders.seller_id = :seller", *conditions])
+
+
+def tallied_conditions(wanted: OrderFilter) -> Conditions:
+    """What the tally tells apart, but for the status."""
+    conditions: list[str] = []
+    values: dict[str, Any] = {}
+    for name, sign in (("date_from", ">="), ("date_to", "<=")):
+        if (day := getattr(wanted, name)) is not None:
+            conditions.append(f"orders.order_date {sign} :{name}")
+            values[name] = day
+    if wanted.refunded:
+        conditions.append("orders.refund_amt IS NOT NULL")
+    if wanted.shipping_type:
+        conditions.append("orders.shipping_type = :shipping_type")
+        values["shipping_type"] = wanted.shipping_type
+    return conditions, values
+
+
+def other_conditions(wanted: OrderFilter) -> Conditions:
+    conditions: list[str] = []
+    values: dict[str, Any] = {}
+    if SEPARATOR in wanted.search:
+        conditions.append("false")
+    elif wanted.search:
+        conditions.append("orders.search_text LIKE '%' || public.folded(:search) || '%'")
+        values["search"] = _escaped(wanted.search)
+    if wanted.product_line:
+        conditions.append(":product_line = ANY (orders.product_lines)")
+        values["product_line"] = wanted.product_line
+    if wanted.unfeedbacked:
+        conditions.append("orders.feedback_rating IS NULL")
+    if wanted.ship_pending:
+        conditions.append(MARKED_SHIPPED_PENDING)
+    if isinstance(wanted.pull_session, int):
+        conditions.append(_IN_SESSION)
+        values["pull_session"] = wanted.pull_session
+    elif wanted.pull_session:
+        conditions.append(_PULLS[wanted.pull_session])
+    return conditions, values
+
+
+def _escaped(word: str) -> str:
+    for sign in ("\\", "%", "_"):
+        word = word.replace(sign, f"\\{sign}")
+    return word
+
+
+def of_status(wanted: OrderFilter) -> Conditions:
+    match wanted.statuses:
+        case []:
+            return [], {}
+        case [status]:
+            return ["orders.status_group = :status"], {"status": status}
+    return ["orders.status_group = ANY (:statuses)"], {"statuses": list(wanted.statuses)}
+
+
+def all_conditions(wanted: OrderFilter) -> Conditions:
+    """The whole filter, for those who take every order of it."""
+    parts = (of_status(wanted), tallied_conditions(wanted), other_conditions(wanted))
+    return [condition for conditions, _ in parts for condition in conditions], {
+        name: value for _, values in parts for name, value in values.items()
+    }
+
+
+def tally_conditions(wanted: OrderFilter) -> tuple[str, dict[str, Any]]:
+    """The rows of `order_tally` that add up to what `tallied_conditions` leaves."""
+    conditions: list[str] = []
+    values: dict[str, Any] = {}
+    if wanted.date_from is None and wanted.date_to is None:
+        conditions.append("period = 'ever'")
+    else:
+        parts = []
+        for number, (period, first, last) in enumerate(periods(wanted.date_from, wanted.date_to)):
+            parts.append(f"(period = '{period}' AND begins BETWEEN :first{number} AND :last{number})")
+            values |= {f"first{number}": first, f"last{number}": last}
+        conditions.append(f"({' OR '.join(parts) or 'false'})")
+    if wanted.refunded:
+        conditions.append("refunded")
+    if wanted.shipping_type:
+        conditions.append("shipping_type = :shipping_type")
+        values["shipping_type"] = wanted.shipping_type
+    return " AND ".join(conditions), values
