@@ -1,6 +1,6 @@
 """The only module that reads the time. Everything else takes `now` as an argument or calls these.
 
-Tests move the clock with `shift`, which holds for this process only.
+Tests move the clock with `shift` and `stop` it, which holds for this process only.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import time
 from datetime import UTC, datetime, timedelta
 
 _offset = timedelta()
+_stopped_at: datetime | None = None
 
 
 def now() -> datetime:
     """The current moment, timezone-aware, UTC."""
-    return datetime.now(UTC) + _offset
+    return (_stopped_at or datetime.now(UTC)) + _offset
 
 
 def monotonic() -> float:
@@ -27,10 +28,16 @@ def shift(delta: timedelta) -> None:
     _offset += delta
 
 
+def stop() -> None:
+    """Let this process's clock stand, so that only `shift` moves it (tests only)."""
+    global _stopped_at
+    _stopped_at = datetime.now(UTC)
+
+
 def reset() -> None:
-    """Take every `shift` back."""
-    global _offset
-    _offset = timedelta()
+    """Take every `shift` back, and let the clock go."""
+    global _offset, _stopped_at
+    _offset, _stopped_at = timedelta(), None
 
 
 def rfc3339(moment: datetime) -> str:

@@ -314,7 +314,6 @@ def test_is_stale(age, lease_is_live, uploads_open, expected):
 
 IDLE = {
     "lock_held": False,
-    "lock_uploaded": False,
     "requested": False,
     "uploads_open": 0,
     "lease_is_live": False,
@@ -334,7 +333,7 @@ IDLE = {
         ({"lock_held": True, "requested": True}, "collecting"),
         ({"lock_held": True, "in_review": True}, "collecting"),
         ({"uploads_open": 1}, "queued"),
-        ({"lock_held": True, "lock_uploaded": True, "uploads_open": 1}, "queued"),
+        ({"lock_held": True, "uploads_open": 1}, "queued"),
         ({"uploads_open": 1, "lease_is_live": True, "work_phase": "importing"}, "importing"),
         ({"uploads_open": 1, "lease_is_live": True, "work_phase": "repricing"}, "repricing"),
         ({"uploads_open": 1, "lease_is_live": False, "work_phase": "repricing"}, "queued"),

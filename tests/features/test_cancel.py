@@ -432,6 +432,20 @@ async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(
     assert (await status(seller))["phase"] == "idle"
 
 
+async def test_the_holder_of_a_cycle_that_is_being_cancelled_is_not_told_to_run_it_again(a_seller):
+    """The worker writes what an earlier cycle uploaded; this one has uploaded nothing yet."""
+    seller = await a_shop(a_seller)
+    await seller.post("/api/v1/sync/request", json={"kind": "orders"})
+    await poll(seller)
+    await send(seller)
+    await seller.post("/api/v1/sync/log", json={"status": "success"})
+    await seller.post("/api/v1/sync/request", json={"kind": "refunds"})
+    async with stopped_at(seller, 1):
+        assert (await poll(seller))["kind"] == "refunds"
+        assert await cancel(seller) == CANCELLING
+        assert (await poll(seller))["reason"] == "in_progress"
+
+
 async def test_a_cancelled_scheduled_cycle_counts_once_against_the_schedule(a_seller):
     seller = await a_seller()
     assert (await poll(seller))["reason"] == "scheduled"
@@ -449,9 +463,10 @@ async def test_a_cancelled_scheduled_cycle_counts_once_against_the_schedule(a_se
 async def test_a_file_that_fails_before_its_cycle_is_cancelled_does_not_count_twice(a_seller):
     seller = await a_seller()
     await poll(seller)
-    await send(seller, [a_row(1, line="No Such Line")])
+    await seller.send_key(await seller.put_object(b"\x1f\x8bdamaged"))
     await send(seller)
     await work_off_one(seller.service.work, seller.id)
+    assert (await state_of(seller))["scheduled_failures"] == 1
     await cancel(seller)
     assert (await state_of(seller))["scheduled_failures"] == 1
 

@@ -231,6 +231,17 @@ async def test_a_bought_cycle_that_went_stale_waits_again_and_is_not_sold_twice(
     assert await charges(seller) == 1
 
 
+async def test_a_cancelled_cycle_whose_worker_died_is_no_sync_in_flight(a_seller):
+    seller = await in_cooldown(a_seller)
+    await seller.upload(a_csv(a_row()))
+    await seller.hold_lease("sync")
+    assert (await seller.post("/api/v1/sync/cancel")).status_code == 202
+    assert await said(seller) == "sync_in_flight"
+    clock.shift(timedelta(seconds=31))
+    assert await said(seller) == "charged"
+    assert (await poll(seller))["reason"] == "manual_request"
+
+
 async def test_a_replay_a_day_later_is_still_a_replay_with_todays_remainder(a_seller):
     seller = await in_cooldown(a_seller)
     first = (await skip(seller)).json()

@@ -83,6 +83,23 @@ async def test_a_worker_that_died_no_longer_shows(a_seller, service):
     assert (shown["phase"], shown["phase_progress"]) == ("queued", None)
 
 
+@pytest.mark.parametrize("holder", ["rollback", "preview"])
+async def test_who_holds_the_prices_without_a_sync_shows_no_import(a_seller, service, holder):
+    seller = await a_seller()
+    async with service.database.tenant(seller.id) as session:
+        await state.take_lease(session, seller.id, holder, clock.now(), 30)
+    assert (await status(seller))["phase"] == "idle"
+
+
+async def test_an_orders_cycle_into_which_an_upload_fell_collects_on(a_seller, service):
+    seller = await a_seller()
+    await seller.post("/api/v1/sync/request", json={"kind": "orders"})
+    await seller.get("/api/v1/sync/pending")
+    await seller.import_csv(a_csv(a_row()))
+    shown = await status(seller)
+    assert (shown["phase"], shown["sync_in_progress"]) == ("collecting", True)
+
+
 async def test_a_surprisingly_short_inventory_awaits_review(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 31))))

@@ -123,7 +123,6 @@ def decide(facts: SyncFacts) -> SyncDecision:
 def phase(
     *,
     lock_held: bool,
-    lock_uploaded: bool,
     requested: bool,
     uploads_open: int,
     lease_is_live: bool,
@@ -139,7 +138,8 @@ def phase(
         return work_phase
     if uploads_open:
         return "queued"
-    if lock_held and not lock_uploaded:
+    # Also when an upload fell into a cycle of another kind: its agent collects on.
+    if lock_held:
         return "collecting"
     if in_review:
         return "awaiting_review"

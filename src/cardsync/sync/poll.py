@@ -27,7 +27,8 @@ def facts_of(
             state.lock_trigger or "manual",
             state.lock_first_sync,
             state.lock_agent_id,
-            state.lock_uploaded,
+            # Who is told once more to run a cycle that is being cancelled would begin it anew.
+            state.lock_uploaded or state.cancel_requested_at is not None,
         )
     minutes = caller.sync_interval_minutes or settings.sync_interval_minutes
     return SyncFacts(

@@ -184,7 +184,6 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
     live = sync_state.lease_is_live(caller, now)
     current = phase(
         lock_held=held,
-        lock_uploaded=caller.lock_uploaded,
         requested=caller.requested_kind is not None,
         uploads_open=0 if cancelled else caller.uploads_open,
         lease_is_live=live,
