@@ -22,6 +22,8 @@ Connection = psycopg.AsyncConnection[TupleRow]
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 # How many statements begin a reading.
 _BEGINNING = 3
+# Who gets no connection in this time is told to come again.
+_WAIT_SECONDS = 10
 
 
 class Reading:
@@ -80,7 +82,7 @@ class Readings:
 
     @asynccontextmanager
     async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Reading]:
-        async with self.pool.connection() as connection:
+        async with self.pool.connection(timeout=_WAIT_SECONDS) as connection:
             reading = Reading(connection, seller_id, seconds)
             try:
                 yield reading
