@@ -108,7 +108,10 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
     if isinstance(exc, ValidationException):
         return problem(request, errors.InvalidPayload(_unread_body(exc)))
     if isinstance(exc, MethodNotAllowedException):
-        return problem(request, errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=exc.headers))
+        given = {name.lower(): value for name, value in (exc.headers or {}).items()}
+        allowed = ", ".join(sorted(given.get("allow", "").split(", ")))
+        headers = {"Allow": allowed}
+        return problem(request, errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=headers))
     if isinstance(exc, NotFoundException):
         return internal_error(request, 404, "There is no such address")
     if exc.status_code == 413:

@@ -305,8 +305,8 @@ async def test_a_staged_release_reaches_some_sellers_and_the_same_ones_later(ope
 
 
 async def test_a_killed_version_must_update_and_a_killed_release_is_gone(operator, seller, service):
-    await operator.publish("1.1", percentage=0)
-    second = await operator.publish("1.2", percentage=0)
+    await operator.publish("1.1", percentage=1)
+    second = await operator.publish("1.2", percentage=1)
     await operator.kill("1.0")
     told = await beat(seller)
     assert (told["force_update"], told["latest_version"]) == (True, "1.2")

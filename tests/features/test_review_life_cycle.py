@@ -4,6 +4,7 @@ import asyncio
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
+from cardsync.accepted import oldest_open
 from cardsync.inventory import drain, finish, importer, uploads
 from cardsync.sync import state as sync_state
 
@@ -56,7 +57,7 @@ async def test_a_confirm_while_a_newer_upload_runs_does_not_bring_the_old_file_b
     # The newer one is under way: its worker holds the lease and has begun.
     async with service.database.tenant(seller.id) as session:
         lease = await sync_state.take_lease(session, seller.id, "sync", clock.now(), 30)
-        begun = await drain.oldest_open(session, seller.id)
+        begun = await oldest_open(session, seller.id, "inventory")
         begun.state, begun.begun_at = "processing", clock.now()
     assert begun.id == newer
     assert (await seller.post(f"/api/v1/uploads/{first}/confirm")).status_code == 200
