@@ -121,7 +121,11 @@ async def _looked_through(
     reach = wanted.offset + wanted.per_page
     if not _is_rare(wanted) and order.nulls_apart is None and reach <= PROBED:
         values["probed"] = min(PROBED, PROBED_FOR_EACH * reach)
-        first = f"SELECT orders.* FROM orders WHERE {all_of(*tallied, *status)} ORDER BY {order.by} LIMIT :probed"
+        # Not worth it among few, and how many there are is known: the look at the tally comes first and ends it.
+        sums, more = tally_conditions(wanted)
+        many = f"(SELECT coalesce(sum(orders), 0) FROM order_tally WHERE seller_id = :seller AND {sums}) > :probed"
+        values |= more
+        first = f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied, *status)} ORDER BY {order.by} LIMIT :probed"
         probe = f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)} ORDER BY {order.by} LIMIT :limit OFFSET :offset"
         ids = [id for (id,) in await reading.rows(probe, values)]
         if len(ids) == wanted.per_page:
