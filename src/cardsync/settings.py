@@ -77,7 +77,11 @@ class Settings(BaseSettings):
     web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
     database_pool: int = Field(8, ge=1, description="Database connections of a process for ordinary work")
-    database_hot_pool: int = Field(4, ge=1, description="Database connections of a web process for the polled reads")
+    database_hot_pool: int = Field(
+        2,
+        ge=1,
+        description="Database connections of a web process for the polled reads: few, so that what comes meanwhile goes out together",
+    )
     database_read_pool: int = Field(
         3, ge=1, description="Database connections of a web process for reads that may be long; others wait for one"
     )
