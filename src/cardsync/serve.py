@@ -5,6 +5,7 @@ Children watch their parent: when the supervisor is killed they end by themselve
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import shutil
@@ -314,4 +315,8 @@ def web_app() -> object:
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
     watch_parent()
-    return create_app(settings)
+    app = create_app(settings)
+    # What stands from here on is kept out of the garbage collector's rounds: walking it took 0.2 s, and every caller waited.
+    gc.collect()
+    gc.freeze()
+    return app
