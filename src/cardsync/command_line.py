@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cardsync import clock
 from cardsync.db import Database
 from cardsync.observe import setup_logging
 from cardsync.serve import database
@@ -34,7 +35,7 @@ def settings_with(**given: Any) -> Settings:
 
 def plain(value: Any) -> Any:
     """A value as JSON carries it."""
-    return value.isoformat() if isinstance(value, datetime) else str(value) if isinstance(value, Decimal) else value
+    return clock.rfc3339(value) if isinstance(value, datetime) else str(value) if isinstance(value, Decimal) else value
 
 
 def show(values: dict[str, Any], as_json: bool) -> None:

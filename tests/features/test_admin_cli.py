@@ -15,7 +15,7 @@ from cardsync.observe import setup_logging
 # decisions.md, section 10, with a value of each.
 SETTABLE = {
     "plan": ("trial", "trial"),
-    "trial_ends_at": ("2027-01-02T03:04:05Z", "2027-01-02T03:04:05+00:00"),
+    "trial_ends_at": ("2027-01-02T03:04:05Z", "2027-01-02T03:04:05Z"),
     "sync_mode": ("read_only", "read_only"),
     "suspended": ("true", True),
     "past_due": ("yes", True),

@@ -219,13 +219,24 @@ async def test_a_revoked_key_is_401_and_spends_of_its_address(a_seller, a_servic
         assert answers[0].headers["RateLimit-Policy"] == '"anonymous";q=1;w=60'
 
 
-async def test_a_suspended_account_is_403_before_its_limit_is_looked_at(a_seller, a_service):
+async def test_a_suspended_account_is_403_within_the_limits_of_its_key(a_seller, a_service):
     async with a_service(general=f"{SLOW}:2") as service:
         seller = through(await a_seller(), service)
         await seller.set(suspended=True)
         answers = [await seller.post(HEARTBEAT) for _ in range(4)]
-        assert [answer.status_code for answer in answers] == [403] * 4
-        assert [item(answer.headers["RateLimit"], "general")["r"] for answer in answers] == [2] * 4
+        assert [answer.status_code for answer in answers] == [403, 403, 429, 429]
+        assert [item(answer.headers["RateLimit"], "general")["r"] for answer in answers] == [1, 0, 0, 0]
+
+
+async def test_public_downloads_and_forged_upload_addresses_are_limited_by_address(a_service):
+    async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.1") as service:
+        async with service.client(**{"X-Forwarded-For": "198.51.100.25"}) as http:
+            got = [await http.get("/downloads/agent/1.0/linux/amd64/cardsync.whl") for _ in range(3)]
+        assert [answer.status_code for answer in got] == [404, 404, 429]
+    async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.1") as service:
+        async with service.client(**{"X-Forwarded-For": "198.51.100.24"}) as http:
+            put = [await http.put("/objects/uploads/1/x?expires=1&signature=no", content=b"x") for _ in range(3)]
+        assert [answer.status_code for answer in put] == [403, 403, 429]
 
 
 async def test_a_key_revoked_in_the_middle_of_its_flood_is_soon_401(a_seller, a_service):

@@ -330,6 +330,15 @@ async def test_killing_twice_is_killing_and_undoing_needs_a_kill(operator):
     assert "is not killed" in await operator.refused("kill", "1.1", "--product", "agent", "--undo")
 
 
+async def test_killing_what_was_never_published_says_so_and_a_killed_version_is_not_published(operator):
+    await operator.publish("1.1")
+    known = await operator.run("kill", "1.1.0", "--product", "agent")
+    unknown = await operator.run("kill", "1.11", "--product", "agent")
+    assert ("was published" in known.output, "was published" in unknown.output) == (False, True)
+    assert "is killed" in await operator.refused(*operator.arguments("1.1", percentage=5))
+    assert "is killed" in await operator.refused(*operator.arguments("1.11"))
+
+
 async def test_an_unparseable_version_is_forced_only_if_the_kill_list_names_it(operator, seller):
     await operator.publish("1.1")
     await operator.kill("nightly-7")

@@ -234,5 +234,9 @@ async def _admit(scope: Scope) -> Caller:
     except errors.Unauthorized:
         await limits.admit_anonymous(scope)
         raise
+    except errors.AccountSuspended:
+        # Its agents go on asking: within the key's limits like any other's.
+        await limits.admit_key(scope, buckets)
+        raise
     await limits.admit_key(scope, buckets)
     return caller

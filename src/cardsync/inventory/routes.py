@@ -286,7 +286,12 @@ async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) 
     tags=["objects"],
     request_max_body_size=limits.PRESIGNED_PLAIN_BYTES + 1,
     responses=problems(
-        errors.InvalidSignature, errors.UrlExpired, errors.AlreadyUsed, errors.PayloadTooLarge, errors.NotFound
+        errors.InvalidSignature,
+        errors.UrlExpired,
+        errors.AlreadyUsed,
+        errors.PayloadTooLarge,
+        errors.NotFound,
+        errors.RateLimited,
     ),
 )
 async def put_object(request: ApiRequest, key: str, state: State, expires: str = "", signature: str = "") -> None:
@@ -295,7 +300,11 @@ async def put_object(request: ApiRequest, key: str, state: State, expires: str =
     if not isinstance(store, LocalStore):
         raise errors.NotFound("uploads go to the object store directly")
     key = key.removeprefix("/")
-    store.verify_put(key, expires, signature, clock.now())
+    try:
+        store.verify_put(key, expires, signature, clock.now())
+    except errors.Problem:
+        await state.rate_limits.admit_anonymous(request.scope)
+        raise
     if await store.exists(key):
         raise errors.AlreadyUsed
     with store.spool() as (path, file):

@@ -43,7 +43,13 @@ def keygen(out: Path, as_json: bool) -> None:
 @click.option("--version", required=True, help="By PEP 440, like 1.4.0.")
 @click.option("--platform", required=True, help="os/arch, like linux/amd64.")
 @click.option("--channel", default=STABLE, show_default=True)
-@click.option("--percentage", type=click.IntRange(0, 100), default=100, show_default=True, help="Of the installations.")
+@click.option(
+    "--percentage",
+    type=click.IntRange(0, 100),
+    default=100,
+    show_default=True,
+    help="How many of a hundred installations are offered it.",
+)
 @click.option("--min-from", help="The oldest version that may update to this one at once.")
 @click.option("--expires-days", type=click.IntRange(1, 36_500), default=365, show_default=True)
 @click.option("--key-file", type=FILE, required=True, help="The key that `keygen` made.")
@@ -82,12 +88,16 @@ def kill_version(version: str, product: str, undo: bool) -> None:
         async with database.shared() as session:
             if undo:
                 return await publish.revive(session, product, version)
-            await publish.kill(session, product, version)
-            return True
+            return await publish.kill(session, product, version)
 
-    if not with_database(change):
+    known = with_database(change)
+    if undo and not known:
         raise click.ClickException(f"{product} {version} is not killed; `cardsync admin release list` shows what is")
     click.echo(f"{product} {version} is {'no longer killed' if undo else 'killed'}")
+    if not known:
+        click.echo(
+            f"no {product} {version} was published here: is that the version you mean? --undo takes it back", err=True
+        )
 
 
 @release.command("list")

@@ -119,6 +119,7 @@ def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
 async def publish(database: Database, store: Store, draft: Draft, path: Path, key: Ed25519PrivateKey) -> Release:
     artifact = await asyncio.to_thread(read_artifact, path, key)
     async with database.shared() as session:
+        await _refuse_killed(session, draft)
         await _refuse_other_bytes(session, draft, artifact.sha256)
     await _keep(store, artifact)
     async with database.shared() as session:
@@ -141,6 +142,18 @@ async def _keep(store: Store, artifact: Artifact) -> None:
             await store.write(artifact.storage_key, path)
         except ObjectExists:
             return
+
+
+def _is_same(version: str, other: str) -> bool:
+    return version == other or ((read := read_version(other)) is not None and read == read_version(version))
+
+
+async def _refuse_killed(session: AsyncSession, draft: Draft) -> None:
+    kills = await session.scalars(select(ReleaseKill.version).where(ReleaseKill.product == draft.product))
+    if any(_is_same(str(draft.version), killed) for killed in kills):
+        raise errors.CommandError(
+            f"{draft.product} {draft.version} is killed and would be offered to nobody; give the build a new version"
+        )
 
 
 async def _refuse_other_bytes(session: AsyncSession, draft: Draft, sha256: str) -> None:
@@ -180,13 +193,18 @@ async def _write(session: AsyncSession, draft: Draft, artifact: Artifact, key: E
     return written.one()
 
 
-async def kill(session: AsyncSession, product: str, version: str) -> None:
-    """From now on this version must update before it goes on. Any text: a version that cannot be read can be killed too."""
+async def kill(session: AsyncSession, product: str, version: str) -> bool:
+    """From now on this version must update before it goes on. Any text: a version that cannot be read can be killed too.
+
+    Returns whether it is one that was published.
+    """
     named = version.strip()
     if not 0 < len(named) <= LONGEST_VERSION:
         raise errors.CommandError(f"a version has 1 to {LONGEST_VERSION} characters")
     await session.execute(insert(ReleaseKill).values(product=product, version=named).on_conflict_do_nothing())
     await notify(session, TOPIC)
+    published = await session.scalars(select(Release.version).where(Release.product == product))
+    return any(_is_same(version, named) for version in published)
 
 
 async def revive(session: AsyncSession, product: str, version: str) -> bool:

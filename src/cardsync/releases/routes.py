@@ -73,11 +73,12 @@ def _elsewhere(state: State, release: Published, method: Literal["GET", "HEAD"])
         206: ResponseSpec(bytes, description="The one range asked for", media_type=_BINARY, generate_examples=False),
         302: _ELSEWHERE,
         304: ResponseSpec(None, description="Unchanged since the ETag in If-None-Match"),
-        **problems(errors.NotFound, errors.RangeNotSatisfiable, errors.ServiceUnavailable),
+        **problems(errors.NotFound, errors.RangeNotSatisfiable, errors.RateLimited, errors.ServiceUnavailable),
     },
 )
 async def download_release(request: ApiRequest, state: State, product: str, version: str, path: str) -> Response[bytes]:
     """A published artifact, whole or one range of it. Public: the signatures say what it is, not the address."""
+    await state.rate_limits.admit_anonymous(request.scope)
     release = await _found(state, product, version, path)
     if url := _elsewhere(state, release, "GET"):
         return _redirect(url)
@@ -94,10 +95,11 @@ async def download_release(request: ApiRequest, state: State, product: str, vers
     _ADDRESS,
     media_type=_BINARY,
     response_headers=_HEADERS,
-    responses={302: _ELSEWHERE, **problems(errors.NotFound, errors.ServiceUnavailable)},
+    responses={302: _ELSEWHERE, **problems(errors.NotFound, errors.RateLimited, errors.ServiceUnavailable)},
 )
-async def head_release(state: State, product: str, version: str, path: str) -> Response[None]:
+async def head_release(request: ApiRequest, state: State, product: str, version: str, path: str) -> Response[None]:
     """Size and hash of an artifact."""
+    await state.rate_limits.admit_anonymous(request.scope)
     release = await _found(state, product, version, path)
     if url := _elsewhere(state, release, "HEAD"):
         return _redirect(url)
