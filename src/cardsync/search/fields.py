@@ -1,0 +1,261 @@
+"""The fields of the search language: a name, an operator and a value as written in; what a term of the tree holds out. Pure.
+
+A name, flag or value that a field can't hold is refused with the nearest one that it can.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from cardsync.catalog.collector_number import read_collector_number
+from cardsync.catalog.condition import LANGUAGES
+from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.search.tree import Named, Place, Range, Value
+from cardsync.search.words import folded
+
+
+class QueryError(ValueError):
+    """A search that can't be read: where, why, and the nearest word that can."""
+
+    def __init__(self, message: str, offset: int, nearest: str | None = None) -> None:
+        super().__init__(f"{message}; did you mean {nearest}?" if nearest else message)
+        self.offset = offset
+        self.nearest = nearest
+
+
+class Refused(Exception):
+    """A value that a field can't hold; the parser knows where it stands."""
+
+    def __init__(self, why: str, nearest: str | None = None) -> None:
+        super().__init__(why)
+        self.nearest = nearest
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    by_text = {name.casefold(): name for name in known}
+    return next((by_text[text] for text in get_close_matches(word.casefold(), by_text, n=1, cutoff=0.0)), None)
+
+
+CONDITIONS = ("NM", "LP", "MP", "HP", "DMG", "U")
+FLAGS = (
+    "gone", "active", "unshelved", "location-drift", "custom", "stamped", "priced", "unpriced", "underpriced", "overpriced",
+    "pinned", "held", "sealed", "foil", "moved", "review", "confirmed", "in-flux", "audit",
+)  # fmt: skip
+THINGS = ("photo", "list", "rule", "receipt", "location")
+# Selectors of `v:` that are stamps.
+STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
+# Selectors of `v:`, by how they may be written. What a product's variant says otherwise can be asked for too.
+SELECTORS = {
+    **{name: name for name in ("shadowless", *STAMPS)},
+    "no symbol": "No Symbol",
+    "no rarity": "No Rarity",
+    "1999-2000": "1999-2000",
+    "4th print": "1999-2000",
+    **{name.lower(): name for name in (
+        "Master Ball Pattern", "Master Ball", "Poke Ball Pattern", "Poke Ball", "Friend Ball Pattern", "Love Ball Pattern",
+        "Quick Ball Pattern", "Dusk Ball Pattern", "Energy Symbol Pattern", "Team Rocket Pattern", "Cosmos Holo", "Cracked Ice",
+    )},
+}  # fmt: skip
+SPACED_SELECTORS = sorted((name for name in SELECTORS if " " in name), key=len, reverse=True)
+_ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
+_LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,6})?", re.ASCII)
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
+_PLACE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})", re.ASCII)
+
+COMPARING = (":", "=", "!=", "<", "<=", ">", ">=")
+ORDERS = COMPARING[3:]
+EQUALITY = COMPARING[:3]
+IS = (":", "=")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A value as it stands in the text."""
+
+    text: str
+    quoted: bool
+
+
+Read: TypeAlias = Callable[[Written, str], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`colon_is_equals`: both are written `:` in the tree."""
+
+    name: str
+    read: Read
+    ops: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    colon_is_equals: bool = True
+
+
+def _text(written: Written, op: str) -> Value:
+    if not folded(written.text).strip():
+        raise Refused("there is nothing to look for")
+    return written.text
+
+
+def _decimal(text: str) -> Decimal:
+    if not _NUMBER.fullmatch(text):
+        raise Refused(f"{text!r} is not a number")
+    number = Decimal(text)
+    # Without trailing zeros, without an exponent.
+    return Decimal(int(number)) if number == int(number) else number.normalize()
+
+
+def _range(text: str, read: Callable[[str], Decimal]) -> Range:
+    low, _, high = text.partition("..")
+    if not low and not high:
+        raise Refused("a range needs an end")
+    return Range(read(low) if low else None, read(high) if high else None)
+
+
+def _number(written: Written, op: str) -> Value:
+    if ".." in written.text and op not in ORDERS:
+        return _range(written.text, _decimal)
+    return _decimal(written.text)
+
+
+def _percent(written: Written, op: str) -> Value:
+    return _number(Written(written.text.replace("%", ""), written.quoted), op)
+
+
+def _whole(text: str) -> Decimal:
+    number = _decimal(text)
+    if number != int(number):
+        raise Refused(f"{text!r} is not a whole number")
+    return number
+
+
+def _id(written: Written, op: str) -> Value:
+    if ".." in written.text and op not in ORDERS:
+        return _range(written.text, _whole)
+    return _whole(written.text)
+
+
+def _collector_number(written: Written, op: str) -> Value:
+    if op in ORDERS:
+        return _whole(written.text)
+    if ".." in written.text:
+        return _range(written.text, _whole)
+    read = read_collector_number(written.text)
+    if not read.key:
+        raise Refused("there is no number to look for")
+    return written.text.strip()
+
+
+def _word_of(known: Mapping[str, str], what: str) -> Read:
+    def read(written: Written, op: str) -> Value:
+        word = folded(written.text).strip().replace("_", "-")
+        if (found := known.get(word) or known.get(word.replace("-", " "))) is None:
+            raise Refused(f"{written.text!r} is not {what}", nearest(word, known))
+        return found
+
+    return read
+
+
+def _condition(written: Written, op: str) -> Value:
+    code = written.text.strip().upper()
+    if code not in CONDITIONS:
+        raise Refused(f"{written.text!r} is not a condition", nearest(code, CONDITIONS))
+    if code == "U" and op in ORDERS:
+        raise Refused("U stands outside the order of conditions")
+    return code
+
+
+def _game(written: Written, op: str) -> Value:
+    """Whether the seller has such a line is asked later: an operator may allow lines that we do not know."""
+    text = written.text.strip().casefold()
+    if not text:
+        raise Refused("there is no game to look for")
+    return NAME_BY_LABEL.get(text, text)
+
+
+def _variant(written: Written, op: str) -> Value:
+    _text(written, op)
+    return SELECTORS.get(folded(written.text).strip(), written.text)
+
+
+def _box(written: Written, op: str) -> Value:
+    number = _whole(written.text)
+    if not 1 <= number < 10**9:
+        raise Refused(f"{written.text!r} is not a box: they count from 1")
+    return number
+
+
+def _loc(written: Written, op: str) -> Value:
+    if not (found := _PLACE.fullmatch(written.text.strip())):
+        raise Refused(f"{written.text!r} is not a slot like 3-12")
+    return Place(int(found[1]), int(found[2]))
+
+
+def _list(written: Written, op: str) -> Value:
+    _text(written, op)
+    slug = written.text.lower()
+    return slug if not written.quoted and _SLUG.fullmatch(slug) else Named(written.text)
+
+
+def _rule(written: Written, op: str) -> Value:
+    _text(written, op)
+    if not written.quoted and written.text.isdecimal() and written.text.isascii():
+        return _whole(written.text)
+    return Named(written.text)
+
+
+def _listed(names: Iterable[str]) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+_ALL = (
+    Field("name", _text, EQUALITY, colon_is_equals=False),
+    Field("set", _text, EQUALITY, ("s",), colon_is_equals=False),
+    Field("number", _collector_number, COMPARING, ("cn",)),
+    Field("game", _game, EQUALITY, ("product_line", "pl")),
+    Field("rarity", _text, EQUALITY, ("r",)),
+    Field("cond", _condition, COMPARING, ("condition",)),
+    Field("printing", _text, EQUALITY, ("finish", "f"), colon_is_equals=False),
+    Field("lang", _word_of(_LANGUAGE_WORDS, "a language"), EQUALITY, ("language",)),
+    Field("v", _variant, EQUALITY, ("variant",)),
+    *(Field(name, _number, COMPARING) for name in ("price", "target", "market", "low", "lowship", "direct", "cost")),
+    Field("qty", _number, COMPARING, ("quantity",)),
+    Field("unshelved", _number, COMPARING),
+    Field("change", _percent, COMPARING),
+    Field("age", _number, COMPARING),
+    Field("list", _list, IS),
+    Field("box", _box, EQUALITY),
+    Field("loc", _loc, EQUALITY),
+    Field("is", _word_of(_listed(FLAGS), "a flag"), IS),
+    Field("has", _word_of(_listed(THINGS), "a thing that a card can have"), IS),
+    Field("rule", _rule, IS),
+    Field("id", _id, COMPARING),
+    Field("sku", _id, COMPARING),
+)
+FIELDS: Mapping[str, Field] = {name: field for field in _ALL for name in (field.name, *field.aliases)}
+FIELD_NAMES = (*FIELDS, "not")
+
+
+def field_of(name: str, at: int) -> Field:
+    field = FIELDS.get(name.lower())
+    if field is None:
+        raise QueryError(f"there is no field {name!r}", at, nearest(name, FIELD_NAMES))
+    return field
+
+
+def term_values(field: Field, op: str, written: Iterable[Written]) -> tuple[str, tuple[Value, ...]]:
+    """The operator as the tree has it, and the values. Raises Refused."""
+    if op not in field.ops:
+        raise Refused(f"{field.name} does not take {op}", nearest(op, field.ops))
+    if op == "=" and field.colon_is_equals:
+        op = ":"
+    values = tuple(dict.fromkeys(field.read(value, op) for value in written))
+    if op in ORDERS and len(values) > 1:
+        raise Refused(f"{field.name}{op} takes one value")
+    return op, values

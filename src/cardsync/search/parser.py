@@ -1,0 +1,177 @@
+"""A search as written in, its tree out: a lexer and a recursive descent by hand. Pure.
+
+query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term | phrase | word. Raises QueryError.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cardsync import limits
+from cardsync.search.fields import FIELDS, SPACED_SELECTORS, QueryError, Refused, Written, field_of, term_values
+from cardsync.search.tree import EVERYTHING, Not, Phrase, Term, Tree, Word, all_of, any_of
+from cardsync.search.words import folded
+
+_SPACE = re.compile(r"\s*")
+_RUN = re.compile(r'[^\s()"]+')
+_OP = re.compile(r"!=|<=|>=|[:=<>]")
+_VALUE = re.compile(r'[^\s()"|]+')
+_PHRASE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\])')
+_OR = re.compile(r'or(?=[\s()"]|$)', re.IGNORECASE)
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def parse(text: str) -> Tree:
+    """Raises QueryError. A text of nothing but space is everything."""
+    if len(text) > limits.SEARCH_CHARACTERS:
+        raise QueryError(f"a search has at most {limits.SEARCH_CHARACTERS:,} characters", limits.SEARCH_CHARACTERS)
+    return _Parser(_NOT_STORABLE.sub("\ufffd", text)).everything()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._terms = 0
+        self._depth = 0
+
+    def everything(self) -> Tree:
+        self._skip()
+        if self._at == len(self._text):
+            return EVERYTHING
+        tree = self._query()
+        if self._at < len(self._text):
+            raise QueryError("there is no ( for this )", self._at)
+        return tree
+
+    def _skip(self) -> None:
+        self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _query(self) -> Tree:
+        start = self._at
+        parts = [self._and()]
+        while _OR.match(self._text, self._at):
+            self._at += 2
+            self._skip()
+            parts.append(self._and())
+        return any_of(parts, start) if len(parts) > 1 else parts[0]
+
+    def _and(self) -> Tree:
+        start = self._at
+        parts = []
+        while self._peek() not in ("", ")") and not _OR.match(self._text, self._at):
+            parts.append(self._unary())
+            self._skip()
+        if not parts:
+            raise QueryError("something to look for is missing here", start)
+        return all_of(parts, start) if len(parts) > 1 else parts[0]
+
+    def _unary(self) -> Tree:
+        if self._peek() != "-":
+            return self._atom()
+        start = self._at
+        self._at += 1
+        if self._peek() in ("", ")", "-") or self._peek().isspace():
+            raise QueryError("there is nothing behind this -", start)
+        return Not(self._atom(), start)
+
+    def _atom(self) -> Tree:
+        if self._peek() == "(":
+            return self._parenthesis()
+        start = self._at
+        self._count(start)
+        if self._peek() == '"':
+            text = self._phrase(start)
+            if not folded(text):
+                raise QueryError("there is nothing to look for in these quotes", start)
+            return Phrase(text, start)
+        run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
+        if op := _OP.search(run):
+            self._at = start + op.end()
+            return self._term(run[: op.start()], op.group(), start)
+        self._at = start + len(run)
+        if not folded(run):
+            raise QueryError("there is nothing to look for in this word", start)
+        return Word(run, start)
+
+    def _parenthesis(self) -> Tree:
+        start = self._at
+        self._depth += 1
+        if self._depth > limits.SEARCH_DEPTH:
+            raise QueryError(f"parentheses stand at most {limits.SEARCH_DEPTH} deep", start)
+        self._at += 1
+        self._skip()
+        tree = self._query()
+        if self._peek() != ")":
+            raise QueryError("there is no ) for this (", start)
+        self._at += 1
+        self._depth -= 1
+        return tree
+
+    def _phrase(self, start: int) -> str:
+        """`start` is where its term begins."""
+        found = _PHRASE.match(self._text, self._at)
+        if found is None:
+            raise QueryError("these quotes are not closed", start)
+        self._at = found.end()
+        return _ESCAPED.sub(r"\1", found.group(1))
+
+    def _count(self, at: int) -> None:
+        self._terms += 1
+        if self._terms > limits.SEARCH_TERMS:
+            raise QueryError(f"a search has at most {limits.SEARCH_TERMS} terms", at)
+
+    def _term(self, name: str, op: str, start: int) -> Tree:
+        if not name:
+            raise QueryError(f"a field is missing before {op}", start)
+        negated = name.lower() == "not"
+        field = FIELDS["is"] if negated else field_of(name, start)
+        written = self._values(f"{name}{op}", field.name, start)
+        try:
+            op, values = term_values(field, op, written)
+        except Refused as e:
+            raise QueryError(f"{name}: {e}", start, e.nearest) from None
+        term = Term(field.name, op, values, start)
+        return Not(term, start) if negated else term
+
+    def _values(self, told: str, field: str, start: int) -> list[Written]:
+        values: list[Written] = []
+        while True:
+            if values:
+                self._count(start)
+            if self._peek() == '"':
+                values.append(Written(self._phrase(start), True))
+            else:
+                values.append(Written(self._bare_value(told, field, start), False))
+            if self._peek() != "|":
+                return values
+            self._at += 1
+
+    def _bare_value(self, told: str, field: str, start: int) -> str:
+        if field == "v" and (selector := self._spaced_selector()):
+            self._at += len(selector)
+            return selector
+        found = _VALUE.match(self._text, self._at)
+        if found is None:
+            raise QueryError(f"a value is missing behind {told}", start)
+        self._at = found.end()
+        return found.group()
+
+    def _spaced_selector(self) -> str | None:
+        """The longest selector that stands here with its space."""
+        for name in SPACED_SELECTORS:
+            end = self._at + len(name)
+            if self._text[self._at : end].lower() == name and self._text[end : end + 1] in (
+                "",
+                " ",
+                ")",
+                "|",
+                "\t",
+                "\n",
+            ):
+                return name
+        return None

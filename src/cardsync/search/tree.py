@@ -1,0 +1,161 @@
+"""What a search means: the tree that the parser makes and the rest of the code reads, and its canonical text. Pure.
+
+Offsets are where a part stood in the text; two trees that differ in them alone are equal. `parse(print_query(tree)) == tree`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias
+
+
+class Range(NamedTuple):
+    """Both ends belong to it; None is open."""
+
+    low: Decimal | None
+    high: Decimal | None
+
+
+class Named(NamedTuple):
+    """A list or rule by its name, not by its slug or id."""
+
+    name: str
+
+
+class Place(NamedTuple):
+    box: int
+    slot: int
+
+
+Value: TypeAlias = str | Decimal | Range | Named | Place
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Each part of it begins a word of the product name."""
+
+    text: str
+    at: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """It occurs in the product name."""
+
+    text: str
+    at: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A comparison; of several values any will do (with `!=`: none may)."""
+
+    field: str
+    op: str
+    values: tuple[Value, ...]
+    at: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Tree
+    at: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Without parts: everything. Made by `all_of`, so that no And stands in an And."""
+
+    parts: tuple[Tree, ...]
+    at: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Tree, ...]
+    at: int = dataclasses.field(default=0, compare=False)
+
+
+Tree: TypeAlias = Word | Phrase | Term | Not | And | Or
+
+EVERYTHING = And(())
+
+
+def all_of(parts: Iterable[Tree], at: int = 0) -> Tree:
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, And) else (part,))]
+    return flat[0] if len(flat) == 1 else And(tuple(flat), at)
+
+
+def any_of(parts: Iterable[Tree], at: int = 0) -> Tree:
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, Or) else (part,))]
+    return flat[0] if len(flat) == 1 else Or(tuple(flat), at)
+
+
+def terms(tree: Tree) -> Iterator[Term]:
+    """Every comparison, wherever it stands."""
+    match tree:
+        case Term():
+            yield tree
+        case Not():
+            yield from terms(tree.part)
+        case And() | Or():
+            for part in tree.parts:
+                yield from terms(part)
+
+
+def asks_for_gone(tree: Tree) -> bool:
+    """Does `is:gone` stand in it outside a negation?"""
+    match tree:
+        case Term(field="is"):
+            return "gone" in tree.values
+        case And() | Or():
+            return any(asks_for_gone(part) for part in tree.parts)
+    return False
+
+
+def print_query(tree: Tree) -> str:
+    match tree:
+        case Word():
+            return tree.text
+        case Phrase():
+            return _quoted(tree.text)
+        case Term():
+            return f"{tree.field}{tree.op}{'|'.join(_value(value) for value in tree.values)}"
+        case Not():
+            inner = print_query(tree.part)
+            return f"-({inner})" if isinstance(tree.part, Not | And | Or) else f"-{inner}"
+        case And():
+            return " ".join(f"({print_query(p)})" if isinstance(p, Or) else print_query(p) for p in tree.parts)
+        case Or():
+            return " or ".join(map(print_query, tree.parts))
+
+
+_NEEDS_NO_QUOTES = re.compile(r"[^\s()\"|:=<>!\\]+")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _value(value: Value) -> str:
+    match value:
+        case Range():
+            return f"{_number(value.low)}..{_number(value.high)}"
+        case Place():
+            return f"{value.box}-{value.slot}"
+        case Named():
+            return _quoted(value.name)
+        case str():
+            # Dots may be a range.
+            plain = _NEEDS_NO_QUOTES.fullmatch(value) and ".." not in value
+            return value if plain else _quoted(value)
+    return _number(value)
+
+
+def _number(number: Decimal | None) -> str:
+    return "" if number is None else f"{number:f}"

@@ -1,0 +1,95 @@
+"""Random search trees, as the parser could make them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from hypothesis import strategies as st
+
+from cardsync.search.fields import CONDITIONS, FLAGS, THINGS
+from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Word, all_of, any_of
+from cardsync.search.words import folded
+
+NAMES = ["Lightning Bolt", "Pokémon Center", "Urza's Tower", "100% Pure_Luck", 'Erase "Me"', "Niv-Mizzet", "ピカチュウ", "Fire // Ice", "_____", "Straße"]  # fmt: skip
+SETS = ["Dominaria United", "Base Set (Shadowless)", "Été_100%", ""]
+RARITIES = ["Rare", "Holo Rare", "C", ""]
+NUMBERS = ["006/165", "6", "7/102", "TG05", "", "12a"]
+TEXTS = ["bolt", "LIGHT", "pokemon", "Poké", "urzas", "urza's", "%", "_", "100%", '"', "niv", "mizzet", "ピカ", "//", "e", "strasse", "dominaria", "set (", "\\", "or", "a|b", "..", "été"]  # fmt: skip
+
+
+def _usable(text: str) -> bool:
+    return bool(folded(text).strip())
+
+
+words = st.one_of(
+    st.sampled_from([t for t in TEXTS if t not in ('"', "or") and not set(t) & set('()" ')]),
+    st.text(st.characters(exclude_characters='()":=<>!\0', exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=6),
+).filter(lambda t: _usable(t) and t[0] != "-" and t.lower() != "or" and not any(c.isspace() for c in t))  # fmt: skip
+texts = st.one_of(
+    st.sampled_from(TEXTS + NAMES + SETS[:3]),
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6),
+).filter(_usable)
+numbers = st.one_of(
+    st.sampled_from([Decimal(n) for n in ("0", "1", "2", "5", "0.5", "-1", "4.99")]),
+    st.integers(-(10**9), 10**9).map(Decimal),
+)
+whole = st.integers(-9, 12).map(Decimal)
+
+
+def _ranges(ends):
+    pairs = st.tuples(st.none() | ends, st.none() | ends).filter(lambda p: p != (None, None))
+    return pairs.map(lambda p: Range(*p))
+
+
+def _several(values):
+    return st.lists(values, min_size=1, max_size=3, unique=True).map(tuple)
+
+
+def _terms(field: str, ops: list[str], values) -> st.SearchStrategy[Tree]:
+    return st.builds(Term, st.just(field), st.sampled_from(ops), values)
+
+
+def _measured(field: str, ends) -> list[st.SearchStrategy[Tree]]:
+    one = ends.map(lambda n: (n,))
+    return [_terms(field, [":", "!="], _several(ends | _ranges(ends))), _terms(field, ["<", "<=", ">", ">="], one)]
+
+
+AMOUNTS = ["price", "target", "market", "low", "lowship", "direct", "cost"]
+terms = st.one_of(
+    *(_terms(name, [":", "=", "!="], _several(texts)) for name in ("name", "set")),
+    _terms("printing", [":", "=", "!="], _several(st.sampled_from(["normal", "foil", "1st", "unlimited", "holo", "Limited", "reverse"]))),
+    _terms("rarity", [":", "!="], _several(st.sampled_from(["rare", "HOLO RARE", "c", "%"]))),
+    _terms("number", [":", "!="], _several(st.sampled_from(["6", "006/165", "6/102", "TG5", "12A", "%"]) | _ranges(whole))),
+    _terms("number", ["<", ">="], whole.map(lambda n: (n,))),
+    _terms("game", [":", "!="], _several(st.sampled_from(["magic", "pokemon", "pokemon_japan"]))),
+    _terms("cond", [":", "!="], _several(st.sampled_from(CONDITIONS))),
+    _terms("cond", ["<", "<=", ">", ">="], st.sampled_from(CONDITIONS[:5]).map(lambda c: (c,))),
+    _terms("lang", [":", "!="], _several(st.sampled_from(["ja", "English", "zh", "Chinese (S)"]))),
+    _terms("v", [":", "!="], _several(st.sampled_from(["shadowless", "No Symbol", "1999-2000", "No Rarity", "staff", "%"]))),
+    *(part for name in AMOUNTS for part in _measured(name, numbers)),
+    *(part for name in ("qty", "unshelved", "change", "age", "id", "sku") for part in _measured(name, whole)),
+    _terms("box", [":", "!="], _several(st.sampled_from([Decimal(1), Decimal(2), Decimal(12)]))),
+    _terms("loc", [":", "!="], _several(st.sampled_from([Place(1, 1), Place(1, 2), Place(12, 3)]))),
+    _terms("list", [":"], _several(st.sampled_from(["binder", Named("My Binder"), Named('The "B"')]))),
+    _terms("rule", [":"], _several(st.sampled_from([Named("Premium"), Named("None")]))),
+    _terms("is", [":"], _several(st.sampled_from(FLAGS))),
+    _terms("has", [":"], _several(st.sampled_from(THINGS))),
+)  # fmt: skip
+leaves = st.one_of(terms, st.builds(Word, words), st.builds(Phrase, texts))
+
+
+def _larger(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    parts = st.lists(inner, min_size=2, max_size=4)
+    return st.one_of(parts.map(all_of), parts.map(any_of), st.builds(Not, inner))
+
+
+trees: st.SearchStrategy[Tree] = st.recursive(leaves, _larger, max_leaves=12)
+
+
+def depth(tree: Tree) -> int:
+    match tree:
+        case And() | Or():
+            return 1 + max(map(depth, tree.parts))
+        case Not():
+            return 1 + depth(tree.part)
+    return 0

@@ -1,0 +1,228 @@
+"""The search language without a database: what a text means, what is refused and where, and the canonical text."""
+
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from search_trees import depth, trees
+
+from cardsync.catalog.collector_number import read_collector_number
+from cardsync.search.fields import QueryError
+from cardsync.search.parser import parse
+from cardsync.search.tree import (
+    EVERYTHING,
+    And,
+    Named,
+    Not,
+    Or,
+    Phrase,
+    Place,
+    Range,
+    Term,
+    Word,
+    asks_for_gone,
+    print_query,
+)
+from cardsync.search.words import folded, search_columns, search_text, words
+
+
+def term(field, op, *values):
+    return Term(field, op, values)
+
+
+MEANINGS = [
+    ("", EVERYTHING),
+    (" \t ", EVERYTHING),
+    ("price>=5 cond:NM", And((term("price", ">=", Decimal(5)), term("cond", ":", "NM")))),
+    ("list:binder is:gone", And((term("list", ":", "binder"), term("is", ":", "gone")))),
+    ("box:3", term("box", ":", Decimal(3))),
+    ("a b or c", Or((And((Word("a"), Word("b"))), Word("c")))),
+    ("a (b OR c)", And((Word("a"), Or((Word("b"), Word("c")))))),
+    ("(a b) (c)", And((Word("a"), Word("b"), Word("c")))),
+    ('a "or" b', And((Word("a"), Phrase("or"), Word("b")))),
+    ("order", Word("order")),
+    ("-a b", And((Not(Word("a")), Word("b")))),
+    ("-(a b)", Not(And((Word("a"), Word("b"))))),
+    ("Niv-Mizzet", Word("Niv-Mizzet")),
+    ("loc:3-12", term("loc", ":", Place(3, 12))),
+    ("not:foil", Not(term("is", ":", "foil"))),
+    ("-not:foil", Not(Not(term("is", ":", "foil")))),
+    ("Urza's", Word("Urza's")),
+    (r'"say \"hi\" \\"', Phrase('say "hi" \\')),
+    ("qty:5..", term("qty", ":", Range(Decimal(5), None))),
+    ("quantity=..5", term("qty", ":", Range(None, Decimal(5)))),
+    ("price:1..2.50", term("price", ":", Range(Decimal(1), Decimal("2.5")))),
+    ("cond=nm|lp", term("cond", ":", "NM", "LP")),
+    ("condition<=LP", term("cond", "<=", "LP")),
+    ("s:dmu", term("set", ":", "dmu")),
+    ('set="Base Set"', term("set", "=", "Base Set")),
+    ("cn:006/165", term("number", ":", "006/165")),
+    ("number>=100", term("number", ">=", Decimal(100))),
+    ("pl:Magic", term("game", ":", "magic")),
+    ('game:"Pokemon Japan"', term("game", ":", "pokemon_japan")),
+    ("v:No Symbol holo", And((term("v", ":", "No Symbol"), Word("holo")))),
+    ("v:4th print", term("v", ":", "1999-2000")),
+    ("variant:master ball pattern|staff", term("v", ":", "Master Ball Pattern", "staff")),
+    ("v:master ballad", And((term("v", ":", "master"), Word("ballad")))),
+    ("f:1st", term("printing", ":", "1st")),
+    ("lang:JA", term("lang", ":", "ja")),
+    ("change>-10%", term("change", ">", Decimal(-10))),
+    ('list:"My Binder"', term("list", ":", Named("My Binder"))),
+    ("rule:7", term("rule", ":", Decimal(7))),
+    ("rule:Premium", term("rule", ":", Named("Premium"))),
+    ("is:in_flux", term("is", ":", "in-flux")),
+    ("sku:-3|4", term("sku", ":", Decimal(-3), Decimal(4))),
+    ("PRICE>1", term("price", ">", Decimal(1))),
+    ("name:a=b", term("name", ":", "a=b")),
+]
+
+
+@pytest.mark.parametrize(("text", "tree"), MEANINGS)
+def test_a_text_means_its_tree(text, tree):
+    assert parse(text) == tree
+    assert parse(print_query(tree)) == tree
+
+
+REFUSED = [
+    ("bolt prise>5", 5, "price"),
+    ("is:gon", 0, "gone"),
+    ("-is:gon", 1, "gone"),
+    ("not:foyl", 0, "foil"),
+    ("has:foto", 0, "photo"),
+    ("cond:XX", 0, None),
+    ("cond<U", 0, None),
+    ("price>x", 0, None),
+    ("price:..", 0, None),
+    ("price>1|2", 0, None),
+    ("price>1..2", 0, None),
+    ("price:", 0, None),
+    ("a price: 5", 2, None),
+    ("cond:NM|", 0, None),
+    ("lang:klingonish", 0, None),
+    ("qty:1e5", 0, None),
+    ("id:5.5", 0, None),
+    ("box:0", 0, None),
+    ("loc:3", 0, None),
+    ("set>a", 0, None),
+    ("is!=foil", 0, None),
+    (">5", 0, None),
+    ('a "b', 2, None),
+    ("(a", 0, None),
+    ("a)", 1, None),
+    ("()", 1, None),
+    ("a or", 4, None),
+    ("or a", 0, None),
+    ("a or or b", 5, None),
+    ("a - b", 2, None),
+    ("--a", 0, None),
+    ('""', 0, None),
+    ('name:" "', 0, None),
+    ("́", 0, None),
+]
+
+
+@pytest.mark.parametrize(("text", "offset", "nearest"), REFUSED)
+def test_what_cannot_be_read_is_refused_where_it_stands(text, offset, nearest):
+    with pytest.raises(QueryError) as refused:
+        parse(text)
+    assert refused.value.offset == offset
+    if nearest:
+        assert refused.value.nearest == nearest
+        assert nearest in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("within", "beyond"),
+    [
+        ("a" * 2_000, "a" * 2_001),
+        (" ".join("a" * 200), " ".join("a" * 201)),
+        ("id:" + "|".join(map(str, range(200))), "id:" + "|".join(map(str, range(201)))),
+        ("(" * 20 + "a" + ")" * 20, "(" * 21 + "a" + ")" * 21),
+        ("-(" * 20 + "a" + ")" * 20, "-(" * 21 + "a" + ")" * 21),
+    ],
+)
+def test_a_search_has_bounds(within, beyond):
+    parse(within)
+    with pytest.raises(QueryError):
+        parse(beyond)
+
+
+def test_is_gone_counts_outside_a_negation_only():
+    asking = ["is:gone", "a is:gone", "a or is:gone|foil", "(a (b or is:gone))"]
+    assert [text for text in asking if not asks_for_gone(parse(text))] == []
+    assert [
+        text for text in ("-is:gone", "not:gone", "-(-is:gone)", "gone", "is:active") if asks_for_gone(parse(text))
+    ] == []
+
+
+@settings(max_examples=300)
+@given(trees)
+def test_the_canonical_text_means_the_same(tree):
+    assume(depth(tree) <= 20)
+    assert parse(print_query(tree)) == tree
+
+
+PIECES = [*'aor-()":=<>!|. \\5', "is:", "price>", "v:no ", "not:", "list:"]
+
+
+@settings(max_examples=1_000)
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text())
+@example('v:"')
+@example("-")
+@example("\ud800")
+def test_any_text_is_read_or_refused(text):
+    tree = refused = None
+    try:
+        tree = parse(text)
+    except QueryError as e:
+        refused = e
+    if tree is not None:
+        assert parse(print_query(tree)) == tree
+    else:
+        assert 0 <= refused.offset <= len(text)
+
+
+@pytest.mark.soak
+@settings(max_examples=10_000, deadline=None)
+@given(trees)
+def test_the_canonical_text_means_the_same_ten_thousand_times(tree):
+    assert parse(print_query(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "cut"),
+    [
+        ("Urza's Tower", "urza's tower", ["urzas", "tower"]),
+        ("Urza’s", "urza's", ["urzas"]),
+        ("Pokémon", "pokemon", ["pokemon"]),
+        ("Niv-Mizzet, Parun", "niv-mizzet, parun", ["niv", "mizzet", "parun"]),
+        ("Æther Vial", "aether vial", ["aether", "vial"]),
+        ("STRASSE", "strasse", ["strasse"]),
+        ("Straße", "strasse", ["strasse"]),
+        ("ピカチュウ", "ピカチュウ", ["ピカチュウ"]),
+        ("ガ", "ガ", ["ガ"]),
+        ("100%_x", "100%_x", ["100", "x"]),
+        ("a\tb\x1f", "a b ", ["a", "b"]),
+        ("_____", "_____", []),
+    ],
+)
+def test_texts_are_folded_and_cut(text, plain, cut):
+    assert folded(text) == plain
+    assert words(plain) == cut
+
+
+@settings(max_examples=200)
+@given(st.lists(st.text(max_size=12) | st.text(st.characters(max_codepoint=127), max_size=12), min_size=1, max_size=8))
+def test_the_search_texts_of_many_rows_are_those_of_each(texts):
+    rows = pl.DataFrame(dict.fromkeys(("product_name", "set_name", "rarity", "number"), texts))
+    numbers = [read_collector_number(text) for text in texts]
+    made = search_columns(rows)["search_text"].to_list()
+    assert made == [search_text(t, t, t, n.key, n.total) for t, n in zip(texts, numbers, strict=True)]
+    assert [text.count(sign) for text in made for sign in "\x1f\x1e\x1d\x1c\x1b"] == [1] * (5 * len(made))
+
+
+@given(st.text())
+def test_folding_twice_changes_nothing(text):
+    assert folded(folded(text)) == folded(text)
