@@ -29,6 +29,7 @@ from argon2 import PasswordHasher
 import ground
 from cardsync.accounts import sellers
 from cardsync.db import Database
+from cardsync.members import passwords
 from ground import Ground, Report
 
 AGENTS = 1_000
@@ -84,7 +85,7 @@ class Agent:
 
 def new_agents(made: Ground) -> list[Agent]:
     """Sellers whose last cycle ended a moment ago."""
-    usual, sellers.PASSWORDS = sellers.PASSWORDS, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    usual, passwords.HASHER = passwords.HASHER, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
     async def make(database: Database) -> list[Agent]:
         agents = []
@@ -100,7 +101,7 @@ def new_agents(made: Ground) -> list[Agent]:
     try:
         agents = made.in_database(make)
     finally:
-        sellers.PASSWORDS = usual
+        passwords.HASHER = usual
     with made.admin() as connection:
         connection.execute(
             "UPDATE sync_state SET last_pricing_at = now(), last_sync_at = now(), history_fetched_at = now()"

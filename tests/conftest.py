@@ -20,10 +20,10 @@ from litestar import Litestar
 
 from builders import SellerBuilder, Service
 from cardsync import clock, embedded
-from cardsync.accounts import sellers
 from cardsync.asgi import create_app
 from cardsync.db import Database, libpq_url
 from cardsync.jobs import Work
+from cardsync.members import passwords
 from cardsync.migrate import migrate
 from cardsync.observe import setup_logging
 from cardsync.rate_limits.groups import Group
@@ -37,7 +37,7 @@ STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
 def pytest_configure(config: pytest.Config) -> None:
     # Every test makes sellers: their passwords are hashed at the least cost.
-    sellers.PASSWORDS = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     # One folder for all processes of a run, open to the database's own user, which is not root.
     if "CARDSYNC_TEST_DIR" not in os.environ:
         folder = tempfile.mkdtemp(prefix="cardsync-tests-")

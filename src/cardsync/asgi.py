@@ -9,12 +9,16 @@ from typing import Any
 from litestar import Litestar, Response, Router
 from litestar.di import Provide
 from litestar.exceptions import NotFoundException
+from litestar.openapi.spec import SecurityRequirement
 
 from cardsync import failures, health, limits, web
-from cardsync.accounts.caller import KeyRing, behind_a_key
+from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, admitting
+from cardsync.accounts.caller import KeyRing
 from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
+from cardsync.members import routes as members
+from cardsync.members.sessions import sessions_of
 from cardsync.notices import Notices
 from cardsync.openapi import openapi_config
 from cardsync.orders import pull_routes as pulls
@@ -39,16 +43,13 @@ async def _not_found(answer: Response[Any]) -> Response[Any]:
     return answer
 
 
-def _behind_a_key(path: str, *routers: Router) -> Router:
+def _known_callers(path: str, *routers: Router, security: list[SecurityRequirement], **options: Any) -> Router:
     return Router(
         path=path,
         route_handlers=routers,
-        middleware=[behind_a_key],
-        security=[{"api_key": []}],
-        dependencies={
-            "caller": Provide(web.provide_caller, sync_to_thread=False),
-            "session": Provide(web.provide_session),
-        },
+        middleware=[admitting],
+        security=security,
+        **options,
     )
 
 
@@ -72,6 +73,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             app.state.settings = settings
             app.state.database = database
             app.state.key_ring = KeyRing(database)
+            app.state.session_ring = sessions_of(database)
             app.state.store = open_store(settings)
             app.state.rate_limits = RateLimits(database, settings)
             buckets = app.state.rate_limits.buckets
@@ -85,7 +87,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             await stack.enter_async_context(notices.listening())
             yield
 
-    agent_surface = _behind_a_key(
+    agent_surface = _known_callers(
         "/api/v1",
         sync.router,
         credits.router,
@@ -94,8 +96,11 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         sales.router,
         pricing.router,
         releases.router,
+        security=[A_KEY],
     )
-    assistant_surface = _behind_a_key("/api", pulls.router, order_reads.router)
+    assistant_surface = _known_callers(
+        "/api", pulls.router, order_reads.router, security=[A_KEY, A_SESSION], opt=BY_EITHER
+    )
     description = openapi_config()
     description.openapi_router = Router(
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
@@ -104,6 +109,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         route_handlers=[
             agent_surface,
             assistant_surface,
+            members.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,
@@ -112,6 +118,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         request_class=web.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
         dependencies={
+            "caller": Provide(web.provide_caller, sync_to_thread=False),
+            "session": Provide(web.provide_session),
             "settings": Provide(web.provide_settings, sync_to_thread=False),
             "database": Provide(web.provide_database, sync_to_thread=False),
             "store": Provide(web.provide_store, sync_to_thread=False),

@@ -16,6 +16,7 @@ from cardsync.credits import commands as credits
 from cardsync.db import Database
 from cardsync.demo import run as run_demo
 from cardsync.embedded import EmbeddedError
+from cardsync.members import commands as members
 from cardsync.migrate import head_revision
 from cardsync.openapi import document
 from cardsync.price_file import price_file
@@ -135,10 +136,10 @@ def price(file: Path, out: Path, preset: str) -> None:
 
 @program.group()
 def admin() -> None:
-    """Sellers, keys, credits and releases; works while the server runs and while it does not."""
+    """Sellers, keys, members, credits and releases; works while the server runs and while it does not."""
 
 
-for group in (accounts.seller, accounts.key, credits.credits, releases.release):
+for group in (accounts.seller, accounts.key, members.member, credits.credits, releases.release):
     admin.add_command(group)
 
 

@@ -66,6 +66,21 @@ class Unauthorized(Problem):
         error = ', error="invalid_token"' if credentials_sent else ""
         return cls(headers={"WWW-Authenticate": f'Bearer realm="cardsync"{error}'})
 
+    @classmethod
+    def ended(cls) -> Unauthorized:
+        """A session's cookie that is good no longer."""
+        challenge = cls.challenge(credentials_sent=True)
+        return cls("the session has ended; sign in again", headers=challenge.headers)
+
+
+class InvalidCredentials(Problem):
+    """The email or the password is wrong."""
+
+    status, code = 401, "invalid_credentials"
+
+    def __init__(self) -> None:
+        super().__init__(headers={"WWW-Authenticate": 'Bearer realm="cardsync"'})
+
 
 TOP_UP_PATH = "/account/credits"
 
@@ -105,6 +120,18 @@ class AccountSuspended(Problem):
     """This account is suspended."""
 
     status, code = 403, "account_suspended"
+
+
+class SessionRequired(Problem):
+    """This takes a member who is signed in; an API key can't do it."""
+
+    status, code = 403, "session_required"
+
+
+class CsrfFailed(Problem):
+    """The request comes from another site, or its X-CSRF-Token is missing or not the session's."""
+
+    status, code = 403, "csrf_failed"
 
 
 class ObjectStorePipelineDisabled(Problem):

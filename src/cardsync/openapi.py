@@ -18,6 +18,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
 from cardsync import __version__, errors
+from cardsync.members.tokens import COOKIE
 from cardsync.web import InternalError, problems
 
 TAGS = [
@@ -27,6 +28,7 @@ TAGS = [
     Tag("orders", "Order-data uploads, feedback; orders and customers as they are read"),
     Tag("sales", "Monthly sales reports, and which are missing"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
+    Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("pricing", "The price-updates export"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
     Tag("objects", "The embedded object store"),
@@ -36,6 +38,10 @@ DESCRIPTION = (
     "Seller inventory sync: inventory CSV up, price changes down.\n\n"
     "Refusals are `{error, code}`, save the few that are told by a `status`. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
     "not take as `components/responses/MethodNotAllowed`. Unknown body fields and query parameters are ignored."
+)
+SESSION = (
+    f"A member who signed in (POST /api/session). The cookie is __Host-{COOKIE} where the service is reached by https. Methods other than "
+    "GET and HEAD need the session's CSRF token in X-CSRF-Token and no other site's Origin."
 )
 TEXT = {"type": "string"}
 REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
@@ -73,7 +79,8 @@ def openapi_config() -> OpenAPIConfig:
         tags=TAGS,
         components=Components(
             security_schemes={
-                "api_key": SecurityScheme(type="http", scheme="bearer", description="A seller API key, csk_…")
+                "api_key": SecurityScheme(type="http", scheme="bearer", description="A seller API key, csk_…"),
+                "session": SecurityScheme(type="apiKey", security_scheme_in="cookie", name=COOKIE, description=SESSION),
             }
         ),
         path="/openapi",

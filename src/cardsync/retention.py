@@ -1,4 +1,5 @@
-"""What is kept no longer: objects nobody claimed, raw uploads, screenshots and price history past their time, full rate limits. Any worker may run it at any moment."""
+"""What is kept no longer: objects nobody claimed, raw uploads, screenshots and price history past their time, sessions that
+are over, full rate limits. Any worker may run it at any moment."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import structlog
 from cardsync import clock
 from cardsync.inventory import history
 from cardsync.jobs import Work
+from cardsync.members import sessions
 from cardsync.rate_limits import buckets
 
 log = structlog.get_logger(__name__)
@@ -25,6 +27,7 @@ async def tidy(work: Work) -> dict[str, int]:
         # Their rows go by the stream "screenshots" of work_due, a transaction a seller.
         "screenshots": await work.store.sweep("debug/", now - timedelta(days=settings.screenshot_retention_days)),
         "history_months": await history.drop_old(work),
+        "sessions": await sessions.drop_past(work.database, settings, now),
         "rate_limits": await buckets.drop_past(work.database),
     }
     if any(removed.values()):

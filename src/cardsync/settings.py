@@ -114,6 +114,11 @@ class Settings(BaseSettings):
     release_refresh_seconds: float = Field(
         60, gt=0, description="How often a web process reads the releases anew, beside the notices of changes"
     )
+    session_idle_seconds: int = Field(
+        43_200, ge=1, description="A member's session ends after so long without a request"
+    )
+    session_seconds: int = Field(2_592_000, ge=1, description="A member's session ends so long after signing in")
+    invitation_days: int = Field(7, ge=1, description="An invitation of a member is good for so long")
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
     screenshot_retention_days: int = Field(14, ge=1, description="Debug screenshots of agents are kept so long")
     unclaimed_retention_days: int = Field(1, ge=1, description="Uploaded objects that no sync named are kept so long")

@@ -11,6 +11,7 @@ from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.db import Base
 from cardsync.inventory import models as inventory
+from cardsync.members import models as members
 from cardsync.orders import models as orders
 from cardsync.pricing import models as pricing
 from cardsync.rate_limits import models as rate_limits
@@ -20,7 +21,7 @@ from cardsync.sync import models as sync
 metadata = Base.metadata
 
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them, sweeps work across sellers.
-GLOBAL_BY_SELLER = frozenset({"member", "api_key", "agent_seen", "work_due"})
+GLOBAL_BY_SELLER = frozenset({"member", "member_session", "invitation", "api_key", "agent_seen", "work_due"})
 
 
 def tenant_tables() -> list[Table]:
@@ -36,6 +37,7 @@ __all__ = [
     "credits",
     "inventory",
     "jobs",
+    "members",
     "metadata",
     "orders",
     "pricing",

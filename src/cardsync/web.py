@@ -99,7 +99,7 @@ class Polled(Response[T]):
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:
-    """The seller whom the guard let in."""
+    """The seller whom the middleware let in."""
     return cast(Caller, request.scope["caller"])  # type: ignore[typeddict-item]
 
 
@@ -156,3 +156,6 @@ WITH_JSON_BODY = (
 
 BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.RateLimited, errors.ServiceUnavailable)
 """What every route behind an API key may answer."""
+
+FOR_EITHER = (*BEHIND_A_KEY, errors.CsrfFailed)
+"""What every route may answer that a key or a signed-in member writes with."""

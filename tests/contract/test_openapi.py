@@ -18,11 +18,32 @@ OPERATIONS = {
     for path, operations in DOCUMENT["paths"].items()
     for method, operation in operations.items()
 }
-BEHIND_A_KEY = {name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/")}
+# Who calls these has no credentials yet.
+STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/{token}")}
+BEHIND_A_KEY = {
+    name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/") and name not in STRANGERS
+}
+# The agent surface takes keys, save for these; what is beside it takes sessions too, and its own sessions alone.
+ALSO_BY_SESSION = {
+    ("GET", "/api/v1/status"),
+    ("POST", "/api/v1/uploads/{upload_id}/confirm"),
+    ("POST", "/api/v1/uploads/{upload_id}/discard"),
+}
+SESSION_ONLY = {("GET", "/api/session"), ("DELETE", "/api/session")}
+
+
+def callers(name: tuple[str, str]) -> list[str]:
+    if name in SESSION_ONLY:
+        return ["session"]
+    takes_sessions = name in ALSO_BY_SESSION or not name[1].startswith("/api/v1/")
+    return ["api_key", "session"] if takes_sessions else ["api_key"]
+
+
 WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
+        "session", "invitations/{token}",
     )
 }  # fmt: skip
 ORDER_UPLOADS = {
@@ -86,6 +107,10 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_items"),
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
+        ("POST", "/api/session"),
+        ("GET", "/api/session"),
+        ("DELETE", "/api/session"),
+        ("POST", "/api/invitations/{token}"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
@@ -186,16 +211,23 @@ def test_every_route_behind_a_key_tells_401_403_429_and_503_with_their_headers(n
     assert codes(name, 503) == {"service_unavailable"}
     assert "WWW-Authenticate" in answer(name, 401)["headers"]
     assert "Retry-After" in answer(name, 503)["headers"]
-    assert OPERATIONS[name]["security"] == [{"api_key": []}]
+    assert OPERATIONS[name]["security"] == [{caller: []} for caller in callers(name)]
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - BEHIND_A_KEY.keys()), ids=" ".join)
 def test_a_route_without_a_key_asks_for_none(name):
     assert not OPERATIONS[name].get("security")
-    assert "401" not in OPERATIONS[name]["responses"]
+    assert "401" not in OPERATIONS[name]["responses"] or codes(name, 401) == {"invalid_credentials"}
 
 
 # Beside what every route behind a key may answer: the statuses and codes of the specification.
+READS_JSON = {
+    400: {"bad_request"},
+    413: {"payload_too_large", "decompressed_too_large"},
+    415: {"unsupported_media_type"},
+    422: {"invalid_payload"},
+}
+FOR_STRANGERS = {403: {"csrf_failed", "account_suspended"}, 429: {"rate_limited"}, 503: {"service_unavailable"}}
 OWN_REFUSALS = {
     **{
         name: {
@@ -255,9 +287,11 @@ OWN_REFUSALS = {
     ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
     ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
     ("GET", "/downloads/{product}/{version}/{path}"): {
-        404: {"not_found"}, 416: {"range_not_satisfiable"}, 503: {"service_unavailable"},
+        404: {"not_found"}, 416: {"range_not_satisfiable"}, 429: {"rate_limited"}, 503: {"service_unavailable"},
     },
-    ("HEAD", "/downloads/{product}/{version}/{path}"): {404: {"not_found"}, 503: {"service_unavailable"}},
+    ("HEAD", "/downloads/{product}/{version}/{path}"): {
+        404: {"not_found"}, 429: {"rate_limited"}, 503: {"service_unavailable"},
+    },
     ("POST", "/api/v1/sync/cancel"): {409: {"no_sync_in_progress"}},
     ("POST", "/api/v1/sales_report"): {
         413: {"payload_too_large", "decompressed_too_large"},
@@ -283,11 +317,16 @@ OWN_REFUSALS = {
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
         for what in ("dismiss", "undismiss", "mark_shipped")
     },
+    ("POST", "/api/session"): {
+        **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
+    },
+    ("POST", "/api/invitations/{token}"): {**READS_JSON, **FOR_STRANGERS, 404: {"not_found"}},
     ("PUT", "/objects/{key}"): {
         403: {"invalid_signature", "url_expired"},
         404: {"not_found"},
         409: {"already_used"},
         413: {"payload_too_large"},
+        429: {"rate_limited"},
     },
 }  # fmt: skip
 
@@ -300,6 +339,9 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         else {}
     )
     expected |= OWN_REFUSALS.get(name, {})
+    if name in BEHIND_A_KEY:
+        expected[403] |= {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
+        expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
     told = {int(status) for status in OPERATIONS[name]["responses"] if int(status) >= 400 and int(status) != 500}
     if name == ("GET", "/readyz"):
         assert told == {503}
@@ -353,7 +395,9 @@ def test_a_body_of_its_own_tells_exactly_its_fields():
 def test_a_json_body_is_told_plain_and_gzipped(name):
     body = OPERATIONS[name]["requestBody"]
     assert set(body["content"]) == {"application/json", "application/gzip"}
-    assert body["required"] is (name[1] in ("/api/v1/sync/log", "/api/v1/sync/debug"))
+    assert body["required"] is (
+        name[1] in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
+    )
 
 
 def test_the_inventory_upload_tells_both_of_its_forms():

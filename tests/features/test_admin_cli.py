@@ -363,3 +363,52 @@ def test_a_balance_that_would_burst_is_refused(run, create, result):
 def test_credits_of_nobody(run):
     assert refused(run("credits", "grant", 2**60, 1, "--reason", "x")) == f"Error: there is no seller {2**60}"
     assert refused(run("credits", "history", 2**60)) == f"Error: there is no seller {2**60}"
+
+
+# Members.
+
+
+def test_a_member_is_invited_by_a_link_and_listed(create, result, run):
+    seller = create()
+    made = result(
+        "member",
+        "add",
+        seller["seller_id"],
+        "--email",
+        "bea@" + seller["email"].split("@")[0] + ".invalid",
+        "--role",
+        "staff",
+    )
+    assert list(made) == ["member_id", "invite_url"]
+    assert re.fullmatch(r"http://127\.0\.0\.1:8000/invitations/[A-Za-z0-9_-]{43}", made["invite_url"])
+    owner, bea = result("member", "list", seller["seller_id"])["members"]
+    assert (owner["email"], owner["role"], owner["joined"]) == (seller["email"], "owner", True)
+    assert (bea["member_id"], bea["role"], bea["joined"]) == (made["member_id"], "staff", False)
+    assert "invited" in run("member", "list", seller["seller_id"]).output
+    again = result("member", "reset-password", bea["member_id"])
+    assert again["member_id"] == bea["member_id"]
+    assert again["invite_url"] != made["invite_url"]
+
+
+def test_a_members_role_changes_and_a_member_is_removed(create, result, run):
+    seller = create()
+    made = result("member", "add", seller["seller_id"], "--email", f"b{seller['email']}", "--role", "staff")
+    assert run("member", "role", made["member_id"], "owner").exit_code == 0
+    assert result("member", "list", seller["seller_id"])["members"][1]["role"] == "owner"
+    assert run("member", "remove", made["member_id"]).exit_code == 0
+    assert len(result("member", "list", seller["seller_id"])["members"]) == 1
+
+
+def test_what_a_member_command_refuses_is_one_sentence(create, result, run):
+    seller = create()
+    [owner] = result("member", "list", seller["seller_id"])["members"]
+    add = ("member", "add", seller["seller_id"], "--role", "staff", "--email")
+    assert "not an email address" in refused(run(*add, "bea"))
+    assert "is taken" in refused(run(*add, seller["email"]))
+    assert "there is no seller" in refused(
+        run("member", "add", 999999, "--role", "staff", "--email", "a@example.invalid")
+    )
+    assert "there is no member" in refused(run("member", "remove", 999999))
+    assert "there is no member" in refused(run("member", "reset-password", 999999))
+    assert "only owner" in refused(run("member", "remove", owner["member_id"]))
+    assert "only owner" in refused(run("member", "role", owner["member_id"], "staff"))

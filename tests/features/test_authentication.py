@@ -49,6 +49,9 @@ ROUTES = [
     ("POST", "/api/orders/1/undismiss"),
     ("POST", "/api/orders/1/mark_shipped"),
 ]
+# What takes members alone refuses any good key, in tests/features/test_sessions.py.
+BY_SESSION = [("GET", "/api/session"), ("DELETE", "/api/session")]
+STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/1")}
 
 
 def test_the_table_names_every_route_behind_a_key(service):
@@ -58,10 +61,10 @@ def test_the_table_names_every_route_behind_a_key(service):
         for method in map(str.upper, methods)
         if path.startswith("/api/")
     }
-    assert set(ROUTES) == known
+    assert {*ROUTES, *BY_SESSION} == known - STRANGERS
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
+@pytest.mark.parametrize(("method", "path"), ROUTES + BY_SESSION)
 async def test_without_credentials_a_route_challenges_without_an_error(service, method, path):
     async with service.client() as http:
         answer = await http.request(method, path)
@@ -122,7 +125,7 @@ async def test_revoking_one_key_leaves_the_others_good(a_seller, service):
     assert refused.status_code == 401
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
+@pytest.mark.parametrize(("method", "path"), ROUTES + BY_SESSION)
 async def test_a_suspended_account_is_refused_everywhere(suspended, method, path):
     answer = await suspended.http.request(method, path)
     assert answer.status_code == 403

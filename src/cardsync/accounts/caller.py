@@ -1,4 +1,4 @@
-"""Who is calling: the Authorization header in, a `Caller` out.
+"""Who is calling: the Authorization header in, a `Caller` out. (Members with a session: `members/sessions.py`.)
 
 One round trip reads the key, the account and the sync state together. Which seller a key belongs to never changes, so that much is
 remembered per process; whether the key and the account are still good is read on every request, on every process.
@@ -9,22 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, LiteralString, NamedTuple
 
 from cardsync import errors
 from cardsync.accounts import keys
 from cardsync.accounts.entitlements import Entitlements, entitlements
 from cardsync.db import Database
 from cardsync.polled import PolledQuery
-from cardsync.rate_limits.admission import RateLimits
 
 if TYPE_CHECKING:
     # Workers know callers too, and need no web framework for it.
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from litestar.types import Scope
 
 
 class Caller(NamedTuple):
-    """A seller as one request sees it: account and sync state as they stood when the key was checked."""
+    """A seller as one request sees it: account and sync state as they stood when the key or the session was checked."""
 
     key_is_good: bool
     seller_id: int
@@ -70,6 +69,9 @@ class Caller(NamedTuple):
     export_fingerprint: str | None
     tasks_due_at: datetime | None
     price_tasks_due_at: datetime | None
+    # Of a member who is signed in; a key has neither, and its holder may do what an owner may.
+    member_id: int | None = None
+    role: str = "owner"
 
     def entitlements(self, now: datetime) -> Entitlements:
         return entitlements(
@@ -147,11 +149,12 @@ OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
 
 
 class KeyRing:
-    """Which key hash belongs to which (seller, key id): bounded, filled on first sight."""
+    """Which key's hash belongs to which (seller, key id), or what else `sql` finds by a hash: bounded, filled on first sight."""
 
-    def __init__(self, database: Database, size: int = 50_000) -> None:
+    def __init__(self, database: Database, size: int = 50_000, sql: LiteralString = OWNER_SQL) -> None:
         self._database = database
         self._size = size
+        self._sql = sql
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
         # Keys on first sight, and keys that nobody has, share two of the pool's connections: the others are the sellers'.
         self._strangers = asyncio.Semaphore(2)
@@ -163,7 +166,7 @@ class KeyRing:
             return self._known[digest]
         # One round trip, not a session's four: after a restart every agent's key is looked up within half a minute.
         async with self._strangers, self._database.hot.connection() as connection:
-            row = await (await connection.execute(OWNER_SQL, (digest,))).fetchone()
+            row = await (await connection.execute(self._sql, (digest,))).fetchone()
         if row is None:
             return None
         self._known[digest] = (row[0], row[1])
@@ -204,39 +207,7 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None or not row[0]:
         raise errors.Unauthorized.challenge(credentials_sent=True)
-    caller = Caller._make(row)
+    caller = Caller(*row)
     if caller.suspended:
         raise errors.AccountSuspended
-    return caller
-
-
-def behind_a_key(app: ASGIApp) -> ASGIApp:
-    """Middleware of every route that takes an API key: the key and its rate limits, before the body is read.
-
-    Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with every request.
-    """
-
-    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-        scope["caller"] = await _admit(scope)  # type: ignore[typeddict-unknown-key]
-        await app(scope, receive, send)
-
-    return admitted
-
-
-async def _admit(scope: Scope) -> Caller:
-    state = scope["litestar_app"].state
-    limits: RateLimits = state.rate_limits
-    try:
-        seller_id, key_id = await owner_of(state.key_ring, header(scope, b"authorization"))
-        buckets = limits.of_key(scope, key_id, scope["route_handler"].opt)
-        limits.refuse_flood(scope, buckets)
-        caller = await caller_of(state.database, seller_id, key_id)
-    except errors.Unauthorized:
-        await limits.admit_anonymous(scope)
-        raise
-    except errors.AccountSuspended:
-        # Its agents go on asking: within the key's limits like any other's.
-        await limits.admit_key(scope, buckets)
-        raise
-    await limits.admit_key(scope, buckets)
     return caller

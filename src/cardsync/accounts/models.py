@@ -38,7 +38,7 @@ class Seller(Base):
 
 
 class Member(Base):
-    """A person who signs in to a seller account. Passwords are Argon2 hashes."""
+    """A person who signs in to a seller account: owner or staff. Passwords are Argon2 hashes; who is invited has none yet."""
 
     __tablename__ = "member"
     __table_args__ = (Index("uq_member_email", text("lower(email)"), unique=True),)
@@ -47,7 +47,7 @@ class Member(Base):
     email: Mapped[str] = mapped_column(Text)
     name: Mapped[str] = mapped_column(Text)
     role: Mapped[str] = mapped_column(Text)
-    password_hash: Mapped[str] = mapped_column(Text)
+    password_hash: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 

@@ -11,7 +11,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from argon2 import PasswordHasher
 from sqlalchemy import delete, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -23,12 +22,11 @@ from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
 from cardsync.errors import CommandError
+from cardsync.members import passwords
 from cardsync.orders import ingest, shipping_type
 from cardsync.pricing.store import make_preset_rule
 from cardsync.storage import Store
 from cardsync.sync.models import SyncState
-
-PASSWORDS = PasswordHasher()
 
 
 class SellerError(CommandError):
@@ -152,7 +150,7 @@ async def create_seller(
     await session.flush()
     password = secrets.token_urlsafe(12)
     session.add(
-        Member(seller_id=seller.id, email=email, name=name, role="owner", password_hash=PASSWORDS.hash(password))
+        Member(seller_id=seller.id, email=email, name=name, role="owner", password_hash=passwords.HASHER.hash(password))
     )
     await enter_tenant(session, seller.id)
     session.add(Account(seller_id=seller.id, plan=plan, sync_mode=sync_mode, product_lines=_known_lines(lines)))

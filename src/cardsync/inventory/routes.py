@@ -14,6 +14,7 @@ from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory import uploads
@@ -22,7 +23,7 @@ from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
 from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
 from cardsync.sync import state as sync_state
-from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, media_type, problems
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, ApiRequest, media_type, problems
 
 
 class UploadRequest(msgspec.Struct):
@@ -260,7 +261,9 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
 @post(
     "/uploads/{upload_id:int}/confirm",
     status_code=200,
-    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.NotAwaitingReview),
+    opt=BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotAwaitingReview),
 )
 async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
@@ -270,7 +273,9 @@ async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) 
 @post(
     "/uploads/{upload_id:int}/discard",
     status_code=200,
-    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.NotAwaitingReview),
+    opt=BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotAwaitingReview),
 )
 async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""

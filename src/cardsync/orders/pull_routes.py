@@ -15,7 +15,7 @@ from cardsync.db import Database
 from cardsync.orders import pull_marks, pull_reads, pull_sessions
 from cardsync.orders.filters import read_filter
 from cardsync.rate_limits.groups import WRITES
-from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, problems
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
@@ -136,7 +136,7 @@ def _marks(row: pull_marks.Marks) -> OrderMarks:
 @post(
     "/pull_sessions",
     opt=WRITES,
-    responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY, errors.PullSessionOpen),
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.PullSessionOpen),
 )
 async def open_pull_session(caller: Caller, session: AsyncSession, data: OpenPullSession | None = None) -> PullSession:
     """Take a fixed snapshot of the orders to pull. One session is open at a time."""
@@ -155,7 +155,7 @@ async def read_pull_session(caller: Caller, database: Database, session_id: int)
     return PullSessionOrders(**_told(told), orders=[_order(order) for order in orders])
 
 
-IN_A_SESSION = problems(*BEHIND_A_KEY, errors.NotFound, errors.PullSessionNotOpen)
+IN_A_SESSION = problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
 
 
 @post(
@@ -202,7 +202,7 @@ async def cancel_pull_session(caller: Caller, session: AsyncSession, session_id:
     return await _summary(session, caller.seller_id, session_id)
 
 
-OF_AN_ORDER = problems(*BEHIND_A_KEY, errors.NotFound)
+OF_AN_ORDER = problems(*FOR_EITHER, errors.NotFound)
 
 
 @post("/orders/{order_id:int}/dismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)

@@ -39,6 +39,11 @@ class RateLimits:
         group = group_of(opt)
         return self._look_at(scope, f"k{key_id}", *dict.fromkeys((Group.GENERAL, group)))
 
+    async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
+        """One request of a member who is signed in, whichever of the member's browsers it comes from."""
+        groups = dict.fromkeys((Group.GENERAL, group_of(opt)))
+        await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups))
+
     def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
         """Raises if this key, good a moment ago, has nothing left anyway."""
         now = clock.monotonic()

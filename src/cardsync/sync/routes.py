@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.accounts import sellers
+from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import CATEGORY_IDS
@@ -173,7 +174,7 @@ def _pending(decision: SyncDecision) -> Pending:
     )
 
 
-@get("/status", responses=problems(*BEHIND_A_KEY))
+@get("/status", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
 async def status(caller: Caller, session: AsyncSession, settings: Settings) -> Status:
     """What the seller's sync is doing."""
     now = clock.now()

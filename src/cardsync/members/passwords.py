@@ -1,0 +1,45 @@
+"""Passwords: checked and hashed with Argon2, in threads, two at a time, so that a flood of sign-ins takes neither the loop nor the memory."""
+
+from __future__ import annotations
+
+import asyncio
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from cardsync import errors, limits
+
+HASHER = PasswordHasher()
+_turns = asyncio.Semaphore(2)
+# The hash of no password: checking it takes as long as checking a member's. By hasher, because tests hash at less cost.
+_nobodys: dict[PasswordHasher, str] = {}
+
+
+def acceptable(password: str) -> str:
+    """A new password; raises InvalidPayload."""
+    if not limits.PASSWORD_CHARACTERS <= len(password) <= limits.PASSWORD_CHARACTERS_MOST:
+        raise errors.InvalidPayload(
+            f"password: {limits.PASSWORD_CHARACTERS} to {limits.PASSWORD_CHARACTERS_MOST} characters, please"
+        )
+    return password
+
+
+async def hashed(password: str) -> str:
+    async with _turns:
+        return await asyncio.to_thread(HASHER.hash, password)
+
+
+async def is_right(stored: str | None, password: str) -> bool:
+    """Takes as long whether there is a stored hash or not."""
+    async with _turns:
+        return await asyncio.to_thread(_verify, stored, password)
+
+
+def _verify(stored: str | None, password: str) -> bool:
+    if stored is None and HASHER not in _nobodys:
+        _nobodys[HASHER] = HASHER.hash("nobody's")
+    try:
+        HASHER.verify(stored or _nobodys[HASHER], password)
+    except (VerificationError, InvalidHashError):
+        return False
+    return stored is not None

@@ -1,0 +1,66 @@
+"""The secrets of sessions and invitations, and the cookie that carries a session. Pure, save that new tokens are random.
+
+A session's CSRF token is derived from its cookie: who can't read the one can't know the other, and nothing more is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+
+_FORM = re.compile(r"[A-Za-z0-9_-]{43}")
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+COOKIE = "cardsync_session"
+
+
+def new_token() -> str:
+    """256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def is_well_formed(token: str) -> bool:
+    return _FORM.fullmatch(token) is not None
+
+
+def token_hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def csrf_token(session_token: str) -> str:
+    digest = hashlib.sha256(b"csrf " + session_token.encode()).digest()
+    return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def csrf_is_right(session_token: str, given: str | None) -> bool:
+    return given is not None and secrets.compare_digest(csrf_token(session_token).encode(), given.encode())
+
+
+def is_secure(origin: str) -> bool:
+    return origin.startswith("https://")
+
+
+def cookie_name(origin: str) -> str:
+    """`__Host-` binds a cookie to this very host; browsers take it with Secure alone."""
+    return f"__Host-{COOKIE}" if is_secure(origin) else COOKIE
+
+
+def session_token(cookies: Iterable[str], origin: str) -> str | None:
+    """The session's token among the Cookie headers, if it is of the form."""
+    name = cookie_name(origin)
+    for header in cookies:
+        for pair in header.split(";"):
+            given, _, value = pair.strip().partition("=")
+            if given == name and is_well_formed(value):
+                return value
+    return None
+
+
+def comes_from_here(fetch_site: str | None, origin: str | None, host: str | None, ours: str) -> bool:
+    """What browsers say of who sends a request; who says nothing is no browser, or a very old one."""
+    if fetch_site not in (None, "same-origin", "none"):
+        return False
+    # Also under another name or address of ours, but not by http where we are reached by https.
+    return origin in (None, ours, f"{ours.partition('://')[0]}://{host}")
