@@ -52,13 +52,13 @@ _ODD = 0x9E3779B97F4A7C15
 
 def values_hash(frame: pl.DataFrame) -> pl.Series:
     """64 bits over amounts and quantity; any single change changes it. 0 is no row's: it marks cards that an upload made gone."""
-    mixed = pl.lit(1, pl.UInt64)
+    # Step by step: as one expression, which names itself twice in every step, planning it takes longer than working it out.
+    mixed = pl.repeat(1, frame.height, dtype=pl.UInt64, eager=True)
     for name in (*AMOUNTS, "quantity"):
         # Multiplying by an odd number loses nothing, and folding carries high bits back to where the next product spreads them.
-        mixed = (mixed + pl.col(name).fill_null(-1).cast(pl.Int64).reinterpret(signed=False)) * pl.lit(_ODD, pl.UInt64)
-        mixed = mixed ^ (mixed // pl.lit(1 << 32, pl.UInt64))
-    hashed = frame.select(mixed.reinterpret(signed=True)).to_series()
-    return hashed.replace(0, 1).alias("values_hash")
+        mixed = (mixed + frame[name].fill_null(-1).cast(pl.Int64).reinterpret(signed=False)) * _ODD
+        mixed = mixed ^ (mixed // (1 << 32))
+    return mixed.reinterpret(signed=True).replace(0, 1).alias("values_hash")
 
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
