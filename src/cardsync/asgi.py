@@ -17,6 +17,7 @@ from cardsync.accounts.caller import KeyRing
 from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
+from cardsync.members import pages
 from cardsync.members import routes as members
 from cardsync.members.sessions import sessions_of
 from cardsync.notices import Notices
@@ -110,6 +111,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             agent_surface,
             assistant_surface,
             members.router,
+            pages.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,

@@ -53,7 +53,9 @@ def among_strangers(app: ASGIApp) -> ASGIApp:
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
         await scope["litestar_app"].state.rate_limits.admit_anonymous(scope)
-        refuse_other_sites(scope)
+        # Links lead here from everywhere, from letters above all.
+        if scope.get("method") not in tokens.SAFE_METHODS:
+            refuse_other_sites(scope)
         await app(scope, receive, send)
 
     return admitted

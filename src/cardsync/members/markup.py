@@ -1,0 +1,84 @@
+"""The pages of members: values in, HTML out. Every value is escaped; texts of ours that are HTML already are `Html`. Pure."""
+
+from __future__ import annotations
+
+import html
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from cardsync import limits
+
+_FOLDER = files(__package__) / "html"
+ROLES = {"owner": "Owner", "staff": "Staff"}
+
+
+class Html(str):
+    """Escaped already."""
+
+
+NOTHING = Html("")
+_INVALID = Html(' aria-invalid="true" aria-describedby="problem"')
+
+
+@cache
+def asset(name: str) -> str:
+    return (_FOLDER / name).read_text("utf-8")
+
+
+def _part(part: str, /, **values: str) -> Html:
+    escaped = {key: value if isinstance(value, Html) else html.escape(value) for key, value in values.items()}
+    return Html(Template(asset(f"{part}.html")).substitute(escaped))
+
+
+def _page(heading: str, content: Html, *, failed: bool = False) -> Html:
+    # The title is what a screen reader reads first.
+    return _part("frame", title=f"Error: {heading}" if failed else heading, heading=heading, content=content)
+
+
+def _notice(problem: str | None, done: str | None = None) -> Html:
+    if problem:
+        return _part("problem", message=problem)
+    return _part("done", message=done) if done else NOTHING
+
+
+def sign_in(email: str = "", problem: str | None = None, done: str | None = None) -> Html:
+    state = _INVALID if problem else NOTHING
+    parts = {"notice": _notice(problem, done), "email_state": state, "password_state": state}
+    return _page("Sign in", _part("sign_in", email=email, **parts), failed=bool(problem))
+
+
+def invitation(seller: str, role: str, email: str, *, joined: bool, name: str = "", problem: str | None = None) -> Html:
+    """Who has joined already chooses a new password."""
+    lead = f"For {seller}. Afterwards you are signed out on all other devices." if joined else _invites(seller, role)
+    # Of two fields that may be wrong, the message says which.
+    about_name = bool(problem) and str(problem).lower().startswith("name")
+    name_state = _INVALID if about_name else NOTHING
+    password_state = Html(' aria-invalid="true"') if problem and not about_name else NOTHING
+    heading = "Choose a new password" if joined else f"Join {seller}"
+    content = _part(
+        "invitation",
+        lead=lead,
+        notice=_notice(problem),
+        email=email,
+        name_field=NOTHING if joined else _part("name_field", name=name, name_state=name_state),
+        password_label="New password" if joined else "Choose a password",
+        password_state=password_state,
+        problem=" problem" if problem and not about_name else "",
+        least=str(limits.PASSWORD_CHARACTERS),
+        most=str(limits.PASSWORD_CHARACTERS_MOST),
+        action="Save and sign in" if joined else "Join",
+    )
+    return _page(heading, content, failed=bool(problem))
+
+
+def _invites(seller: str, role: str) -> str:
+    return f"You are invited to help run {seller} as {ROLES[role].lower()}."
+
+
+def account(seller: str, name: str, email: str, role: str, csrf_token: str) -> Html:
+    return _page(seller, _part("account", name=name, email=email, role=ROLES[role], csrf_token=csrf_token))
+
+
+def message(heading: str, text: str) -> Html:
+    return _page(heading, _part("message", message=text), failed=True)

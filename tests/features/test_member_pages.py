@@ -1,0 +1,222 @@
+"""The pages of members, without a browser: what they answer, and what their headers forbid. With one: tests/system/test_browser.py."""
+
+import html
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from browsers import A_PASSWORD, accept, invited, reset, signed_in
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes; that tags are closed in their order."""
+
+    VOID = {"meta", "link", "input", "img", "br", "!doctype"}  # noqa: RUF012
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        assert len(dict(attrs)) == len(attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.found if name == tag]
+
+
+def elements(answer) -> Elements:
+    assert answer.headers["Content-Type"].startswith("text/html")
+    found = Elements(answer.text)
+    inputs = [field for field in found.all("input") if field.get("type") != "hidden"]
+    assert {field["id"] for field in inputs} == {label["for"] for label in found.all("label")}
+    assert len(found.all("h1")) == len(found.all("main")) == 1
+    ids = [attrs["id"] for _, attrs in found.found if "id" in attrs]
+    assert len(set(ids)) == len(ids)
+    for _, attrs in found.found:
+        assert set((attrs.get("aria-describedby") or "").split()) <= set(ids)
+        assert "style" not in attrs
+        assert not any(name.startswith("on") for name in attrs)
+    assert not found.all("script")
+    return found
+
+
+def locked_down(answer) -> None:
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Referrer-Policy"] == "same-origin"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_signing_in_leads_to_the_account_and_signing_out_back(a_seller, service):
+    seller = await a_seller()
+    async with service.client() as http:
+        page = await http.get("/sign-in")
+        locked_down(page)
+        assert [field["name"] for field in elements(page).all("input")] == ["email", "password"]
+        answer = await http.post("/sign-in", data={"email": seller.email, "password": seller.password})
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+        account = await http.get("/account")
+        locked_down(account)
+        assert seller.email in account.text
+        assert (await http.get("/sign-in")).headers["Location"] == "/account"
+        [token] = [field["value"] for field in elements(account).all("input") if field["name"] == "csrf_token"]
+        out = await http.post("/sign-out", data={"csrf_token": token})
+        assert (out.status_code, out.headers["Location"]) == (303, "/sign-in?signed_out=here")
+        assert "You are signed out." in (await http.get(out.headers["Location"])).text
+        assert (await http.get("/account")).headers["Location"] == "/sign-in"
+
+
+@pytest.mark.parametrize(("everywhere", "other_is_in"), [({}, True), ({"everywhere": "true"}, False)])
+async def test_signing_out_here_or_everywhere(a_seller, everywhere, other_is_in):
+    seller = await a_seller()
+    browser, other = await signed_in(seller), await signed_in(seller)
+    form = {"csrf_token": browser.session["csrf_token"], **everywhere}
+    answers = [await browser.http.post("/sign-out", data=form) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert (await browser.is_in(), await other.is_in()) == (False, other_is_in)
+
+
+@pytest.mark.parametrize("form", [{}, {"csrf_token": ""}, {"csrf_token": "é"}])
+async def test_signing_out_needs_the_forms_token(a_seller, form):
+    browser = await signed_in(await a_seller())
+    answer = await browser.http.post("/sign-out", data=form)
+    assert answer.status_code == 403
+    elements(answer)
+    assert await browser.is_in()
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/invitations/" + "a" * 43])
+@pytest.mark.parametrize("told", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}], ids=str)
+async def test_another_sites_form_is_refused_in_words(service, path, told):
+    async with service.client() as http:
+        answer = await http.post(path, data={"email": "a@example.invalid", "password": "x"}, headers=told)
+    assert answer.status_code == 403
+    locked_down(answer)
+    assert "another site" in answer.text
+    elements(answer)
+
+
+async def test_a_link_in_a_letter_opens_from_any_site(a_seller, service):
+    seller = await a_seller()
+    _, token = await invited(seller, f"bea-{seller.email}")
+    async with service.client() as http:
+        answer = await http.get(f"/invitations/{token}", headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 200
+
+
+async def test_wrong_credentials_are_told_beside_the_fields_and_the_address_stays(a_seller, service):
+    seller = await a_seller()
+    async with service.client() as http:
+        answer = await http.post("/sign-in", data={"email": seller.email, "password": "a guess"})
+    assert answer.status_code == 401
+    found = elements(answer)
+    [alert] = [attrs for _, attrs in found.found if attrs.get("role") == "alert"]
+    assert alert["id"] == "problem"
+    email, password = found.all("input")
+    assert (email["value"], email["aria-invalid"]) == (seller.email, "true")
+    assert "value" not in password
+    assert "a guess" not in answer.text
+    assert "<title>Error:" in answer.text
+
+
+async def test_a_suspended_seller_is_told_so(a_seller, service):
+    seller = await a_seller(suspended=True)
+    async with service.client() as http:
+        answer = await http.post("/sign-in", data={"email": seller.email, "password": seller.password})
+    assert answer.status_code == 403
+    assert "This account is suspended." in answer.text
+
+
+NASTY = "\"><script>alert(1)</script>&' $heading ${x}"
+
+
+async def test_what_is_typed_comes_back_as_text_alone(a_seller, service):
+    seller = await a_seller()
+    _, token = await invited(seller, f"bea-{seller.email}")
+    async with service.client() as http:
+        for path, form in (
+            ("/sign-in", {"email": NASTY, "password": "x"}),
+            (f"/invitations/{token}", {"name": NASTY, "password": "short"}),
+        ):
+            answer = await http.post(path, data=form)
+            assert NASTY in [field.get("value") for field in elements(answer).all("input")]
+    _, browser = await accept(service, token, name=NASTY, password=A_PASSWORD)
+    page = await browser.get("/account")
+    elements(page)
+    assert html.escape(NASTY) in page.text
+
+
+async def test_an_invitation_is_accepted_on_its_page(a_seller, service):
+    seller = await a_seller()
+    _, token = await invited(seller, f"bea-{seller.email}", "owner")
+    async with service.client() as http:
+        page = await http.get(f"/invitations/{token}")
+        locked_down(page)
+        assert "as owner" in page.text
+        assert [field["name"] for field in elements(page).all("input")] == ["email", "name", "password"]
+        short = await http.post(f"/invitations/{token}", data={"name": "Bea", "password": "short"})
+        assert (short.status_code, "8 to 1000 characters" in short.text) == (422, True)
+        _, name, password = elements(short).all("input")
+        assert (name["value"], "aria-invalid" in name, password["aria-invalid"]) == ("Bea", False, "true")
+        answer = await http.post(f"/invitations/{token}", data={"name": "Bea", "password": A_PASSWORD})
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+        assert "Bea" in (await http.get("/account")).text
+
+
+async def test_a_new_password_asks_for_no_name(a_seller, service):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    token = await reset(seller, browser.member_id)
+    async with service.client() as http:
+        page = await http.get(f"/invitations/{token}")
+        assert [field["name"] for field in elements(page).all("input")] == ["email", "password"]
+        assert (await http.post(f"/invitations/{token}", data={"password": A_PASSWORD})).status_code == 303
+        assert "A Seller" in (await http.get("/account")).text
+    assert not await browser.is_in()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_link_that_is_no_longer_good_is_told_in_words(service, method):
+    async with service.client() as http:
+        answer = await http.request(
+            method, "/invitations/" + "a" * 43, content=b"password=12345678&name=x", headers=FORM
+        )
+    assert answer.status_code == 404
+    locked_down(answer)
+    assert "ask for a new one" in answer.text
+    elements(answer)
+
+
+@pytest.mark.parametrize(
+    "body", [b"\xff=1", b"&".join(b"a=1" for _ in range(30)), b"", b"email", b"email=%00&password=%00"]
+)
+async def test_a_form_that_is_none_is_refused(service, body):
+    async with service.client() as http:
+        answer = await http.post("/sign-in", content=body, headers=FORM)
+    assert answer.status_code in (400, 401)
+    elements(answer)
+
+
+async def test_the_assets_are_there_and_nothing_else(service):
+    async with service.client() as http:
+        style, mark = await http.get("/pages/pages.css"), await http.get("/pages/mark.svg")
+        assert style.headers["Content-Type"].startswith("text/css")
+        assert mark.headers["Content-Type"].startswith("image/svg+xml")
+        assert not re.search(r"url\(|@import", style.text)
+        for other in ("frame.html", "..%2fmarkup.py", "x"):
+            assert (await http.get(f"/pages/{other}")).status_code == 404
