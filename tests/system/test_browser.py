@@ -1,0 +1,227 @@
+"""The pages of members in a real browser: Debian's chromium, against a real server. Nothing is installed here; without chromium these are skipped.
+
+Every page is looked at on a telephone and on a desktop, light and dark: nothing overflows, everything can be read, hit and reached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.system.processes import Server, a_folder
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+CHROMIUM = shutil.which("chromium")
+PASSWORD = "correct horse battery"
+LOOKS = [(width, scheme) for width in (390, 1280) for scheme in ("light", "dark")]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt install chromium)"),
+]
+
+# Text against what lies behind it, by WCAG: the worst ratio and its element.
+CONTRAST = """() => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map(v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
+    return .2126 * x + .7152 * y + .0722 * z; };
+  const behind = element => { for (; element; element = element.parentElement) { const colour = rgb(getComputedStyle(element).backgroundColor);
+    if (colour.length < 4 || colour[3] > 0) return colour; } return [255, 255, 255]; };
+  const shown = [...document.querySelectorAll('body *')].filter(e => e.matches('input:not([type=hidden])') ||
+    [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()));
+  return shown.map(e => { const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))].sort((p, q) => q - p);
+    return [(a + .05) / (b + .05), e.outerHTML.slice(0, 80)]; }).sort((p, q) => p[0] - q[0])[0];
+}"""
+OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SMALL = """() => [...document.querySelectorAll('button, input:not([type=hidden])')].map(e => e.getBoundingClientRect())
+  .filter(box => box.height < 44 || box.width < 44 || box.left < 0 || box.right > innerWidth).length"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with a_folder() as folder, Server(folder, RATE_LIMIT_ANONYMOUS="0", RATE_LIMIT_SIGN_IN="0") as started:
+        yield started
+
+
+def admin(server: Server, *command: str) -> dict[str, Any]:
+    ran = server.run("admin", *command, "--json")
+    assert ran.code == 0, ran.err
+    told: dict[str, Any] = json.loads(ran.out)
+    return told
+
+
+@pytest.fixture(scope="module")
+def shop(server: Server) -> dict[str, Any]:
+    """Its owner's email and password, and its seller_id."""
+    name = "Aunt Agatha's Extraordinary Card Emporium"
+    return admin(server, "seller", "create", "--name", name, "--email", "agatha@example.invalid")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield started
+        started.close()
+
+
+@contextmanager
+def a_window(browser: Browser, server: Server, **options: Any) -> Iterator[Page]:
+    """A page of a fresh profile; what the browser complains of meanwhile is an error."""
+    context: BrowserContext = browser.new_context(base_url=server.url, **options)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfailed", lambda request: complaints.append(request.url))
+    yield page
+    context.close()
+    # A refusal that the test asked for is told by its status.
+    assert [text for text in complaints if "the server responded with a status of" not in text] == []
+
+
+def sign_in(page: Page, shop: dict[str, Any]) -> None:
+    page.goto("/sign-in")
+    page.get_by_label("Email").fill(shop["email"])
+    page.get_by_label("Password").fill(shop["password"])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/account")
+
+
+def is_in(page: Page) -> bool:
+    return page.request.get("/api/session").status == 200
+
+
+def test_a_member_signs_in_and_out_with_the_keyboard_alone(
+    browser: Browser, server: Server, shop: dict[str, Any]
+) -> None:
+    with a_window(browser, server) as page:
+        page.goto("/sign-in")
+        for text in (shop["email"], shop["password"]):
+            page.keyboard.press("Tab")
+            page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/account")
+        assert page.get_by_text(shop["email"]).is_visible()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Sign out"
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/sign-in?signed_out=here")
+        assert page.get_by_role("status").inner_text() == "You are signed out."
+        page.go_back()
+        assert page.url.endswith("/sign-in")
+
+
+def test_a_wrong_password_is_told_and_the_next_one_is_right(
+    browser: Browser, server: Server, shop: dict[str, Any]
+) -> None:
+    with a_window(browser, server) as page:
+        page.goto("/sign-in")
+        page.get_by_label("Email").fill(shop["email"])
+        page.get_by_label("Password").fill("a guess")
+        page.keyboard.press("Enter")
+        assert page.get_by_role("alert").inner_text() == "The email or the password is wrong."
+        assert page.get_by_label("Email").input_value() == shop["email"]
+        page.get_by_label("Password").fill(shop["password"])
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/account")
+
+
+def test_an_invitation_is_accepted_from_the_link_that_the_operator_prints(
+    browser: Browser, server: Server, shop: dict[str, Any]
+) -> None:
+    made = admin(server, "member", "add", str(shop["seller_id"]), "--email", "bea@example.invalid", "--role", "staff")
+    with a_window(browser, server) as page:
+        page.goto(made["invite_url"])
+        assert page.get_by_label("Email").input_value() == "bea@example.invalid"
+        page.get_by_label("Your name").fill("Bea Bell")
+        page.get_by_label("Choose a password").fill("short")
+        page.get_by_role("button", name="Join").click()
+        # The browser itself asks for a longer one.
+        assert page.evaluate("document.querySelector('#password').validity.tooShort")
+        page.get_by_label("Choose a password").fill(PASSWORD)
+        page.get_by_role("button", name="Join").click()
+        page.wait_for_url("**/account")
+        assert page.get_by_text("Bea Bell").is_visible()
+        page.goto(made["invite_url"])
+        assert page.get_by_role("heading").inner_text() == "This link is not good any more"
+
+
+def test_the_cookie_is_out_of_reach_of_scripts(browser: Browser, server: Server, shop: dict[str, Any]) -> None:
+    with a_window(browser, server) as page:
+        sign_in(page, shop)
+        assert page.evaluate("document.cookie") == ""
+        [cookie] = page.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Lax", "/")
+
+
+@pytest.mark.parametrize("where", ["/sign-out", "/api/session"])
+def test_another_sites_form_changes_nothing(browser: Browser, server: Server, shop: dict[str, Any], where: str) -> None:
+    form = f'<form method="post" action="{server.url}{where}"><input name="email" value="eve@example.invalid"></form>'
+    with a_window(browser, server) as page:
+        sign_in(page, shop)
+        body = f"<!doctype html><link rel=icon href=data:,>{form}<script>document.forms[0].submit()</script>"
+        page.route("http://evil.example/**", lambda route: route.fulfill(content_type="text/html", body=body))
+        with page.expect_response(f"{server.url}{where}") as answer:
+            page.goto("http://evil.example/", wait_until="commit")
+        assert answer.value.status == 403
+        assert is_in(page)
+
+
+def test_signing_out_everywhere_is_seen_in_the_other_window(
+    browser: Browser, server: Server, shop: dict[str, Any]
+) -> None:
+    with a_window(browser, server) as here, a_window(browser, server) as there:
+        sign_in(here, shop)
+        sign_in(there, shop)
+        here.get_by_role("button", name="Sign out on all my devices").click()
+        here.wait_for_url("**/sign-in?signed_out=everywhere")
+        there.reload()
+        assert urlsplit(there.url).path == "/sign-in"
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_every_page_fits_can_be_read_and_can_be_hit(
+    browser: Browser, server: Server, shop: dict[str, Any], width: int, scheme: Any
+) -> None:
+    email = f"a.rather.long.address.of.a.member.{width}.{scheme}@cards.example.invalid"
+    link = admin(server, "member", "add", str(shop["seller_id"]), "--email", email, "--role", "staff")["invite_url"]
+    size: Any = {"width": width, "height": 844}
+    with a_window(browser, server, viewport=size, color_scheme=scheme) as page:
+
+        def look(name: str) -> None:
+            ratio, element = page.evaluate(CONTRAST)
+            assert ratio >= 4.5, (name, ratio, element)
+            assert page.evaluate(OVERFLOW) == 0, name
+            assert page.evaluate(SMALL) == 0, name
+            if folder := os.environ.get("CARDSYNC_SCREENSHOTS"):
+                page.screenshot(path=f"{folder}/{name}-{width}-{scheme}.png", full_page=True)
+
+        page.goto("/sign-in")
+        look("sign-in")
+        page.get_by_label("Email").fill(email)
+        page.get_by_label("Password").fill("a guess")
+        page.keyboard.press("Enter")
+        page.get_by_role("alert").wait_for()
+        look("sign-in-refused")
+        page.goto(link)
+        look("invitation")
+        page.get_by_label("Your name").fill("Bea " + "of the very long name " * 4)
+        page.get_by_label("Choose a password").fill(PASSWORD)
+        page.get_by_role("button", name="Join").click()
+        page.wait_for_url("**/account")
+        look("account")
+        page.goto(link)
+        look("invitation-used")
