@@ -19,7 +19,7 @@ import psycopg
 
 import ground
 from cardsync.db import libpq_url
-from cardsync.orders.shown import ItemRow, OrderRow
+from cardsync.orders.shown import ORDER_COLUMNS, ItemRow
 from ground import Client, Ground, Report, spread
 
 OTHERS = 20
@@ -49,7 +49,7 @@ INSERT INTO order_item (seller_id, order_id, sku_id, product_name, product_line,
 SELECT seller_id, id, id * 10 + n, 'Alacrian Jaguar ' || n, product_lines[1], 'Near Mint', 'Aetherdrift', 'C', 1, 1.2700
   FROM orders CROSS JOIN LATERAL generate_series(1, items_total) AS n WHERE seller_id = %(seller)s AND id > %(after)s
 """
-COLUMNS = ", ".join(f"orders.{name}" for name in OrderRow._fields)
+COLUMNS = ORDER_COLUMNS
 NEWEST = "orders.order_date DESC NULLS LAST, orders.id DESC"
 
 
@@ -103,7 +103,8 @@ def others(orders: int) -> tuple[Case, ...]:
         Case("search, refund, tracked", {"search": "1", "refund": "true", "shipping_type": "tracked"},
              f"{like('1')} AND orders.refund_amt IS NOT NULL AND orders.shipping_type = 'tracked'"),
         Case("pull_session=none", {"pull_session": "none"},
-             "orders.to_ship AND orders.shipped_marked_at IS NULL AND orders.pull_dismissed_at IS NULL"),
+             "orders.status_group = 'Ready to Ship' AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL"
+             " AND orders.pull_dismissed_at IS NULL"),
         Case("two statuses", {"status[]": ["Cancelled", "Ready to Ship"]}, of_status="orders.status_group IN ('Cancelled', 'Ready to Ship')",
              tallied=EVER.format("")),
         Case("status and shipping_type", {"status": "Cancelled", "shipping_type": "expedited"}, "orders.shipping_type = 'expedited'",

@@ -21,6 +21,7 @@ from cardsync.accounts import sellers
 from cardsync.credits import ledger
 from cardsync.db import Database
 from cardsync.jobs import Work
+from cardsync.orders.models import PLACED_AT
 from cardsync.pricing.export import fingerprint
 from cardsync.settings import Settings
 from cardsync.sync import state as sync_state
@@ -159,7 +160,9 @@ class Seller:
     async def stored_orders(self) -> list[dict[str, Any]]:
         """What stands in the table, by order number."""
         return await self.service.sql(
-            self.id, "SELECT * FROM orders WHERE seller_id = :id ORDER BY order_number", id=self.id
+            self.id,
+            f"SELECT orders.*, {PLACED_AT} AS order_placed_at FROM orders WHERE seller_id = :id ORDER BY order_number",
+            id=self.id,
         )
 
     async def stored_order(self, number: str) -> dict[str, Any]:

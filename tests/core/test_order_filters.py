@@ -1,4 +1,4 @@
-"""The query of GET /api/orders as a filter, and windows of dates as tallied periods."""
+"""The query of GET /api/orders as a filter, and windows of dates as tallied blocks of days."""
 
 from datetime import date, timedelta
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync import errors
-from cardsync.orders.filters import OrderFilter, periods, read_filter, status_group
+from cardsync.orders.filters import BLOCKS_FROM, Blocks, OrderFilter, blocks, read_filter, status_group
 
 
 def read(**given) -> OrderFilter:
@@ -121,42 +121,33 @@ def test_what_is_counted_already(given, tallied):
     assert read(**given).tallied is tallied
 
 
-def days_of(period: str, first: date, last: date) -> set[date]:
-    """The days of all periods that begin between the two."""
-    day, found = first, set()
-    while day <= last:
-        if period == "day":
-            found.add(day)
-        elif day.day == 1:
-            following = (day.replace(day=28) + timedelta(days=4)).replace(day=1)
-            found |= {day + timedelta(days=n) for n in range((following - day).days)}
-        day += timedelta(days=1)
-    return found
+DAYS = st.dates(date(1999, 6, 1), date(2000, 9, 30))
 
 
-DAYS = st.dates(date(2023, 11, 1), date(2024, 4, 30))
+def days_of(window: Blocks) -> list[date]:
+    return [
+        BLOCKS_FROM + timedelta(days=32 * block + day - 1)
+        for block in range(window.first, window.last + 1)
+        for begin, end in [window.edges.get(block, (1, 32))]
+        for day in range(begin, end + 1)
+    ]
 
 
 @given(DAYS, DAYS)
-def test_periods_make_up_a_window_exactly_and_whole_months_are_taken_whole(first, last):
-    made = periods(first, last)
-    listed = [day for part in made for day in sorted(days_of(*part))]
-    wanted = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    assert sorted(listed) == wanted
-    days = sum((b - a).days + 1 for period, a, b in made if period == "day")
-    assert days <= 60
+def test_blocks_make_up_a_window_exactly(first, last):
+    window = blocks(first, last)
+    assert days_of(window) == [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    assert set(window.edges) <= {window.first, window.last}
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "expected"),
-    [
-        (None, None, [("month", date.min, date(9999, 12, 1))]),
-        (date(2026, 7, 1), None, [("month", date(2026, 7, 1), date(9999, 12, 1))]),
-        (None, date(2026, 7, 31), [("month", date.min, date(2026, 7, 1))]),
-        (date(9999, 12, 30), None, [("day", date(9999, 12, 30), date.max)]),
-        (date(2026, 7, 3), date(2026, 7, 3), [("day", date(2026, 7, 3), date(2026, 7, 3))]),
-        (date(2026, 7, 4), date(2026, 7, 3), []),
-    ],
-)
-def test_open_and_empty_windows(first, last, expected):
-    assert periods(first, last) == expected
+@given(DAYS)
+def test_an_open_window_ends_with_the_last_block_there_can_be(day):
+    since, until = blocks(day, None), blocks(None, day)
+    assert (since.last, until.first) == (blocks(None, date.max).last, blocks(date.min, None).first)
+    assert set(since.edges) <= {since.first}
+    assert set(until.edges) <= {until.last}
+    assert since.first == until.last
+
+
+def test_everything_is_a_window_of_whole_blocks():
+    assert blocks(None, None).edges == {}

@@ -400,7 +400,8 @@ def in_order(orders: list[Order], sort: str, direction: str) -> list[str]:
         return [order.number for order in sorted(orders, key=lambda order: order.group, reverse=falling)]
     value = {
         "date": lambda order: order.order_date, "total": lambda order: order.total_amt, "number": lambda order: order.number,
-        "buyer": lambda order: None if order.buyer_name is None else order.buyer_name.casefold(),
+        # A blank name is none.
+        "buyer": lambda order: (order.buyer_name or "").casefold() or None,
     }[sort]  # fmt: skip
     some = [order for order in orders if value(order) is not None]
     none = [order for order in orders if value(order) is None]
@@ -517,16 +518,22 @@ async def tally_is_right(seller: Seller) -> None:
         seller.id,
         """
         WITH counted AS (
-            SELECT period, begins, status_group, shipping_type, refund_amt IS NOT NULL AS refunded, count(*) AS orders
-              FROM orders CROSS JOIN LATERAL (VALUES
-                       ('ever', DATE '-infinity'), ('month', date_trunc('month', order_date)::date), ('day', order_date)
-                   ) AS periods (period, begins)
-             WHERE seller_id = :seller AND begins IS NOT NULL GROUP BY 1, 2, 3, 4, 5
+            SELECT period, day, status_group, shipping_type, refund_amt IS NOT NULL AS refunded, count(*) AS orders
+              FROM orders CROSS JOIN LATERAL (VALUES ('ever', DATE '-infinity'), ('days', order_date)) AS periods (period, day)
+             WHERE seller_id = :seller AND day IS NOT NULL GROUP BY 1, 2, 3, 4, 5
+        ), tally AS (
+            SELECT * FROM order_tally WHERE seller_id = :seller
         ), kept AS (
-            SELECT period, begins, status_group, shipping_type, refunded, orders FROM order_tally WHERE seller_id = :seller AND orders <> 0
+            SELECT period, DATE '-infinity', status_group, shipping_type, refunded, orders FROM tally WHERE period = 'ever' AND orders <> 0
+             UNION ALL
+            SELECT period, DATE '2000-01-01' + 32 * block + place::int - 1, status_group, shipping_type, refunded, n
+              FROM tally CROSS JOIN LATERAL unnest(days) WITH ORDINALITY AS u (n, place) WHERE n <> 0
+        ), summed AS (
+            SELECT period FROM tally WHERE period = 'days' AND orders <> (SELECT sum(n) FROM unnest(days) AS n)
         )
         SELECT 'missing' AS what, to_jsonb(m) AS row FROM (SELECT * FROM counted EXCEPT SELECT * FROM kept) m
         UNION ALL SELECT 'wrong', to_jsonb(w) FROM (SELECT * FROM kept EXCEPT SELECT * FROM counted) w
+        UNION ALL SELECT 'another sum', to_jsonb(s) FROM summed s
         """,
         seller=seller.id,
     )

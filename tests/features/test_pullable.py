@@ -75,6 +75,11 @@ def test_what_changed_is_reviewed_but_a_shipment_that_was_marked_is_no_surprise(
     assert pullable.needs_review(status=status, to_ship=to_ship, shipped_marked_at=marked) is review
 
 
+async def statuses(seller) -> list[str]:
+    rows = await seller.service.sql(seller.id, pullable.STATUSES, seller=seller.id)
+    return [row["status_group"] for row in rows]
+
+
 async def test_sql_decides_as_the_functions_do(a_seller):
     seller = await a_seller()
     for status in TO_SHIP + NOT_TO_SHIP:
@@ -86,8 +91,9 @@ async def test_sql_decides_as_the_functions_do(a_seller):
     rows = await seller.service.sql(
         seller.id,
         f"SELECT orders.*, {pullable.PULLABLE} AS pullable, {pullable.MARKED_SHIPPED_PENDING} AS pending,"
-        f" {pullable.NEEDS_REVIEW} AS review FROM orders WHERE seller_id = :seller",
+        f" {pullable.NEEDS_REVIEW} AS review, {pullable.TO_SHIP} AS to_ship FROM orders WHERE seller_id = :seller",
         seller=seller.id,
+        waiting=pullable.waiting(await statuses(seller)),
     )
     assert len(rows) == 12 * len(TO_SHIP + NOT_TO_SHIP)
     for row in rows:

@@ -52,7 +52,7 @@ async def apply(session: AsyncSession, seller_id: int, kind: str, rows: Rows, no
         narrowed = "AND o.order_number = ANY(:numbers)"
         values["numbers"] = rows.frame["order_number"].unique().to_list()
     if kind == "items":
-        return Applied(*await items.apply(session, rows, narrowed, values))
+        return Applied(*await items.apply(session, rows, values))
     known = f"SELECT o.order_number FROM orders o WHERE o.seller_id = :seller {narrowed}"
     skipped = written = 0
     if kind == "shipping":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cardsync import errors
-from cardsync.orders.filters import OrderFilter, periods
+from cardsync.orders.filters import OrderFilter, blocks
 from cardsync.orders.pullable import IN_OPEN_SESSION, MARKED_SHIPPED_PENDING, PULLABLE
 
 Conditions = tuple[list[str], dict[str, Any]]
@@ -92,21 +92,23 @@ def all_conditions(wanted: OrderFilter) -> Conditions:
     }
 
 
-def tally_conditions(wanted: OrderFilter) -> tuple[str, dict[str, Any]]:
-    """The rows of `order_tally` that add up to what `tallied_conditions` leaves."""
-    conditions: list[str] = []
+def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, Any]]:
+    """What of which rows of `order_tally` adds up to what `tallied_conditions` leaves: (orders of a row, conditions, values)."""
+    orders, conditions = "orders", ["period = 'ever'"]
     values: dict[str, Any] = {}
-    if wanted.date_from is None and wanted.date_to is None:
-        conditions.append("period = 'ever'")
-    else:
-        parts = []
-        for number, (period, first, last) in enumerate(periods(wanted.date_from, wanted.date_to)):
-            parts.append(f"(period = '{period}' AND begins BETWEEN :first{number} AND :last{number})")
-            values |= {f"first{number}": first, f"last{number}": last}
-        conditions.append(f"({' OR '.join(parts) or 'false'})")
+    if wanted.date_from is not None or wanted.date_to is not None:
+        window = blocks(wanted.date_from, wanted.date_to)
+        conditions = ["period = 'days'", "block BETWEEN :first_block AND :last_block"]
+        values = {"first_block": window.first, "last_block": window.last}
+        # Numbers of our own; of a block at the window's edge so many days count.
+        edges = [
+            f"WHEN {block} THEN (SELECT sum(n) FROM unnest(days[{begin}:{end}]) AS n)"
+            for block, (begin, end) in window.edges.items()
+        ]
+        orders = f"CASE block {' '.join(edges)} ELSE orders END" if edges else orders
     if wanted.refunded:
         conditions.append("refunded")
     if wanted.shipping_type:
         conditions.append("shipping_type = :shipping_type")
         values["shipping_type"] = wanted.shipping_type
-    return " AND ".join(conditions), values
+    return orders, " AND ".join(conditions), values

@@ -1,5 +1,5 @@
-"""What a reader of orders asks for: the query parameters of GET /api/orders in, a typed filter out; and which tallied periods make
-up a window of dates. Pure.
+"""What a reader of orders asks for: the query parameters of GET /api/orders in, a typed filter out; and which tallied blocks of days
+make up a window of dates. Pure.
 
 Numbers are clamped; any other value that can't be is refused with 422 naming the parameter. A blank value is none.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from typing import Literal, TypeVar, cast, get_args
+from datetime import date
+from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
 from cardsync import errors, limits
 from cardsync.catalog.product_lines import NAME_BY_LABEL
@@ -158,30 +158,30 @@ def _pull_session(given: Given) -> int | PullWord | None:
     return _read(given, "pull_session", "a session id, active, none or dismissed", read)
 
 
-def periods(first: date | None, last: date | None) -> list[tuple[str, date, date]]:
-    """The tallied periods that make up the days from `first` to `last`, both included: (day or month, first of them, last of them)."""
-    first, last = first or date.min, last or date.max
-    if first > last:
-        return []
-    begin = _month(first) + (first.day > 1)
-    end = _month(last) - (last != _last_day(_month(last)))
-    if begin > end:
-        return [("day", first, last)]
-    parts = [("month", _first_day(begin), _first_day(end))]
-    if first.day > 1:
-        parts.insert(0, ("day", first, _last_day(begin - 1)))
-    if _month(last) > end:
-        parts.append(("day", _first_day(end + 1), last))
-    return parts
+# Days are tallied in blocks; block 0 begins here.
+BLOCKS_FROM = date(2000, 1, 1)
+BLOCK_DAYS = 32
 
 
-def _month(day: date) -> int:
-    return day.year * 12 + day.month - 1
+class Blocks(NamedTuple):
+    """From the first to the last, none if the last is before the first; of `edges` only these days count, the first of a block being 1."""
+
+    first: int
+    last: int
+    edges: Mapping[int, tuple[int, int]]
 
 
-def _first_day(month: int) -> date:
-    return date(month // 12, month % 12 + 1, 1)
+def blocks(first: date | None, last: date | None) -> Blocks:
+    """The tallied blocks that make up the days from `first` to `last`, both included."""
+    (first_block, begin), (last_block, end) = _place(first or date.min), _place(last or date.max)
+    edges: dict[int, tuple[int, int]] = {}
+    if first and begin > 1:
+        edges[first_block] = (begin, BLOCK_DAYS)
+    if last and end < BLOCK_DAYS:
+        edges[last_block] = (edges.get(last_block, (1, 0))[0], end)
+    return Blocks(first_block, last_block, edges)
 
 
-def _last_day(month: int) -> date:
-    return date.max if month == _month(date.max) else _first_day(month + 1) - timedelta(days=1)
+def _place(day: date) -> tuple[int, int]:
+    block, before = divmod((day - BLOCKS_FROM).days, BLOCK_DAYS)
+    return block, before + 1

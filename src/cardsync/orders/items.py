@@ -11,19 +11,20 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.db import run
+from cardsync.orders.models import PLACED_AT
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
 
 
-async def apply(session: AsyncSession, rows: Rows, narrowed: str, values: Mapping[str, Any]) -> tuple[int, int]:
+async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) -> tuple[int, int]:
     values = dict(values)
-    found = await run(session, FOUND_SQL.format(narrowed=narrowed), values)
+    few = "numbers" in values
+    found = await run(session, FOUND_SQL.format(**_narrowed(few)), values)
     skipped = rows.frame.height - found
     if not found:
         return skipped, 0
-    few = "numbers" in values
     values["orders"] = await session.scalar(text("SELECT array_agg(DISTINCT order_id) FROM found"))
     values["skus"] = rows.frame["sku_id"].drop_nulls().unique().to_list() if rows.carries("sku_id") else []
     written = 0
@@ -38,6 +39,7 @@ async def apply(session: AsyncSession, rows: Rows, narrowed: str, values: Mappin
 def _narrowed(few: bool) -> dict[str, str]:
     """Few orders are looked up by number; for many, everything of the seller is read once."""
     narrowed = {
+        "by_number": "orders.order_number = ANY(:numbers)",
         "of_items": "order_id = ANY(:orders)",
         "of_orders": "o.id = ANY(:orders)",
         "of_cards": "marketplace_id = ANY(:skus)",
@@ -45,10 +47,10 @@ def _narrowed(few: bool) -> dict[str, str]:
     return {name: f"AND {condition}" if few else "" for name, condition in narrowed.items()}
 
 
-FOUND_SQL = """
+FOUND_SQL = f"""
     CREATE TEMP TABLE found ON COMMIT DROP AS
-    SELECT o.id AS order_id, o.order_placed_at, i.*
-      FROM incoming i JOIN orders o ON o.seller_id = :seller {narrowed} AND o.order_number = i.order_number
+    SELECT orders.id AS order_id, {PLACED_AT} AS order_placed_at, i.*
+      FROM incoming i JOIN orders ON orders.seller_id = :seller {{by_number}} AND orders.order_number = i.order_number
 """
 # What the card's price was when the order was placed: the newest observation stands on the card, earlier ones in the history.
 PRICE_THEN_SQL = """

@@ -19,6 +19,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Identity,
     Index,
+    Integer,
     Numeric,
     Text,
     text,
@@ -28,19 +29,30 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync import limits
 from cardsync.accounts.models import FALSE, NOW, Moment
 from cardsync.db import Base
-from cardsync.orders.pullable import TO_SHIP
 
 MARKETPLACE_ZONE = "America/New_York"
-# The database keeps these two right, whoever writes the row.
-PLACED_AT_SQL = f"coalesce(placed_at_given, timezone('{MARKETPLACE_ZONE}', order_date::timestamp))"
+
+
+def midnight(day: str) -> str:
+    """When a day begins where the marketplace is."""
+    return f"timezone('{MARKETPLACE_ZONE}', {day}::timestamp)"
+
+
+# When an order was placed: what an upload said, else at midnight of its date.
+PLACED_AT = f"coalesce(orders.placed_at_given, {midnight('orders.order_date')})"
+# The database keeps this right, whoever writes the row.
 STATUS_GROUP_SQL = (
     "CASE WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
     " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
 )
 
-# For searching and sorting; bounded because an index holds them. The parts of a search text are parted by what no name holds.
-BUYER_KEY = f"left(folded(buyer_name), {limits.SEARCHED_CHARACTERS})"
-SEARCH_TEXT = f"left(folded(order_number), {limits.SEARCHED_CHARACTERS}) || chr(1) || coalesce({BUYER_KEY}, ''::text)"
+# Number and name for searching and sorting, each bounded because an index holds them; the first chr(1) parts them.
+SEARCH_TEXT = (
+    f"replace(left(folded(order_number), {limits.SEARCHED_CHARACTERS}), chr(1), ''::text) || chr(1)"
+    f" || coalesce(left(folded(buyer_name), {limits.SEARCHED_CHARACTERS}), ''::text)"
+)
+# The folded name, empty without one. Read from the search text, and so from the index that has it.
+BUYER_KEY = "substr(orders.search_text, strpos(orders.search_text, chr(1)) + 1)"
 
 AMOUNTS = ("product_amt", "shipping_amt", "total_amt", "refund_product_amt", "refund_shipping_amt", "refund_amt")
 
@@ -59,21 +71,24 @@ class Order(Base):
     __tablename__ = "orders"
     __table_args__ = (
         Index("uq_orders_order_number", "seller_id", "order_number", unique=True),
-        # Searches and counts read this index alone.
+        # Searches, counts, customers and the sorts that have no index of their own read this one alone.
         Index(
             "ix_orders_date",
             "seller_id",
             text("order_date DESC NULLS LAST"),
             text("id DESC"),
-            postgresql_include=["status_group", "feedback_rating", "search_text"],
+            postgresql_include=["status_group", "feedback_rating", "total_amt", "placed_at_given", "search_text"],
         ),
-        Index("ix_orders_total", "seller_id", text("total_amt DESC NULLS LAST"), text("id DESC")),
-        # Customers are counted from this index alone.
-        Index("ix_orders_buyer", "seller_id", "buyer_key", "id", postgresql_include=["order_placed_at", "total_amt"]),
-        Index("ix_orders_marked", "seller_id", "id", postgresql_where=text("shipped_marked_at IS NOT NULL")),
-        Index("ix_orders_dismissed", "seller_id", "id", postgresql_where=text("pull_dismissed_at IS NOT NULL")),
         Index("ix_orders_status", "seller_id", "status_group", text("order_date DESC NULLS LAST"), text("id DESC")),
-        Index("ix_orders_shipping", "seller_id", "shipping_type", text("order_date DESC NULLS LAST"), text("id DESC")),
+        # Plain envelopes are most orders of most sellers: they are found by their dates.
+        Index(
+            "ix_orders_shipping",
+            "seller_id",
+            "shipping_type",
+            text("order_date DESC NULLS LAST"),
+            text("id DESC"),
+            postgresql_where=text("shipping_type <> 'pwe'"),
+        ),
         Index(
             "ix_orders_refunded",
             "seller_id",
@@ -82,11 +97,10 @@ class Order(Base):
             postgresql_where=text("refund_amt IS NOT NULL"),
         ),
         Index(
-            "ix_orders_pullable",
+            "ix_orders_aside",
             "seller_id",
-            text("order_date DESC NULLS LAST"),
-            text("id DESC"),
-            postgresql_where=text("to_ship AND shipped_marked_at IS NULL AND pull_dismissed_at IS NULL"),
+            "id",
+            postgresql_where=text("shipped_marked_at IS NOT NULL OR pull_dismissed_at IS NOT NULL"),
         ),
         *(_amount_check(name) for name in AMOUNTS),
     )
@@ -95,9 +109,7 @@ class Order(Base):
     order_number: Mapped[str] = mapped_column(Text)
     buyer_name: Mapped[str | None] = mapped_column(Text)
     order_date: Mapped[date | None] = mapped_column(Date)
-    # What an upload said; else the order was placed at midnight of its date where the marketplace is.
     placed_at_given: Mapped[datetime | None] = mapped_column(Moment)
-    order_placed_at: Mapped[datetime | None] = mapped_column(Moment, Computed(PLACED_AT_SQL, persisted=True))
     status: Mapped[str | None] = mapped_column(Text)
     status_group: Mapped[str] = mapped_column(Text, Computed(STATUS_GROUP_SQL, persisted=True))
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
@@ -126,11 +138,9 @@ class Order(Base):
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     feedback_rating: Mapped[int | None]
     feedback_comment: Mapped[str | None] = mapped_column(Text)
-    # Pulling: by what was synced, is it still to be shipped; the seller's optimistic mark; orders set aside.
-    to_ship: Mapped[bool] = mapped_column(Computed(TO_SHIP, persisted=True))
+    # Pulling: the seller's optimistic mark; orders set aside.
     shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
     pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
-    buyer_key: Mapped[str | None] = mapped_column(Text(collation="C"), Computed(BUYER_KEY, persisted=True))
     search_text: Mapped[str] = mapped_column(Text(collation="C"), Computed(SEARCH_TEXT, persisted=True))
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
@@ -168,21 +178,23 @@ class OrderItem(Base):
 
 
 class OrderTally(Base):
-    """How many orders there are of each kind in each period: a day, its month, or for ever. Kept by triggers on `orders`.
+    """How many orders there are of each kind: for ever, and in each block of 32 days with how many on each of them. Kept by triggers
+    on `orders`.
 
-    Orders without a date are counted for ever only. A count may be zero.
+    Blocks are counted from 2000-01-01. Orders without a date are counted for ever only. A count may be zero.
     """
 
     __tablename__ = "order_tally"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # day, month or ever
+    # days or ever
     period: Mapped[str] = mapped_column(Text, primary_key=True)
-    # The period's first day; `-infinity` for ever.
-    begins: Mapped[date] = mapped_column(Date, primary_key=True)
+    # 0 for ever
+    block: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     status_group: Mapped[str] = mapped_column(Text, primary_key=True)
     shipping_type: Mapped[str] = mapped_column(Text, primary_key=True)
     refunded: Mapped[bool] = mapped_column(primary_key=True)
     orders: Mapped[int] = mapped_column(BigInteger)
+    days: Mapped[list[int] | None] = mapped_column(ARRAY(Integer))
 
 
 class PullSession(Base):

@@ -5,34 +5,39 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cardsync.orders.filters import OrderFilter, Sort
+from cardsync.orders.models import BUYER_KEY
 
 
 class PageOrder(NamedTuple):
-    """`by` is the order of an index, read forwards or backwards; `whole` the same with nulls last.
+    """`by` is the order of an index, read forwards or backwards; `whole` the same with nulls last. Without an index they are one.
 
     They differ where the index is read against its nulls: then `nulls_apart` is the column whose nulls must be read apart.
-    `columns` are those of `orders` that the order needs, beside the id.
+    `keys` are what the order needs of `orders`, each with the name that it goes by in `named`, the order of a result that has them.
     """
 
     by: str
     whole: str
     nulls_apart: str | None
-    columns: str
+    indexed: bool
+    keys: str
+    named: str
 
 
 class _Key(NamedTuple):
-    """A column of an index, and whether it stands there with its largest value first."""
+    """A value of an order, and whether it stands in its index with the largest first."""
 
-    column: str
+    value: str
     falling: bool
     nullable: bool
+    indexed: bool = True
 
 
 _DATE = _Key("orders.order_date", True, True)
 _KEYS: dict[Sort, tuple[_Key, ...]] = {
     "date": (_DATE,),
-    "total": (_Key("orders.total_amt", True, True),),
-    "buyer": (_Key("orders.buyer_key", False, True),),
+    # These two are sorted when somebody asks: an index of each would be paid by every order that is written.
+    "total": (_Key("orders.total_amt", True, True, indexed=False),),
+    "buyer": (_Key(f"nullif({BUYER_KEY}, '')", False, True, indexed=False),),
     "number": (_Key("orders.order_number", False, False),),
     # The newest of each status first, as its index has them.
     "status": (_Key("orders.status_group", False, False), _DATE),
@@ -40,25 +45,29 @@ _KEYS: dict[Sort, tuple[_Key, ...]] = {
 
 
 def page_order(wanted: OrderFilter) -> PageOrder:
-    first, *others = _KEYS[wanted.sort]
+    first, *others = keys = _KEYS[wanted.sort]
     backwards = (wanted.direction == "desc") != first.falling
-    keys = [first, *others]
     unique = wanted.sort == "number"
     id_falls = keys[-1].falling != backwards
     tail = [] if unique else [f"orders.id {'DESC' if id_falls else 'ASC'}"]
+    by = ", ".join([*(_term(key, backwards) for key in keys), *tail])
+    whole = ", ".join([_whole(first, backwards), *(_term(key, backwards) for key in others), *tail])
+    named = [key._replace(value=f"orders.key{n}") for n, key in enumerate(keys)]
     return PageOrder(
-        by=", ".join([*(_term(key, backwards) for key in keys), *tail]),
-        whole=", ".join([_whole(first, backwards), *(_term(key, backwards) for key in others), *tail]),
-        nulls_apart=first.column if first.nullable and backwards else None,
-        columns=", ".join(key.column for key in keys if key.column != "orders.status_group") or "orders.order_number",
+        by=by if first.indexed else whole,
+        whole=whole,
+        nulls_apart=first.value if first.indexed and first.nullable and backwards else None,
+        indexed=first.indexed,
+        keys=", ".join(f"{key.value} AS key{n}" for n, key in enumerate(keys)),
+        named=", ".join([_whole(named[0], backwards), *(_term(key, backwards) for key in named[1:]), *tail]),
     )
 
 
 def _term(key: _Key, backwards: bool) -> str:
     direction = "DESC" if key.falling != backwards else "ASC"
     if not key.nullable:
-        return f"{key.column} {direction}"
-    return f"{key.column} {direction} NULLS {'FIRST' if backwards else 'LAST'}"
+        return f"{key.value} {direction}"
+    return f"{key.value} {direction} NULLS {'FIRST' if backwards else 'LAST'}"
 
 
 def _whole(key: _Key, backwards: bool) -> str:

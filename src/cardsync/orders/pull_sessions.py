@@ -17,7 +17,7 @@ from cardsync import errors
 from cardsync.inventory.models import Activity
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
-from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE
+from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, STATUSES, waiting
 
 
 async def open_session(
@@ -51,6 +51,7 @@ async def _take(
     if order_ids is not None:
         conditions.append("orders.id = ANY(:ids)")
         values["ids"] = list(order_ids)
+    values["waiting"] = waiting(await session.scalars(text(STATUSES), {"seller": seller_id}))
     where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
     taken = await session.execute(
         text(f"""

@@ -1,12 +1,13 @@
 """Which orders are still to be shipped, which can be pulled, and whether a seller's shipped mark is ahead of what was synced.
 
-Each rule is a pure function of an order's facts, and the same as SQL: `TO_SHIP` is what the generated column `orders.to_ship` holds,
-the others are conditions on the table under its own name, `orders`. A test holds function and SQL against each other.
+Each rule is a pure function of an order's facts, and the same as a condition of SQL on the table under its own name, `orders`; a test
+holds function and SQL against each other. Orders that can be pulled are looked for by their statuses, of which a seller has few.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
@@ -26,7 +27,15 @@ def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
     return bool(re.search(_WAITS, status, _FLAGS)) and not re.search(f"{_WAITS_NOT}|{_BEYOND}", status, _FLAGS)
 
 
-TO_SHIP = f"refund_amt IS NULL AND coalesce(status ~* '{_WAITS}' AND status !~* '{_WAITS_NOT}|{_BEYOND}', false)"
+TO_SHIP = f"(orders.refund_amt IS NULL AND orders.status_group ~* '{_WAITS}' AND orders.status_group !~* '{_WAITS_NOT}|{_BEYOND}')"
+
+
+# A seller's statuses, and those of them that `PULLABLE` wants as `waiting`.
+STATUSES = "SELECT DISTINCT status_group FROM order_tally WHERE seller_id = :seller AND period = 'ever' AND orders > 0"
+
+
+def waiting(statuses: Iterable[str]) -> list[str]:
+    return [status for status in statuses if to_ship(status, None)]
 
 
 def can_be_pulled(
@@ -35,14 +44,12 @@ def can_be_pulled(
     return to_ship and shipped_marked_at is None and pull_dismissed_at is None and not in_open_session
 
 
-# The index ix_orders_pullable has the same condition.
-NOT_SET_ASIDE = "orders.to_ship AND orders.shipped_marked_at IS NULL AND orders.pull_dismissed_at IS NULL"
-
 IN_OPEN_SESSION = """EXISTS (
     SELECT FROM pull_session s JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
      WHERE s.seller_id = orders.seller_id AND s.state = 'open' AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
 
-PULLABLE = f"{NOT_SET_ASIDE} AND NOT {IN_OPEN_SESSION}"
+PULLABLE = f"""orders.status_group = ANY (CAST(:waiting AS text[])) AND orders.refund_amt IS NULL
+ AND orders.shipped_marked_at IS NULL AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
 
 
 def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:
@@ -58,6 +65,4 @@ def needs_review(*, status: str | None, to_ship: bool, shipped_marked_at: dateti
     return not to_ship and (shipped_marked_at is None or not re.search(_SHIPPED, status or "", _FLAGS))
 
 
-NEEDS_REVIEW = (
-    f"(NOT orders.to_ship AND (orders.shipped_marked_at IS NULL OR coalesce(orders.status, '') !~* '{_SHIPPED}'))"
-)
+NEEDS_REVIEW = f"(NOT {TO_SHIP} AND (orders.shipped_marked_at IS NULL OR coalesce(orders.status, '') !~* '{_SHIPPED}'))"

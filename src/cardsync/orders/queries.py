@@ -23,7 +23,8 @@ from cardsync.orders.conditions import (
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, Summary
-from cardsync.orders.shown import ItemRow, OrderRow
+from cardsync.orders.pullable import STATUSES, waiting
+from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
 from cardsync.reading import Reading
 
 Values = dict[str, Any]
@@ -54,6 +55,8 @@ async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> 
         values["pull_session"] = wanted.pull_session
         if not await reading.rows(KNOWN_SESSION, values):
             raise unknown_session(wanted.pull_session)
+    if wanted.pull_session == "none":
+        values["waiting"] = waiting(status for (status,) in await reading.rows(STATUSES, values))
     order = page_order(wanted)
     if not wanted.tallied:
         ids, counts = await _looked_through(reading, values, wanted, order)
@@ -119,11 +122,11 @@ async def _looked_through(
     values = values | of_tallied | of_others | of_statuses
     everything = all_of(*tallied, *others)
     reach = wanted.offset + wanted.per_page
-    if not _is_rare(wanted) and order.nulls_apart is None and reach <= PROBED:
+    if not _is_rare(wanted) and order.indexed and order.nulls_apart is None and reach <= PROBED:
         values["probed"] = min(PROBED, PROBED_FOR_EACH * reach)
         # Not worth it among few, and how many there are is known: the look at the tally comes first and ends it.
-        sums, more = tally_conditions(wanted)
-        many = f"(SELECT coalesce(sum(orders), 0) FROM order_tally WHERE seller_id = :seller AND {sums}) > :probed"
+        number, counted, more = tally_conditions(wanted)
+        many = f"(SELECT coalesce(sum({number}), 0) FROM order_tally WHERE seller_id = :seller AND {counted}) > :probed"
         values |= more
         first = f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied, *status)} ORDER BY {order.by} LIMIT :probed"
         probe = f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)} ORDER BY {order.by} LIMIT :limit OFFSET :offset"
@@ -133,10 +136,10 @@ async def _looked_through(
             return ids, dict(await reading.rows(count, values))
     query = f"""
         WITH orders AS MATERIALIZED (
-            SELECT orders.id, orders.status_group, {order.columns} FROM orders WHERE {everything}
+            SELECT orders.id, orders.status_group, {order.keys} FROM orders WHERE {everything}
         ), counts AS (SELECT status_group, count(*) AS number FROM orders GROUP BY status_group)
         SELECT ARRAY(SELECT orders.id FROM orders WHERE {" AND ".join(status) or "true"}
-                      ORDER BY {order.whole} LIMIT :limit OFFSET :offset),
+                      ORDER BY {order.named} LIMIT :limit OFFSET :offset),
                ARRAY(SELECT status_group FROM counts), ARRAY(SELECT number FROM counts)
     """
     [(ids, statuses, numbers)] = await reading.rows(query, values)
@@ -154,7 +157,7 @@ def _is_rare(wanted: OrderFilter) -> bool:
 _KEPT = "SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true) FROM ({page}) AS page"
 _ON_PAGE = "unnest(string_to_array(current_setting('app.page'), ',')::bigint[]) WITH ORDINALITY AS page (id, place)"
 _ORDERS = f"""
-    SELECT {", ".join(f"orders.{name}" for name in OrderRow._fields)}
+    SELECT {ORDER_COLUMNS}
       FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id ORDER BY page.place
 """
 _ITEMS = f"""
@@ -164,8 +167,8 @@ _ITEMS = f"""
       ) AS item
 """
 _TALLY = """
-    SELECT status_group, sum(orders)::bigint FROM order_tally WHERE seller_id = :seller AND {conditions}
-     GROUP BY status_group HAVING sum(orders) <> 0
+    SELECT status_group, sum({number})::bigint FROM order_tally WHERE seller_id = :seller AND {counted}
+     GROUP BY status_group HAVING sum({number}) <> 0
 """
 
 
@@ -175,8 +178,8 @@ async def _shown(
     statements = [_KEPT.format(page=page), _ORDERS, _ITEMS, RECENT]
     values = values | {"items": wanted.items_per_order}
     if counted is None:
-        conditions, more = tally_conditions(wanted)
-        statements.append(_TALLY.format(conditions=conditions))
+        number, tallied, more = tally_conditions(wanted)
+        statements.append(_TALLY.format(number=number, counted=tallied))
         values |= more
     _, orders, items, sessions, *tally = await reading.together(statements, values, last=True)
     counts = dict(tally[0]) if counted is None else counted

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from cardsync import clock, limits
+from cardsync.orders.models import PLACED_AT
 from cardsync.orders.pullable import marked_shipped_pending
 
 _CENT = Decimal("0.01")
@@ -21,7 +22,7 @@ _REMOVED = ("Cc", "Cf")
 
 
 class OrderRow(NamedTuple):
-    """The columns of `orders` that are shown."""
+    """What is shown of an order: columns of `orders`, and when it was placed."""
 
     id: int
     order_number: str
@@ -46,6 +47,10 @@ class OrderRow(NamedTuple):
     refund_note: str | None
     feedback_rating: int | None
     feedback_comment: str | None
+
+
+# What stands in the query for each of them.
+ORDER_COLUMNS = ", ".join(PLACED_AT if name == "order_placed_at" else f"orders.{name}" for name in OrderRow._fields)
 
 
 class ItemRow(NamedTuple):
