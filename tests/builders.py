@@ -214,8 +214,15 @@ class SellerBuilder:
     service: Service
 
     async def __call__(
-        self, *, plan: str = "founder", lines: list[str] | None = None, sync_mode: str = "full", **settings: Any
+        self,
+        *,
+        plan: str = "founder",
+        lines: list[str] | None = None,
+        sync_mode: str = "full",
+        capped: bool = False,
+        **settings: Any,
     ) -> Seller:
+        """Without `capped`, the preset rule has no cap: most tests want to see a target that the market alone decides."""
         email = f"seller{next(_numbers)}-{id(self)}@example.invalid"
         async with self.service.database.shared() as session:
             made = await sellers.create_seller(
@@ -223,9 +230,19 @@ class SellerBuilder:
             )
         http = self.service.client(Authorization=f"Bearer {made.api_key}")
         seller = Seller(self.service, made.seller_id, made.api_key, email, made.password, http)
+        if not capped:
+            await uncap(self.service.database, seller.id)
         if settings:
             await seller.set(**settings)
         return seller
+
+
+async def uncap(database: Database, seller_id: int) -> None:
+    async with database.tenant(seller_id) as session:
+        await session.execute(
+            text("UPDATE pricing_rule SET settings = settings || '{\"cap\": null}' WHERE seller_id = :id"),
+            {"id": seller_id},
+        )
 
 
 def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:

@@ -27,8 +27,9 @@ from cardsync.catalog.load import import_catalog
 from cardsync.db import Database
 from cardsync.demo_data import orders as orders_of_the_day
 from cardsync.money import dollars, to_units
-from cardsync.pricing import engine, store
+from cardsync.pricing import engine, sentences, store
 from cardsync.pricing.rules import SellerPricing
+from cardsync.pricing.run import Run
 from cardsync.serve import Stopped, database, find_address_free, processes, stop_on_signals, supervise, wait_until_ready
 from cardsync.settings import Settings
 
@@ -197,9 +198,10 @@ def _why(row: dict[str, Any], rules: list[Any]) -> str:
         },
         schema_overrides={**dict.fromkeys((*amounts, "current_price"), pl.Int64), "condition": pl.String},
     )  # fmt: skip
-    priced = engine.price(card, rules, SellerPricing(), row["priced_at"])
-    told = {step["name"]: str(step["summary"]) for step in engine.explain(priced.row(0, named=True), rules)}
-    return " ".join(told[name] for name in ("price_source", "formula", "bounds") if name in told)
+    run = Run(rules, SellerPricing(), row["priced_at"])
+    priced = engine.price(card, rules, run.seller, run.now)
+    told = {step["name"]: str(step["summary"]) for step in sentences.explain(priced.row(0, named=True), run)}
+    return " ".join(told[name] for name in ("price_source", "formula", "bounds", "cap") if name in told)
 
 
 def _show_address(settings: Settings, demo: DemoSeller) -> None:

@@ -1,4 +1,4 @@
-"""A slow second reading of pricing.md (steps 1-4, 7, 12, 13): one card, one step after the other, Decimal dollars.
+"""A slow second reading of pricing.md: one card, one step after the other, Decimal dollars.
 
 Written from the specification alone; it shares nothing with the engine but the shape of a rule. In: a card as a dict of
 engine units. Out: what `price` has to say about it. Below it, the random cards and rules that both are fed with.
@@ -15,7 +15,17 @@ from typing import Any, get_args
 import polars as pl
 
 from cardsync.pricing.engine import INPUT_COLUMNS
-from cardsync.pricing.rules import PriceSource, Rounding, Rule, SellerPricing
+from cardsync.pricing.rules import (
+    Cap,
+    MarketGate,
+    PriceSource,
+    Rounding,
+    Rule,
+    Sale,
+    SellerPricing,
+    SmallCap,
+    Stale,
+)
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 CENT = Decimal("0.01")
@@ -27,30 +37,167 @@ def dollars_of(units: int | None) -> Decimal | None:
     return None if units is None or units <= 0 else Decimal(units) / 10_000
 
 
-def expected(card: Card, rules: Sequence[Rule], seller: SellerPricing, now: datetime) -> dict[str, Any]:
+def expected(
+    card: Card, rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale] = ()
+) -> dict[str, Any]:
+    """Every column that the steps leave, as the engine names them; a step that no rule asks for leaves the price."""
     current = dollars_of(card["current_price"])
     if card.get("pin") is not None:
         return result(target=Decimal(card["pin"]) / 10_000, current=current)
     rule = governing(rules, seller)
-    source, base = usable_source(card, rule, seller, now) if rule else (None, None)
+    start = period_start(card, rule, current) if rule else None
+    source, base = usable_source(card, rule, seller, now, start) if rule and not rule.broken else (None, None)
     blockers = blockers_of(card, rule, base, seller)
     if blockers or rule is None or base is None:
         return result(blockers=blockers, rule=rule, source=source, base=base)
-    formula = (base * (1 + Decimal(rule.adjust_bp) / 10_000)).quantize(Decimal("0.0001"), ROUND_HALF_UP)
-    formula += Decimal(rule.adjust_amount) / 10_000
+    price = tenths(base * (1 + Decimal(rule.adjust_bp) / 10_000)) + Decimal(rule.adjust_amount) / 10_000
+    found = {"after_formula": price}
+    price, found["aggressive_price"] = gated(card, rule, price, now)
+    found["after_market_gate"] = price
+    found["after_stale_reduction"] = price = reduced(card, rule, price, now)
     lowest, highest = limits(rule, current)
-    bounded = min(max(formula, lowest), highest)
-    rounded = rounded_price(bounded, lowest, highest, rule.rounding)
+    found["after_bounds"] = price = min(max(price, lowest), highest)
+    down, up = cap_limits(rule, start, current)
+    price, limit, held = capped(rule, price, down, up, current)
+    found |= {"after_cap": price, "seller_limit": limit}
+    sale = next((sale for sale in sorted(sales, key=lambda s: s.priority) if on(sale, now)), None)
+    found["after_sale"] = price = on_sale(sale, price)
+    direct = seller.direct_program and dollars_of(card["direct_low"]) is not None
+    direct_minimum = Decimal(seller.direct_minimum) / 10_000 if direct else Decimal(0)
+    found["after_direct_minimum"] = price = max(price, direct_minimum)
+    found["after_fee_gap"] = price = out_of_the_gap(rule, price, highest, seller, now, direct)
+    if not (held and price == current and price >= CENT):
+        floor = Decimal(rule.floor or 0) / 10_000
+        if rule.never_lower and current is not None and not sale:
+            floor = max(floor, current)
+        ceiling = highest
+        if limit is not None and found["after_bounds"] > limit:
+            floor = min(floor, cents_down(found["after_cap"]))
+        if limit is not None and found["after_bounds"] < limit:
+            ceiling = max(ceiling, cents_up(found["after_cap"]))
+        raised = [CENT, direct_minimum, Decimal((sale.floor if sale else None) or 0) / 10_000]
+        price = rounded_price(price, floor, raised, ceiling, down, up, rule.rounding)
     return result(
         rule=rule,
         source=source,
         base=base,
-        after_formula=formula,
-        after_bounds=bounded,
-        after_rounding=rounded,
-        target=changed_price(rounded, current, seller),
+        sale=sale,
+        held=held,
+        **found,
+        after_rounding=price,
+        target=changed_price(price, current, seller),
         current=current,
     )
+
+
+def tenths(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal("0.0001"), ROUND_HALF_UP)
+
+
+def cents_down(amount: Decimal) -> Decimal:
+    return amount.quantize(CENT, ROUND_FLOOR)
+
+
+def cents_up(amount: Decimal) -> Decimal:
+    return amount.quantize(CENT, ROUND_CEILING)
+
+
+def period_start(card: Card, rule: Rule, current: Decimal | None) -> Decimal | None:
+    period = rule.cap.period if rule.cap else "day"
+    known = None if period == "sync" else dollars_of(card.get(f"{period}_start_price"))
+    return known or current
+
+
+def gated(card: Card, rule: Rule, price: Decimal, now: datetime) -> tuple[Decimal, Decimal | None]:
+    gate = rule.market_gate
+    if gate is None:
+        return price, None
+
+    def fresh(name: str) -> bool:
+        return young(card.get(name), now, timedelta(hours=gate.max_age_hours)) and card[name] <= now
+
+    if dollars_of(card["market"]) is None or not fresh("observed_at"):
+        return price, None
+    lowest = dollars_of(card.get("listings_low"))
+    if lowest is None:
+        return price, None
+    aggressive = tenths(lowest * (1 - Decimal(gate.undercut_bp) / 10_000))
+    deep = (card.get("listings_count") or 0) >= gate.min_listings and (
+        (card.get("sales_count") or 0) >= gate.min_sales_30d
+    )
+    bought_out = young(card.get("buy_out_detected_at"), now, timedelta(hours=4))
+    allowed = deep and fresh("listings_observed_at") and fresh("sales_fetched_at") and not bought_out
+    return (aggressive if allowed and aggressive < price else price), aggressive
+
+
+def reduced(card: Card, rule: Rule, price: Decimal, now: datetime) -> Decimal:
+    since = [card[name] for name in ("listed_since", "last_sold_at") if card.get(name) is not None]
+    if rule.stale is None or not since:
+        return price
+    days = int(((card["observed_at"] or now) - max(since)) / timedelta(days=1))
+    recent_mover = young(card.get("last_moved_at"), now, timedelta(days=14))
+    if days < rule.stale.after_days or (rule.velocity_boost_enabled and recent_mover):
+        return price
+    cuts = 1 + (days - rule.stale.after_days) // rule.stale.every_days
+    off = min(cuts * rule.stale.step_bp, rule.stale.limit_bp)
+    return tenths(price * (1 - Decimal(off) / 10_000))
+
+
+def cap_limits(rule: Rule, start: Decimal | None, current: Decimal | None) -> tuple[Decimal | None, Decimal | None]:
+    cap = rule.cap
+    if cap is None or start is None or current is None:
+        return None, None
+    shares = cap.small if cap.small and start < Decimal(cap.small.below) / 10_000 else cap
+    down = up = None
+    if shares.down_bp is not None:
+        lowest = (start * (1 - Decimal(shares.down_bp) / 10_000)).quantize(Decimal("0.0001"), ROUND_CEILING)
+        down = min(lowest, current)
+    if shares.up_bp is not None:
+        highest = (start * (1 + Decimal(shares.up_bp) / 10_000)).quantize(Decimal("0.0001"), ROUND_FLOOR)
+        up = max(highest, current)
+    return down, up
+
+
+def capped(
+    rule: Rule, price: Decimal, down: Decimal | None, up: Decimal | None, current: Decimal | None
+) -> tuple[Decimal, Decimal | None, bool]:
+    limit = up if up is not None and price > up else down if down is not None and price < down else None
+    if limit is None:
+        return price, None, False
+    assert rule.cap is not None
+    assert current is not None
+    return (current, limit, True) if rule.cap.mode == "hold" else (limit, limit, False)
+
+
+def on(sale: Sale, now: datetime) -> bool:
+    return sale.enabled and sale.starts_at <= now < sale.ends_at
+
+
+def on_sale(sale: Sale | None, price: Decimal) -> Decimal:
+    if sale is None:
+        return price
+    return max(tenths(price * (1 + Decimal(sale.adjust_bp) / 10_000)), Decimal(sale.floor or 0) / 10_000)
+
+
+def net(price: Decimal, level: str, now: datetime) -> Decimal:
+    """What a Direct card nets: the fees since 2026-06-18."""
+    if price < Decimal("2.49"):
+        return price / 2
+    commission = min(price * (Decimal("0.0925") if level == "pro" else Decimal("0.1075")), Decimal(75))
+    processing = price * (Decimal("0.05") if level == "pro" else Decimal("0.025"))
+    return price - commission - processing - Decimal("1.12")
+
+
+def out_of_the_gap(
+    rule: Rule, price: Decimal, highest: Decimal, seller: SellerPricing, now: datetime, direct: bool
+) -> Decimal:
+    if not rule.fee_gap_adjustment or not direct or now < datetime(2026, 6, 18, 4, tzinfo=UTC):
+        return price
+    lower_tier = net(Decimal("2.48"), seller.fee_level, now)
+    end = Decimal("2.49")
+    while net(end, seller.fee_level, now) < lower_tier:
+        end += CENT
+    return end if Decimal("2.49") <= price < end <= highest else price
 
 
 def governing(rules: Sequence[Rule], seller: SellerPricing) -> Rule | None:
@@ -61,17 +208,17 @@ def governing(rules: Sequence[Rule], seller: SellerPricing) -> Rule | None:
     return None
 
 
-def usable_source(card: Card, rule: Rule, seller: SellerPricing, now: datetime) -> tuple[str | None, Decimal | None]:
+def usable_source(
+    card: Card, rule: Rule, seller: SellerPricing, now: datetime, start: Decimal | None
+) -> tuple[str | None, Decimal | None]:
     for source in (rule.price_source, *rule.fallback_sources):
-        found = price_from(card, source, seller, now)
+        found = start if source == "current" else price_from(card, source, seller, now)
         if found is not None:
             return source, found
     return None, None
 
 
 def price_from(card: Card, source: str, seller: SellerPricing, now: datetime) -> Decimal | None:
-    if source == "current":
-        return dollars_of(card.get("period_start_price")) or dollars_of(card["current_price"])
     if source == "sales_anchor":
         enough = (card.get("sales_count") or 0) >= 3
         fresh = young(card.get("sales_newest_at"), now, timedelta(days=30))
@@ -88,10 +235,14 @@ def blockers_of(card: Card, rule: Rule | None, base: Decimal | None, seller: Sel
     found = set()
     if seller.automatic_pricing_paused:
         found.add("automatic_pricing_paused")
+    if seller.awaiting_review:
+        found.add("awaiting_review")
     if card.get("product_line_enabled") is False:
         found.add("product_line_disabled")
     if rule is None:
         found.add("no_rule")
+    elif rule.broken:
+        found.add("rule_broken")
     elif base is None:
         found.add("custom_without_reference" if card["custom"] else "no_usable_reference")
     if not card["quantity"] or card["quantity"] < 1:
@@ -106,14 +257,28 @@ def limits(rule: Rule, current: Decimal | None) -> tuple[Decimal, Decimal]:
     return max(floor, kept, CENT), min(ceiling, HIGHEST)
 
 
-def rounded_price(price: Decimal, lowest: Decimal, highest: Decimal, ending: str) -> Decimal:
-    lowest, highest = lowest.quantize(CENT, ROUND_CEILING), highest.quantize(CENT, ROUND_FLOOR)
-    cents = min(max(price.quantize(CENT, ROUND_HALF_UP), lowest), highest)
+def rounded_price(
+    price: Decimal,
+    floor: Decimal,
+    raised: list[Decimal],
+    ceiling: Decimal,
+    down: Decimal | None,
+    up: Decimal | None,
+    ending: str,
+) -> Decimal:
+    """To the inside of the cap unless a later step went past it, then floor, then ceiling; endings stay inside all of them."""
+    cents = price.quantize(CENT, ROUND_HALF_UP)
+    if down is not None and price >= down:
+        cents = max(cents, cents_up(down))
+    if up is not None and price <= up:
+        cents = min(cents, cents_down(up))
+    inside = max(cents, cents_down(up)) if up is not None else HIGHEST
+    cents = min(max(cents, *(cents_up(low) for low in (floor, *raised))), cents_down(ceiling))
     wanted = {"cent": ("",), "x9": ("9",), "x99": (".99",), "x49_x99": (".49", ".99")}[ending]
     candidate = cents
     while not f"{candidate:.2f}".endswith(wanted):
         candidate += CENT
-    return candidate if candidate <= highest else cents
+    return candidate if candidate <= min(cents_down(ceiling), inside) else cents
 
 
 def changed_price(price: Decimal, current: Decimal | None, seller: SellerPricing) -> Decimal:
@@ -123,15 +288,22 @@ def changed_price(price: Decimal, current: Decimal | None, seller: SellerPricing
     return current if move == 0 or move < Decimal(seller.minimum_move) / 10_000 else price
 
 
+STEP_COLUMNS = (
+    "base", "after_formula", "after_market_gate", "aggressive_price", "after_stale_reduction", "after_bounds", "after_cap",
+    "seller_limit", "after_sale", "after_direct_minimum", "after_fee_gap", "after_rounding", "target",
+)  # fmt: skip
+
+
 def result(
     *, blockers: set[str] | None = None, rule: Rule | None = None, current: Decimal | None = None, **found: Any
 ) -> dict[str, Any]:
-    names = ("base", "after_formula", "after_bounds", "after_rounding", "target")
-    units = {name: None if found.get(name) is None else int(found[name] * 10_000) for name in names}
+    units = {name: None if found.get(name) is None else int(found[name] * 10_000) for name in STEP_COLUMNS}
     return {
         "blockers": blockers or set(),
         "rule_id": rule.id if rule else None,
         "source": found.get("source"),
+        "sale_id": found["sale"].id if found.get("sale") else None,
+        "held": found.get("held", False),
         "changed": found.get("target") is not None and found["target"] != current,
         **units,
     }
@@ -180,7 +352,10 @@ def random_time(rng: random.Random, maximum: timedelta) -> datetime | None:
 
 
 def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
-    prices = ("current_price", "market", "low", "low_with_shipping", "direct_low", "period_start_price", "sales_median")
+    prices = (
+        "current_price", "market", "low", "low_with_shipping", "direct_low", "day_start_price", "week_start_price",
+        "sales_median", "listings_low",
+    )  # fmt: skip
     return a_card(
         marketplace_id=number,
         quantity=rng.choice([0, 1, 1, 1, 2, 40]),
@@ -192,6 +367,12 @@ def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
         sales_count=rng.choice([None, 0, 2, 3, 9]),
         sales_newest_at=random_time(rng, timedelta(days=30)),
         sales_fetched_at=random_time(rng, timedelta(hours=24)),
+        listings_count=rng.choice([None, 0, 2, 3, 9]),
+        listings_observed_at=rng.choice([NOW, NOW, random_time(rng, timedelta(hours=24)), NOW + timedelta(seconds=1)]),
+        buy_out_detected_at=random_time(rng, timedelta(hours=4)) if rng.random() < 0.2 else None,
+        listed_since=random_time(rng, timedelta(days=rng.choice([3, 60, 67, 400]))),
+        last_sold_at=random_time(rng, timedelta(days=rng.choice([3, 60, 67, 400]))) if rng.random() < 0.3 else None,
+        last_moved_at=random_time(rng, timedelta(days=14)),
         **{name: random_price(rng) for name in prices},
     )
 
@@ -212,7 +393,50 @@ def random_rule(rng: random.Random, number: int = 1) -> Rule:
         floor=floor,
         ceiling=ceiling,
         never_lower=rng.random() < 0.4,
+        stale=rng.choice([None, random_stale(rng)]),
+        velocity_boost_enabled=rng.random() < 0.5,
+        cap=rng.choice([None, random_cap(rng), random_cap(rng)]),
+        market_gate=rng.choice([None, random_gate(rng)]),
+        fee_gap_adjustment=rng.random() < 0.5,
         rounding=rng.choice(get_args(Rounding)),
+        broken=rng.random() < 0.03,
+    )
+
+
+def random_share(rng: random.Random, most: int) -> int | None:
+    return rng.choice([None, 0, 1_000, 1_500, 2_000, rng.randrange(0, most + 1)])
+
+
+def random_cap(rng: random.Random) -> Cap:
+    small = SmallCap(rng.choice([50_000, 100_000, 1]), random_share(rng, 50_000), random_share(rng, 10_000))
+    return Cap(
+        up_bp=random_share(rng, 1_000_000),
+        down_bp=random_share(rng, 10_000),
+        period=rng.choice(["sync", "day", "day", "week"]),
+        mode=rng.choice(["clamp", "clamp", "hold"]),
+        small=rng.choice([None, small]),
+    )
+
+
+def random_stale(rng: random.Random) -> Stale:
+    return Stale(rng.choice([0, 3, 60]), rng.choice([0, 500, 10_000]), rng.choice([1, 7]), rng.choice([4_000, 10_000]))
+
+
+def random_gate(rng: random.Random) -> MarketGate:
+    return MarketGate(rng.choice([0, 3]), rng.choice([0, 3]), rng.choice([24, 168]), rng.choice([0, 100, 10_000]))
+
+
+def random_sale(rng: random.Random, number: int) -> Sale:
+    begins = NOW + rng.choice([-1, -1, 0, 0, 1]) * timedelta(seconds=1)
+    return Sale(
+        id=number,
+        name=f"Sale {number}",
+        priority=number,
+        adjust_bp=rng.choice([-1_000, -5_000, -rng.randrange(1, 10_001)]),
+        starts_at=begins,
+        ends_at=begins + rng.choice([1, 2, 60]) * timedelta(seconds=1),
+        floor=rng.choice([None, rng.randrange(0, 200_000)]),
+        enabled=rng.random() < 0.9,
     )
 
 
@@ -222,4 +446,8 @@ def random_seller(rng: random.Random) -> SellerPricing:
         minimum_move=rng.choice([0, 100, 100, 101, 5_000, 20_000]),
         max_age_hours=rng.choice([1, 24, 168]),
         automatic_pricing_paused=rng.random() < 0.03,
+        awaiting_review=rng.random() < 0.02,
+        direct_program=rng.random() < 0.5,
+        direct_minimum=rng.choice([4_000, 4_050, 100_000]),
+        fee_level=rng.choice(["1-4", "pro"]),
     )

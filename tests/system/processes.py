@@ -27,6 +27,7 @@ import psutil
 import psycopg
 from psycopg.rows import dict_row
 
+from builders import uncap
 from cardsync import embedded
 from cardsync.accounts import sellers
 from cardsync.db import Database
@@ -275,6 +276,7 @@ class Server:
                     made = await sellers.create_seller(
                         session, name="A Seller", email=email, plan=plan, lines=[], sync_mode=sync_mode
                     )
+                await uncap(database, made.seller_id)
                 if settings:
                     pairs = [f"{key}={str(value).lower()}" for key, value in settings.items()]
                     async with database.tenant(made.seller_id) as session:

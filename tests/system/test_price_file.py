@@ -26,7 +26,7 @@ def test_a_good_file(tmp_path: Path, name: str, content: bytes) -> None:
     assert ran.returncode == 0, ran.stderr
     rows = read_csv(out.read_bytes())
     assert [(row["TCGplayer Id"], row["TCG Marketplace Price"], row["Add to Quantity"]) for row in rows] == [
-        ("1", "1.1900", "0")
+        ("1", "1.1500", "0")
     ]
     assert "3 rows read, 2 usable, 1 rejected" in ran.stdout
     assert "line 4: " in ran.stdout

@@ -1,4 +1,4 @@
-"""What a seller may ask of the pricing engine: the base rule, the four presets, the seller-wide settings.
+"""What a seller may ask of the pricing engine: the base rule, the sale, the four presets, the seller-wide settings.
 
 In: values already read from the wire or the database (money in ten-thousandths of a dollar, percentages in basis points).
 Out: frozen objects that cannot contradict themselves; `InvalidRule` names the field that does.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final, Literal, get_args
 
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT
@@ -24,6 +25,8 @@ PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
 WHOLE_BP: Final = 10_000
 # Not in the spec: +10,000 %. It keeps every product inside Int64, and a seller who types more has mistyped.
 ADJUST_BP_MAX: Final = 1_000_000
+# A hundred years: an age is subtracted from a time, which must stay a time.
+DAYS_MAX: Final = 36_525
 # The seller's preset rule stands here; `default_rule_enabled` switches whatever rule has this priority.
 DEFAULT_PRIORITY: Final = 1_000
 DEFAULT_PRESET: Final = "competitive"
@@ -61,8 +64,8 @@ class Stale:
     limit_bp: int
 
     def __post_init__(self) -> None:
-        _need(self.after_days >= 0, "stale.after_days", "must not be negative")
-        _need(self.every_days >= 1, "stale.every_days", "must be at least 1")
+        _need_range(self.after_days, 0, DAYS_MAX, "stale.after_days")
+        _need_range(self.every_days, 1, DAYS_MAX, "stale.every_days")
         _need_range(self.step_bp, 0, WHOLE_BP, "stale.step_bp")
         _need_range(self.limit_bp, 0, WHOLE_BP, "stale.limit_bp")
 
@@ -110,7 +113,7 @@ class MarketGate:
     def __post_init__(self) -> None:
         _need(self.min_listings >= 0, "market_gate.min_listings", "must not be negative")
         _need(self.min_sales_30d >= 0, "market_gate.min_sales_30d", "must not be negative")
-        _need(self.max_age_hours >= 1, "market_gate.max_age_hours", "must be at least 1")
+        _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "market_gate.max_age_hours")
         _need_range(self.undercut_bp, 0, WHOLE_BP, "market_gate.undercut_bp")
 
 
@@ -137,6 +140,8 @@ class Rule:
     market_gate: MarketGate | None = None
     fee_gap_adjustment: bool = False
     rounding: Rounding = "cent"
+    # Not the seller's: the saved query no longer reads. Such a rule takes every card that no earlier one governs, and blocks it.
+    broken: bool = False
 
     def __post_init__(self) -> None:
         _check_names(self)
@@ -176,6 +181,31 @@ def _check_bounds(rule: Rule) -> None:
     _need(up_to_cent(rule.floor) <= down_to_cent(rule.ceiling), "floor", "leaves no whole cent below the ceiling")
 
 
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """A temporary overlay on what the base rules ask."""
+
+    id: int
+    name: str
+    priority: int
+    adjust_bp: int
+    starts_at: datetime
+    ends_at: datetime
+    query: str = ""
+    floor: int | None = None
+    enabled: bool = True
+    # As for a rule, but a sale that can't be read only selects nothing: without it the price stands.
+    broken: bool = False
+
+    def __post_init__(self) -> None:
+        _need_range(self.adjust_bp, -WHOLE_BP, -1, "adjust_bp")
+        _need_range(self.floor, 0, MAX_UNITS, "floor")
+        _need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
+
+    def active(self, now: datetime) -> bool:
+        return self.enabled and not self.broken and self.starts_at <= now < self.ends_at
+
+
 def up_to_cent(units: int) -> int:
     return -(-units // UNITS_PER_CENT) * UNITS_PER_CENT
 
@@ -195,12 +225,12 @@ class SellerPricing:
     max_age_hours: int = 168
     fee_level: FeeLevel = "1-4"
     automatic_pricing_paused: bool = False
+    awaiting_review: bool = False
 
     def __post_init__(self) -> None:
         _need_range(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
         _need_range(self.minimum_move, 0, MAX_UNITS, "minimum_move")
-        # A hundred years: the age is subtracted from a time, which must stay a time.
-        _need_range(self.max_age_hours, 1, 24 * 36_525, "max_age_hours")
+        _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "max_age_hours")
         _need_member(self.fee_level, FeeLevel, "fee_level")
 
 
@@ -208,6 +238,11 @@ def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
     """The rules that may govern, first wins; a disabled default rule leaves unmatched cards as they are."""
     candidates = (r for r in rules if r.live and (r.priority != DEFAULT_PRIORITY or seller.default_rule_enabled))
     return sorted(candidates, key=lambda rule: (rule.priority, rule.id))
+
+
+def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
+    """The sales that may apply at this moment, first wins."""
+    return sorted((sale for sale in sales if sale.active(now)), key=lambda sale: (sale.priority, sale.id))
 
 
 def _daily(bp: int, small_bp: int) -> Cap:

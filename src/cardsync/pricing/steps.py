@@ -1,32 +1,23 @@
-"""The steps of pricing.md, one function each, in the order of its table: a run's settings in, column expressions out.
+"""The thirteen steps of pricing.md, one function each, in the order of its table: a run in, column expressions out.
 
-Columns that begin with `_` are the working set (the governing rule's parameters, the limits of the rounding) and are
-dropped at the end; all others are receipt columns. A later step (market gate, stale reduction, cap, sale, direct
-minimum, fee gap) is one more function `(price, run) -> expressions` that writes `after_<its name>`.
+Every step from 4 on takes the price that the one before it left and writes `after_<its name>`, the last one `target`.
+Columns that begin with `_` are the working set (`pricing.run`) and are dropped at the end; all others are receipt columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import cached_property, reduce
+from datetime import timedelta
+from functools import reduce
 from operator import or_
 from typing import Final
 
 import polars as pl
 
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT
-from cardsync.pricing.rules import (
-    PRICE_SOURCES,
-    WHOLE_BP,
-    PriceSource,
-    Rounding,
-    Rule,
-    SellerPricing,
-    down_to_cent,
-    live_rules,
-)
+from cardsync.pricing.expressions import cents, cents_down, cents_up, first, moment, scaled, since, true, where
+from cardsync.pricing.rules import WHOLE_BP, down_to_cent
+from cardsync.pricing.run import TIME, Run
+from cardsync.pricing.sources import SOURCE, observed_at, price_of, unrefused
 
 # The order is the bit of each code in the column `blockers`; append only, receipts are kept.
 BLOCKERS: Final[dict[str, str]] = {
@@ -42,83 +33,35 @@ BLOCKERS: Final[dict[str, str]] = {
 }
 BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
 
-SOURCE: Final = pl.Enum(PRICE_SOURCES)
-REFUSAL: Final = pl.Enum(["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old"])
 BOUND: Final = pl.Enum(["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price"])
+VERDICT: Final = pl.Enum(
+    [
+        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale", "too_few_sales",
+        "buy_out", "not_lower",
+    ]
+)  # fmt: skip
 
 LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
-SALES_ANCHOR_MIN_SALES: Final = 3
-SALES_ANCHOR_NEWEST: Final = timedelta(days=30)
-SALES_ANCHOR_FETCHED: Final = timedelta(hours=24)
-# An ending is met where cents + 1 is a multiple of this.
-ENDING_CENTS: Final[dict[Rounding, int]] = {"cent": 1, "x9": 10, "x99": 100, "x49_x99": 50}
-
-_PRICE_COLUMN: Final[dict[PriceSource, str]] = {"sales_anchor": "sales_median"}
-
-
-@dataclass(frozen=True)
-class Run:
-    """What is the same for every card of a run."""
-
-    rules: Sequence[Rule]
-    seller: SellerPricing
-    now: datetime
-
-    @cached_property
-    def live(self) -> list[Rule]:
-        return live_rules(self.rules, self.seller)
-
-    @cached_property
-    def orders(self) -> list[tuple[PriceSource, ...]]:
-        """The different orders in which sources are tried: far fewer than rules, so each is worked out once."""
-        return list(dict.fromkeys(rule.sources for rule in self.live))
-
-    @property
-    def sources(self) -> list[PriceSource]:
-        return [source for source in PRICE_SOURCES if any(source in order for order in self.orders)]
-
-
-def rule_parameters(run: Run) -> pl.DataFrame:
-    """What the steps read of a rule, one row a live rule, to be joined to the cards by `rule_id`."""
-    return pl.DataFrame(
-        [
-            {
-                "rule_id": rule.id,
-                "_order": run.orders.index(rule.sources),
-                "_factor": WHOLE_BP + rule.adjust_bp,
-                "_amount": rule.adjust_amount,
-                "_floor": rule.floor,
-                "_ceiling": rule.ceiling,
-                "_never_lower": rule.never_lower,
-                "_ending": ENDING_CENTS[rule.rounding],
-            }
-            for rule in run.live
-        ],
-        schema={
-            "rule_id": pl.Int64,
-            "_order": pl.Int16,
-            "_factor": pl.Int64,
-            "_amount": pl.Int64,
-            "_floor": pl.Int64,
-            "_ceiling": pl.Int64,
-            "_never_lower": pl.Boolean,
-            "_ending": pl.Int64,
-        },
-    )
+BUY_OUT_WINDOW: Final = timedelta(hours=4)
+RECENT_MOVE: Final = timedelta(days=14)
 
 
 # 1
 def eligibility(run: Run) -> list[pl.Expr]:
     """Every reason why a card keeps its price, as bits. It is judged after steps 2 and 3, whose failures are reasons."""
     governed, usable = pl.col("rule_id").is_not_null(), pl.col("source").is_not_null()
+    broken = true(pl.col("_broken"))
+    lacking = governed & ~usable & ~broken
     custom = pl.col("custom").fill_null(False)
     reasons = {
         "automatic_pricing_paused": pl.lit(run.seller.automatic_pricing_paused),
         "product_line_disabled": ~pl.col("product_line_enabled").fill_null(True),
         "no_rule": ~governed,
-        "no_usable_reference": governed & ~usable & ~custom,
+        "rule_broken": broken,
+        "no_usable_reference": lacking & ~custom,
         "out_of_stock": pl.col("quantity").fill_null(0) <= 0,
-        "custom_without_reference": governed & ~usable & custom,
+        "custom_without_reference": lacking & custom,
+        "awaiting_review": pl.lit(run.seller.awaiting_review),
     }
     bits = [flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16) for code, flag in reasons.items()]
     # No step runs for a pinned card, this one included: its blockers do not name the pin, nor anything else.
@@ -130,77 +73,80 @@ def eligibility(run: Run) -> list[pl.Expr]:
 def governing_rule(run: Run, *, resolved: bool) -> list[pl.Expr]:
     """With `resolved`, the column `rule_id` came with the cards (queries are answered in SQL); else the first live rule."""
     rule = pl.col("rule_id") if resolved else pl.lit(run.live[0].id if run.live else None, pl.Int64)
-    return [_where(pl.col("pin").is_null(), rule).alias("rule_id")]
+    return [where(pl.col("pin").is_null(), rule).alias("rule_id")]
 
 
 # 3
-def references(run: Run) -> list[pl.Expr]:
-    """Why each price that some rule asks for cannot be used; null where it can."""
-    governed = pl.col("rule_id").is_not_null()
-    return [_where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources]
-
-
 def price_source(run: Run) -> list[pl.Expr]:
     """The first source of the governing rule's order that was not refused; never the current price by itself."""
     picks = [
-        (pl.col("_order") == number, pl.coalesce(*(_unrefused(source) for source in order)))
+        (pl.col("_order") == number, pl.coalesce(*(unrefused(source) for source in order)))
         for number, order in enumerate(run.orders)
     ]
-    return [_first(picks, SOURCE).alias("source")]
+    return [where(~true(pl.col("_broken")), first(picks, SOURCE)).alias("source")]
 
 
 def source_price(run: Run) -> list[pl.Expr]:
     source = pl.col("source")
     prices = [(source == name, price_of(name)) for name in run.sources]
-    times = [(source == name, time) for name in run.sources if (time := _observed_at(name)) is not None]
-    return [
-        _first(prices, pl.Int64()).alias("base"),
-        _first(times, pl.Datetime("us", "UTC")).alias("source_observed_at"),
-    ]
-
-
-def price_of(source: PriceSource) -> pl.Expr:
-    if source == "current":
-        # The period's first price, so that repeated runs do not compound.
-        return pl.coalesce("period_start_price", "current_price")
-    return pl.col(_PRICE_COLUMN.get(source, source))
-
-
-def _observed_at(source: PriceSource) -> pl.Expr | None:
-    if source == "current":
-        return None
-    return pl.col("sales_fetched_at" if source == "sales_anchor" else "observed_at")
-
-
-def _refusal(source: PriceSource, run: Run) -> pl.Expr:
-    price = price_of(source)
-    checks = [("absent", price.is_null())]
-    if source == "sales_anchor":
-        checks += [
-            ("too_few_sales", ~_true(pl.col("sales_count") >= SALES_ANCHOR_MIN_SALES)),
-            ("sales_too_old", ~_since(run.now - SALES_ANCHOR_NEWEST, "sales_newest_at")),
-            ("evidence_too_old", ~_since(run.now - SALES_ANCHOR_FETCHED, "sales_fetched_at")),
-        ]
-    elif source != "current":
-        # A price of unknown age is not known to be young enough.
-        checks += [("too_old", ~_since(run.now - timedelta(hours=run.seller.max_age_hours), "observed_at"))]
-    return _first([(fails, pl.lit(reason, REFUSAL)) for reason, fails in checks], REFUSAL)
-
-
-def _unrefused(source: PriceSource) -> pl.Expr:
-    return _where(pl.col(f"refused_{source}").is_null(), pl.lit(source, SOURCE))
+    times = [(source == name, time) for name in run.sources if (time := observed_at(name)) is not None]
+    return [first(prices, pl.Int64()).alias("base"), first(times, TIME).alias("source_observed_at")]
 
 
 # 4
 def formula(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    scaled = (price * pl.col("_factor") + WHOLE_BP // 2) // WHOLE_BP
-    return [(scaled + pl.col("_amount")).alias("after_formula")]
+    return [(scaled(price, pl.col("_factor")) + pl.col("_amount")).alias("after_formula")]
+
+
+# 5
+def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """The lowest listing undercut, if all evidence for it is fresh and deep and nobody bought the market out; never upward."""
+
+    def fresh(column: str) -> pl.Expr:
+        return true((pl.col(column) >= pl.col("_gate_since")) & (pl.col(column) <= moment(run.now)))
+
+    gated = pl.col("_gate_since").is_not_null() & price.is_not_null()
+    market = pl.col("market").is_not_null() & fresh("observed_at")
+    aggressive = where(gated & market, scaled(pl.col("listings_low"), pl.col("_gate_factor")))
+    verdicts = [
+        ("market_stale", ~market),
+        ("no_listing", pl.col("listings_low").is_null()),
+        ("listings_stale", ~fresh("listings_observed_at")),
+        ("too_few_listings", ~(pl.col("listings_count").fill_null(0) >= pl.col("_gate_listings"))),
+        ("sales_stale", ~fresh("sales_fetched_at")),
+        ("too_few_sales", ~(pl.col("sales_count").fill_null(0) >= pl.col("_gate_sales"))),
+        ("buy_out", since(run.now - BUY_OUT_WINDOW, "buy_out_detected_at")),
+        ("not_lower", ~true(aggressive < price)),
+        ("taken", pl.lit(True)),
+    ]
+    verdict = first([(holds, pl.lit(name, VERDICT)) for name, holds in verdicts], VERDICT)
+    return [
+        pl.when(true(gated & (verdict == "taken"))).then(aggressive).otherwise(price).alias("after_market_gate"),
+        aggressive.alias("aggressive_price"),
+        where(gated, verdict).alias("gate_verdict"),
+    ]
+
+
+# 6
+def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Less and less for a card that does not sell; one whose market moved lately is spared if the rule says so."""
+    asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
+    unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
+    days = where(asked, (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days())
+    due = true(days >= pl.col("_stale_after"))
+    spared = due & true(pl.col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
+    cuts = 1 + (days - pl.col("_stale_after")) // pl.col("_stale_every")
+    off = pl.min_horizontal(cuts * pl.col("_stale_step"), "_stale_limit")
+    return [
+        pl.when(due & ~spared).then(scaled(price, WHOLE_BP - off)).otherwise(price).alias("after_stale_reduction"),
+        days.cast(pl.Int32).alias("stale_days"),
+        where(asked, spared).alias("stale_spared"),
+    ]
 
 
 # 7
 def hard_limits(run: Run) -> list[pl.Expr]:
-    """The range that `bounds` enforces and `rounding` stays in; cap and sale will narrow or widen it."""
-    current = _where(pl.col("_never_lower"), pl.col("current_price"))
+    current = where(pl.col("_never_lower"), pl.col("current_price"))
     return [
         pl.max_horizontal("_floor", current, pl.lit(UNITS_PER_CENT, pl.Int64)).alias("_low"),
         pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64)).alias("_high"),
@@ -221,19 +167,107 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
     ]
     return [
         raised.clip(upper_bound=high).alias("after_bounds"),
-        _first([(holds, pl.lit(bound, BOUND)) for holds, bound in binding], BOUND).alias("bound"),
+        first([(holds, pl.lit(bound, BOUND)) for holds, bound in binding], BOUND).alias("bound"),
     ]
+
+
+# 8
+def cap_limits(run: Run) -> list[pl.Expr]:
+    """How far the price may be from where the period began; a current price that is already outside is itself the limit."""
+    start, current = pl.col("period_start_price"), pl.col("current_price")
+    small = true(start < pl.col("_small_below"))
+    up = pl.when(small).then("_small_up").otherwise("_cap_up")
+    down = pl.when(small).then("_small_down").otherwise("_cap_down")
+    highest = pl.max_horizontal(start * (WHOLE_BP + up) // WHOLE_BP, current)
+    lowest = pl.min_horizontal(-(-(start * (WHOLE_BP - down)) // WHOLE_BP), current)
+    return [
+        where(current.is_not_null() & down.is_not_null(), lowest).alias("_cap_low"),
+        where(current.is_not_null() & up.is_not_null(), highest).alias("_cap_high"),
+    ]
+
+
+def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    up, down = price > pl.col("_cap_high"), price < pl.col("_cap_low")
+    limit = pl.when(true(up)).then("_cap_high").when(true(down)).then("_cap_low")
+    held = limit.is_not_null() & pl.col("_cap_hold")
+    return [
+        pl.when(held).then("current_price").otherwise(pl.coalesce(limit, price)).alias("after_cap"),
+        limit.alias("seller_limit"),
+        where(price.is_not_null(), true(held)).alias("held"),
+    ]
+
+
+# 9
+def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """On the capped price, also under never_lower; not below the sale's own floor."""
+    reduced = pl.max_horizontal(scaled(price, pl.col("_sale_factor")), "_sale_floor")
+    applies = pl.col("_sale_factor").is_not_null() & price.is_not_null()
+    return [
+        pl.when(applies).then(reduced).otherwise(price).alias("after_sale"),
+        where(applies, "sale_id").alias("sale_id"),
+        where(applies, "sale_ends_at").alias("sale_ends_at"),
+    ]
+
+
+# 10
+def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    return [pl.max_horizontal(price, where(price.is_not_null(), _direct_low(run))).alias("after_direct_minimum")]
+
+
+def _direct_low(run: Run) -> pl.Expr:
+    """The least price of a Direct-eligible card: the program is on and the card has a Direct low."""
+    return where(pl.col("direct_low").is_not_null(), pl.lit(run.seller.direct_minimum, pl.Int64))
+
+
+# 11
+def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """A price that nets less than the last one of the lower tier goes up to the first that does not, if the ceiling lets it."""
+    assert run.fee_gap is not None
+    begin, end = run.fee_gap
+    asked = pl.col("_fee_gap") & pl.col("direct_low").is_not_null() & (pl.col("_high") >= end)
+    inside = true(asked & (price >= begin) & (price < end))
+    return [pl.when(inside).then(pl.lit(end, pl.Int64)).otherwise(price).alias("after_fee_gap")]
 
 
 # 12
 def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down), then up to the ending."""
-    lowest, highest = -(-pl.col("_low") // UNITS_PER_CENT), pl.col("_high") // UNITS_PER_CENT
-    cents = ((price + UNITS_PER_CENT // 2) // UNITS_PER_CENT).clip(lower_bound=lowest).clip(upper_bound=highest)
-    ending = cents + (pl.col("_ending") - 1 - cents % pl.col("_ending"))
-    # An ending that would pass the ceiling is not applied: the cent price stands.
-    chosen = pl.when(ending <= highest).then(ending).otherwise(cents)
-    return [(chosen * UNITS_PER_CENT).alias("after_rounding")]
+    lowest, highest = cents_up(_bound_below(run)), cents_down(pl.col("_high"))
+    rounded, ending_limit = cents(price), highest
+    if run.capped:
+        top, bottom = cents_down(pl.col("_cap_high")), cents_up(pl.col("_cap_low"))
+        stopped, limit = pl.col("after_cap"), pl.col("seller_limit")
+        # A cap that binds stands before floor and ceiling; what steps 9 to 11 moved past it stays past it.
+        up, down = true(limit < pl.col("after_bounds")), true(limit > pl.col("after_bounds"))
+        lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
+        highest = pl.when(down).then(pl.max_horizontal(highest, cents_up(stopped))).otherwise(highest)
+        rounded = pl.when(true(price < pl.col("_cap_low"))).then(rounded).otherwise(pl.max_horizontal(rounded, bottom))
+        rounded = pl.when(true(price > pl.col("_cap_high"))).then(rounded).otherwise(pl.min_horizontal(rounded, top))
+        ending_limit = pl.min_horizontal(highest, where(top.is_not_null(), pl.max_horizontal(top, rounded)))
+    lowest = pl.max_horizontal(lowest, *(cents_up(low) for low in _raised_to(run)), pl.lit(1, pl.Int64))
+    rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
+    ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
+    # An ending that would pass a limit is not applied: the cent price stands.
+    chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
+    # A cap that holds leaves the price as it is, to the last fraction.
+    shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)
+    untouched = pl.col("held") & shown if run.capped else pl.lit(False)
+    chosen = pl.when(true(untouched)).then(price).otherwise(chosen)
+    return [where(price.is_not_null(), chosen).alias("after_rounding")]
+
+
+def _bound_below(run: Run) -> pl.Expr:
+    """The floor, and the current price under never_lower where no sale goes below it."""
+    current = pl.col("_never_lower")
+    if run.on_sale:
+        current = current & pl.col("sale_id").is_null()
+    return pl.max_horizontal("_floor", where(current, pl.col("current_price")), pl.lit(0, pl.Int64))
+
+
+def _raised_to(run: Run) -> list[pl.Expr]:
+    """What steps 9 and 10 do not go below."""
+    sale_floor = [pl.col("_sale_floor")] if run.on_sale else []
+    return sale_floor + ([_direct_low(run)] if run.seller.direct_program else [])
 
 
 # 13
@@ -243,23 +277,3 @@ def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
     keeps = ((price - current).abs() < max(run.seller.minimum_move, 1)) & (current >= UNITS_PER_CENT)
     target = pl.coalesce(pin, pl.when(keeps).then(current).otherwise(price))
     return [target.alias("target"), (target.is_not_null() & target.ne_missing(current)).alias("changed")]
-
-
-def _where(condition: pl.Expr, value: pl.Expr) -> pl.Expr:
-    return pl.when(condition).then(value)
-
-
-def _first(choices: Iterable[tuple[pl.Expr, pl.Expr]], dtype: pl.DataType) -> pl.Expr:
-    """The value of the first choice whose condition holds, null when none does."""
-    result: pl.Expr = pl.lit(None, dtype)
-    for condition, value in reversed(list(choices)):
-        result = pl.when(condition).then(value).otherwise(result)
-    return result
-
-
-def _true(condition: pl.Expr) -> pl.Expr:
-    return condition.fill_null(False)
-
-
-def _since(oldest: datetime, column: str) -> pl.Expr:
-    return _true(pl.col(column) >= pl.lit(oldest, pl.Datetime("us", "UTC")))

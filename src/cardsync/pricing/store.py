@@ -21,6 +21,7 @@ def row_of(seller_id: int, rule: Rule, preset: str | None = None) -> PricingRule
     fields: dict[str, Any] = msgspec.to_builtins(rule)
     columns = {name: fields.pop(name) for name in _COLUMNS}
     columns.pop("id")
+    fields.pop("broken")
     return PricingRule(seller_id=seller_id, preset=preset, settings=fields, **columns)
 
 
