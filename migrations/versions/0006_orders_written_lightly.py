@@ -5,8 +5,8 @@ from alembic import op
 
 from cardsync.migrate import tenant_table
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 KIND = "seller_id, status_group, shipping_type, refunded"
 DAYS = ", ".join(f"coalesce(sum(change) FILTER (WHERE day & 31 = {n}), 0)::integer" for n in range(32))
