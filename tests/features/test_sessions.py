@@ -428,3 +428,16 @@ async def test_a_password_that_changes_during_a_sign_in_wins(a_seller, service):
                 assert (await http.get("/api/session")).status_code == 401
         assert isinstance(new, Browser)
         seller.password = f"new password {round_}"
+
+
+async def test_the_activity_feed_says_who_did_it(a_seller, service):
+    seller = await a_seller()
+    await seller.orders([{"order_number": "A-1", "status": "Ready to Ship", "order_date": "11/01/2026"}])
+    browser = await signed_in(seller)
+    opened = await browser.post("/api/pull_sessions")
+    await seller.post(f"/api/pull_sessions/{opened.json()['id']}/cancel")
+    query = "SELECT actor, action FROM activity WHERE seller_id = :id AND action LIKE 'pull%' ORDER BY id"
+    assert await service.sql(seller.id, query, id=seller.id) == [
+        {"actor": f"member {browser.member_id}", "action": "pull_session.opened"},
+        {"actor": "key", "action": "pull_session.cancelled"},
+    ]

@@ -73,6 +73,11 @@ class Caller(NamedTuple):
     member_id: int | None = None
     role: str = "owner"
 
+    @property
+    def actor(self) -> str:
+        """Who did it, in the activity feed."""
+        return "key" if self.member_id is None else f"member {self.member_id}"
+
     def entitlements(self, now: datetime) -> Entitlements:
         return entitlements(
             plan=self.plan,

@@ -20,10 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import bodies, clock, errors, limits
 from cardsync.accepted import private_key
 from cardsync.accounts.caller import Caller
+from cardsync.activity import note
 from cardsync.db import Database
 from cardsync.inventory.csv_format import accept_check
 from cardsync.inventory.drain import drain_inventory
-from cardsync.inventory.models import Activity, Upload
+from cardsync.inventory.models import Upload
 from cardsync.jobs import enqueue, mark_due
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store, spool_body
@@ -194,7 +195,7 @@ async def confirm(session: AsyncSession, caller: Caller, upload_id: int) -> Uplo
     upload.begun_at, upload.attempts, upload.failures = None, 0, 0
     # review_upload_id stays until the run ends: the export holds back until then.
     state.uploads_open += 1
-    _note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
+    note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
     await mark_due(session, caller.seller_id, "inventory")
     await enqueue(session, drain_inventory, seller_id=caller.seller_id)
     return upload
@@ -213,7 +214,7 @@ async def discard(session: AsyncSession, caller: Caller, upload_id: int) -> Uplo
         ),
         {"now": now, "seller": caller.seller_id, "id": upload_id},
     )
-    _note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
+    note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
     return upload
 
 
@@ -222,7 +223,3 @@ async def _in_review(session: AsyncSession, seller_id: int, upload_id: int) -> U
     if upload.state != "awaiting_review":
         raise errors.NotAwaitingReview(f"upload {upload_id} is {upload.state}, not awaiting review")
     return upload
-
-
-def _note(session: AsyncSession, caller: Caller, action: str, summary: str, now: datetime) -> None:
-    session.add(Activity(seller_id=caller.seller_id, actor="key", action=action, summary=summary, created_at=now))

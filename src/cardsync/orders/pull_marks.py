@@ -11,7 +11,9 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.orders.pull_sessions import note, one_at_a_time, order_number, take_out
+from cardsync.accounts.caller import Caller
+from cardsync.activity import note
+from cardsync.orders.pull_sessions import one_at_a_time, order_number, take_out
 from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
 
 
@@ -22,25 +24,25 @@ class Marks(NamedTuple):
     pull_dismissed_at: datetime | None
 
 
-async def dismiss(session: AsyncSession, seller_id: int, order_id: int, now: datetime) -> Marks:
-    marks = await _mark(session, seller_id, order_id, "pull_dismissed_at", now, "order.dismissed", "set aside", now)
-    await take_out(session, seller_id, order_id)
+async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
+    marks = await _mark(session, caller, order_id, "pull_dismissed_at", now, "order.dismissed", "set aside", now)
+    await take_out(session, caller.seller_id, order_id)
     return marks
 
 
-async def undismiss(session: AsyncSession, seller_id: int, order_id: int, now: datetime) -> Marks:
-    return await _mark(session, seller_id, order_id, "pull_dismissed_at", None, "order.undismissed", "taken back", now)
+async def undismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
+    return await _mark(session, caller, order_id, "pull_dismissed_at", None, "order.undismissed", "taken back", now)
 
 
-async def mark_shipped(session: AsyncSession, seller_id: int, order_id: int, now: datetime) -> Marks:
+async def mark_shipped(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
     return await _mark(
-        session, seller_id, order_id, "shipped_marked_at", now, "order.marked_shipped", "marked shipped", now
+        session, caller, order_id, "shipped_marked_at", now, "order.marked_shipped", "marked shipped", now
     )
 
 
 async def _mark(
     session: AsyncSession,
-    seller_id: int,
+    caller: Caller,
     order_id: int,
     column: str,
     value: datetime | None,
@@ -49,6 +51,7 @@ async def _mark(
     now: datetime,
 ) -> Marks:
     """Set or clear a mark; one that is set keeps its time. Raises NotFound."""
+    seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
     number = await order_number(session, seller_id, order_id)
     named = {"seller": seller_id, "id": order_id}
@@ -60,7 +63,7 @@ async def _mark(
         named | {"value": value},
     )
     if changed.first() is not None:
-        note(session, seller_id, action, f"order {number} {told}", now)
+        note(session, caller, action, f"order {number} {told}", now)
     columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
     row = await session.execute(text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named)
     return Marks(*row.one())

@@ -142,7 +142,7 @@ async def open_pull_session(caller: Caller, session: AsyncSession, data: OpenPul
     """Take a fixed snapshot of the orders to pull. One session is open at a time."""
     asked = data or OpenPullSession()
     wanted = read_filter(asked.filters())
-    session_id = await pull_sessions.open_session(session, caller.seller_id, asked.order_ids, wanted, clock.now())
+    session_id = await pull_sessions.open_session(session, caller, asked.order_ids, wanted, clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
@@ -163,7 +163,7 @@ IN_A_SESSION = problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
 )
 async def mark_order_pulled(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
     """Everything of the order is in hand."""
-    await pull_sessions.mark_pulled(session, caller.seller_id, session_id, order_id, clock.now())
+    await pull_sessions.mark_pulled(session, caller, session_id, order_id, clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
@@ -172,7 +172,7 @@ async def mark_order_pulled(caller: Caller, session: AsyncSession, session_id: i
 )
 async def defer_order(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
     """Push the order to the end of the session."""
-    await pull_sessions.defer(session, caller.seller_id, session_id, order_id, clock.now())
+    await pull_sessions.defer(session, caller, session_id, order_id, clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
@@ -184,21 +184,21 @@ async def defer_order(caller: Caller, session: AsyncSession, session_id: int, or
 )
 async def unassign_order(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
     """Take the order out of the session; another may take it."""
-    await pull_sessions.unassign(session, caller.seller_id, session_id, order_id, clock.now())
+    await pull_sessions.unassign(session, caller, session_id, order_id, clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
 @post("/pull_sessions/{session_id:int}/complete", status_code=200, opt=WRITES, responses=IN_A_SESSION)
 async def complete_pull_session(caller: Caller, session: AsyncSession, session_id: int) -> PullSession:
     """The session is done; what was not pulled can be pulled in another."""
-    await pull_sessions.end_session(session, caller.seller_id, session_id, "completed", clock.now())
+    await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
 @post("/pull_sessions/{session_id:int}/cancel", status_code=200, opt=WRITES, responses=IN_A_SESSION)
 async def cancel_pull_session(caller: Caller, session: AsyncSession, session_id: int) -> PullSession:
     """Give the session up; its orders can be pulled in another."""
-    await pull_sessions.end_session(session, caller.seller_id, session_id, "cancelled", clock.now())
+    await pull_sessions.end_session(session, caller, session_id, "cancelled", clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
@@ -208,19 +208,19 @@ OF_AN_ORDER = problems(*FOR_EITHER, errors.NotFound)
 @post("/orders/{order_id:int}/dismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def dismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Set the order aside: it leaves the open session, and no other takes it."""
-    return _marks(await pull_marks.dismiss(session, caller.seller_id, order_id, clock.now()))
+    return _marks(await pull_marks.dismiss(session, caller, order_id, clock.now()))
 
 
 @post("/orders/{order_id:int}/undismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back a dismissal; the order can be pulled again."""
-    return _marks(await pull_marks.undismiss(session, caller.seller_id, order_id, clock.now()))
+    return _marks(await pull_marks.undismiss(session, caller, order_id, clock.now()))
 
 
 @post("/orders/{order_id:int}/mark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Shipped, as its seller says; the mark is pending until an upload says so too."""
-    return _marks(await pull_marks.mark_shipped(session, caller.seller_id, order_id, clock.now()))
+    return _marks(await pull_marks.mark_shipped(session, caller, order_id, clock.now()))
 
 
 router = Router(

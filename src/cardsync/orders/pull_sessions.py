@@ -14,19 +14,21 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
-from cardsync.inventory.models import Activity
+from cardsync.accounts.caller import Caller
+from cardsync.activity import note
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, STATUSES, waiting
 
 
 async def open_session(
-    session: AsyncSession, seller_id: int, order_ids: Sequence[int] | None, wanted: OrderFilter, now: datetime
+    session: AsyncSession, caller: Caller, order_ids: Sequence[int] | None, wanted: OrderFilter, now: datetime
 ) -> int:
     """A session of the orders that the filter leaves, of those named if any are; what can't be pulled is left out.
 
     Raises PullSessionOpen, and InvalidPayload for a filter by a session that the seller does not have.
     """
+    seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
     if isinstance(wanted.pull_session, int):
         asked = {"seller": seller_id, "pull_session": wanted.pull_session}
@@ -40,7 +42,7 @@ async def open_session(
     if session_id is None:
         raise errors.PullSessionOpen
     count = await _take(session, seller_id, int(session_id), order_ids, wanted)
-    note(session, seller_id, "pull_session.opened", f"pull session {session_id} opened with {count} orders", now)
+    note(session, caller, "pull_session.opened", f"pull session {session_id} opened with {count} orders", now)
     return int(session_id)
 
 
@@ -63,16 +65,18 @@ async def _take(
     return len(taken.all())
 
 
-async def mark_pulled(session: AsyncSession, seller_id: int, session_id: int, order_id: int, now: datetime) -> None:
+async def mark_pulled(session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime) -> None:
     """Idempotent: the first time stays. Raises NotFound, PullSessionNotOpen."""
+    seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
     number = await _change(session, seller_id, session_id, order_id, "pulled_at = :now", "p.pulled_at IS NULL", now)
     if number is not None:
-        note(session, seller_id, "pull_session.pulled", f"order {number} pulled in pull session {session_id}", now)
+        note(session, caller, "pull_session.pulled", f"order {number} pulled in pull session {session_id}", now)
 
 
-async def defer(session: AsyncSession, seller_id: int, session_id: int, order_id: int, now: datetime) -> None:
+async def defer(session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime) -> None:
     """Push an order to the end; one that stands there already stays. Raises NotFound, PullSessionNotOpen."""
+    seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
     last = "(SELECT max(deferred_turn) FROM pull_session_order WHERE seller_id = :seller AND session_id = :session)"
     change = f"deferred_turn = coalesce({last}, 0) + 1"
@@ -80,22 +84,24 @@ async def defer(session: AsyncSession, seller_id: int, session_id: int, order_id
     number = await _change(session, seller_id, session_id, order_id, change, unless_there, now)
     if number is not None:
         summary = f"order {number} pushed to the end of pull session {session_id}"
-        note(session, seller_id, "pull_session.deferred", summary, now)
+        note(session, caller, "pull_session.deferred", summary, now)
 
 
-async def unassign(session: AsyncSession, seller_id: int, session_id: int, order_id: int, now: datetime) -> None:
+async def unassign(session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime) -> None:
     """Take an order out of the session, as if it had never been in. Raises NotFound, PullSessionNotOpen."""
+    seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
     number = await order_number(session, seller_id, order_id)
     if await take_out(session, seller_id, order_id):
         summary = f"order {number} taken out of pull session {session_id}"
-        note(session, seller_id, "pull_session.unassigned", summary, now)
+        note(session, caller, "pull_session.unassigned", summary, now)
 
 
 async def end_session(
-    session: AsyncSession, seller_id: int, session_id: int, end: Literal["completed", "cancelled"], now: datetime
+    session: AsyncSession, caller: Caller, session_id: int, end: Literal["completed", "cancelled"], now: datetime
 ) -> None:
     """Complete or cancel; the same again changes nothing. Raises NotFound, PullSessionNotOpen."""
+    seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
     if await _state(session, seller_id, session_id) == end:
         return
@@ -107,7 +113,7 @@ async def end_session(
         ),
         {"seller": seller_id, "session": session_id, "end": end, "completed": now if end == "completed" else None},
     )
-    note(session, seller_id, f"pull_session.{end}", f"pull session {session_id} {end}", now)
+    note(session, caller, f"pull_session.{end}", f"pull session {session_id} {end}", now)
 
 
 async def one_at_a_time(session: AsyncSession, seller_id: int) -> None:
@@ -136,10 +142,6 @@ async def take_out(session: AsyncSession, seller_id: int, order_id: int) -> bool
         {"seller": seller_id, "id": order_id},
     )
     return taken.first() is not None
-
-
-def note(session: AsyncSession, seller_id: int, action: str, summary: str, now: datetime) -> None:
-    session.add(Activity(seller_id=seller_id, actor="key", action=action, summary=summary, created_at=now))
 
 
 async def _open_one(session: AsyncSession, seller_id: int, session_id: int) -> None:
