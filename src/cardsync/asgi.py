@@ -14,6 +14,7 @@ from litestar.openapi.spec import SecurityRequirement
 from cardsync import failures, health, limits, web
 from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, admitting
 from cardsync.accounts.caller import KeyRing
+from cardsync.cards import routes as cards
 from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
@@ -100,7 +101,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         security=[A_KEY],
     )
     assistant_surface = _known_callers(
-        "/api", pulls.router, order_reads.router, security=[A_KEY, A_SESSION], opt=BY_EITHER
+        "/api", pulls.router, order_reads.router, cards.router, security=[A_KEY, A_SESSION], opt=BY_EITHER
     )
     description = openapi_config()
     description.openapi_router = Router(

@@ -29,6 +29,7 @@ TAGS = [
     Tag("sales", "Monthly sales reports, and which are missing"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("members", "Signing in and out, and accepting an invitation"),
+    Tag("cards", "Cards as they are searched and read"),
     Tag("pricing", "The price-updates export"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
     Tag("objects", "The embedded object store"),

@@ -11,11 +11,13 @@ from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.db import Base
 from cardsync.inventory import models as inventory
+from cardsync.lists import models as lists
 from cardsync.members import models as members
 from cardsync.orders import models as orders
 from cardsync.pricing import models as pricing
 from cardsync.rate_limits import models as rate_limits
 from cardsync.releases import models as releases
+from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
 
 metadata = Base.metadata
@@ -37,12 +39,14 @@ __all__ = [
     "credits",
     "inventory",
     "jobs",
+    "lists",
     "members",
     "metadata",
     "orders",
     "pricing",
     "rate_limits",
     "releases",
+    "shelving",
     "sync",
     "tenant_tables",
 ]

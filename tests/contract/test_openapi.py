@@ -92,6 +92,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/v1/sales_report/gaps"),
         ("GET", "/api/orders"),
         ("GET", "/api/customers"),
+        ("GET", "/api/cards"),
+        ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
         ("GET", "/api/pull_sessions/{session_id}"),
         ("POST", "/api/pull_sessions/{session_id}/orders/{order_id}/pulled"),
@@ -299,6 +301,8 @@ OWN_REFUSALS = {
         422: {"invalid_json", "invalid_gzip", "invalid_payload"},
     },
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
+    ("GET", "/api/cards"): {422: {"invalid_payload"}},
+    ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
     ("POST", "/api/pull_sessions"): {
         400: {"bad_request"},
         409: {"pull_session_open"},

@@ -18,6 +18,7 @@ class Product(Base):
     __table_args__ = (
         Index("ix_product_set", "game", "set_key"),
         Index("ix_product_set_code", "game", "set_code_key"),
+        Index("ix_product_code", text("lower(set_code)"), postgresql_where=text("set_code IS NOT NULL")),
         Index("uq_product_identity", "identity", unique=True),
         Index("ix_product_provisional", "game", postgresql_where=text("provisional")),
     )

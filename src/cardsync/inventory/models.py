@@ -103,6 +103,9 @@ class Card(Base):
     printing: Mapped[str] = mapped_column(Text)
     language: Mapped[str] = mapped_column(Text)
     photo_url: Mapped[str] = mapped_column(Text)
+    # What searches compare (search/words.py), made of name, set, rarity and number; and what the number begins with.
+    search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
+    number_leading: Mapped[int | None] = mapped_column(Integer)
 
 
 class CustomListing(Base):

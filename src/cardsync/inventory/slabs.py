@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.db import Database, copy_in, encode
 from cardsync.inventory.diff import AMOUNTS, IDENTITY, Changes
+from cardsync.search.words import search_columns
 from cardsync.sync.state import Lease, hold_lease, look
 
 WRITERS = 2
@@ -26,10 +27,12 @@ WRITERS = 2
 _JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
+# Made of the texts when a slab is encoded.
+_SEARCHED = ("search_text", "number_leading")
 _TYPES = {
     "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint", "identity_hash": "bigint",
     "values_hash": "bigint", "rule_id": "bigint", "quantity": "integer", "custom": "boolean", "gone": "boolean", "observed": "boolean",
-    "asked": "boolean", "match": "text",
+    "asked": "boolean", "match": "text", "search_text": "text", "number_leading": "integer",
     **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
 }  # fmt: skip
 
@@ -46,9 +49,10 @@ _CARD = (
     "gone",
     *MONEY,
     *_TEXTS,
+    *_SEARCHED,
 )
 _VALUES = ("values_hash", "quantity", "gone", *MONEY)
-_NAMES = ("product_id", "match", "identity_hash", *_TEXTS)
+_NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class Slab:
 def _slabs(
     phase: str, rows: pl.DataFrame, at: pl.Series, columns: Sequence[str], statements: Sequence[str], size: int
 ) -> list[Slab]:
-    rows = rows.select(columns)
+    rows = rows.select(name for name in columns if name not in _SEARCHED)
     # Of one size and a multiple of the writers: none of them waits for the other's last slab.
     count = -(-at.len() // size)
     if count > 1:
@@ -160,7 +164,10 @@ def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
 
 def _encoded(slab: Slab) -> memoryview:
     amounts = [name for name in MONEY if name in slab.columns]
-    return encode(slab.rows[slab.at].with_columns(decimal_text(name) for name in amounts))
+    rows = slab.rows[slab.at].with_columns(decimal_text(name) for name in amounts)
+    if set(_SEARCHED) <= set(slab.columns):
+        rows = rows.hstack(search_columns(rows))
+    return encode(rows.select(slab.columns))
 
 
 def decimal_text(name: str) -> pl.Expr:

@@ -56,7 +56,11 @@ def name_text(name: str) -> str:
 
 def plain_text(text: str) -> str:
     """A text in which no word of the name is found."""
-    return folded(text).strip(" ").replace(" ", _SPACE)
+    return without_spaces(folded(text).strip(" "))
+
+
+def without_spaces(plain: str) -> str:
+    return plain.replace(" ", _SPACE)
 
 
 def search_text(name: str, set_name: str, rarity: str, number_key: str, number_total: str | None) -> str:

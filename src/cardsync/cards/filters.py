@@ -1,0 +1,102 @@
+"""What a reader of cards asks for: the query of GET /api/cards in, a typed filter out. Pure.
+
+Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that is empty or holds anything else
+selects nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from cardsync import errors, limits
+from cardsync.catalog.product_lines import NAME_BY_LABEL
+
+Status = Literal["active", "gone", "all"]
+Sort = Literal["name", "set", "number", "price", "target", "quantity", "updated", "location"]
+Direction = Literal["asc", "desc"]
+
+Given = Mapping[str, Sequence[str]]
+
+_ID = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class CardFilter:
+    """Which cards. `ids` narrow whatever else selects; None: they were not given."""
+
+    search: str = ""
+    game: str = ""
+    status: Status = "active"
+    ids: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CardPage:
+    page: int = 1
+    per_page: int = limits.CARDS_PER_PAGE
+    sort: Sort = "name"
+    direction: Direction = "asc"
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.per_page
+
+
+def read_filter(given: Given) -> CardFilter:
+    """Raises InvalidPayload."""
+    return CardFilter(
+        search=_last(given, "search"),
+        game=game_of(_last(given, "game") or _last(given, "product_line")),
+        status=cast(Status, _one_of(given, "status", get_args(Status)) or "active"),
+        ids=ids_of(given["selected_ids"][-1]) if given.get("selected_ids") else None,
+    )
+
+
+def read_page(given: Given) -> CardPage:
+    """Raises InvalidPayload."""
+    return CardPage(
+        page=_number(given, "page", 1, limits.PAGE_MOST),
+        per_page=_number(given, "per_page", limits.CARDS_PER_PAGE, limits.CARDS_PER_PAGE_MOST),
+        sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "name"),
+        direction=cast(Direction, _one_of(given, "direction", get_args(Direction)) or "asc"),
+    )
+
+
+def game_of(text: str) -> str:
+    name = text.strip().casefold()
+    return NAME_BY_LABEL.get(name, name)
+
+
+def ids_of(given: Any) -> tuple[int, ...]:
+    """Inventory row ids as an array or as text with commas; none at all if any part is malformed."""
+    parts = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
+    read = [_id(part) for part in parts]
+    return () if None in read else tuple(dict.fromkeys(cast("list[int]", read)))
+
+
+def _id(part: Any) -> int | None:
+    if isinstance(part, str):
+        return int(part) if _ID.fullmatch(part.strip()) else None
+    return part if isinstance(part, int) and not isinstance(part, bool) and 0 <= part < 2**63 else None
+
+
+def _last(given: Given, name: str) -> str:
+    """PostgreSQL takes no NUL."""
+    return (given.get(name) or [""])[-1].replace("\0", "\ufffd")
+
+
+def _one_of(given: Given, name: str, words: Sequence[str]) -> str | None:
+    value = _last(given, name).strip().lower()
+    if value and value not in words:
+        raise errors.InvalidPayload(f"{name}: {value[:60]!r} is not one of {', '.join(words)}")
+    return value or None
+
+
+def _number(given: Given, name: str, default: int, most: int) -> int:
+    try:
+        return max(1, min(most, int(_last(given, name))))
+    except ValueError:
+        return default

@@ -1,0 +1,52 @@
+"""The order of a page of cards: sort and direction in, the keys in SQL over `card c` and their ORDER BY out. Pure.
+
+Cards without the value come last both ways; ties are parted by id.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cardsync.cards.filters import CardPage, Sort
+from cardsync.search.words import NUMBER, RARITY, SET, TOTAL
+
+
+class PageOrder(NamedTuple):
+    """`keys` are expressions over a card, `by` orders rows that have them as k0, k1, … and an id."""
+
+    keys: tuple[str, ...]
+    by: str
+
+
+def _part(begins: str, ends: str) -> str:
+    after = f"split_part(c.search_text, chr({ord(begins)}), 2)"
+    return f"split_part({after}, chr({ord(ends)}), 1)"
+
+
+_KEY = _part(NUMBER, TOTAL)
+# By the number that it begins with; TG5 before TG10.
+_NATURAL = (
+    "c.number_leading",
+    f"CASE WHEN c.number_leading IS NULL THEN nullif(substring({_KEY} FROM '^[^0-9]*'), '') END",
+    f"CASE WHEN c.number_leading IS NULL THEN CAST(substring({_KEY} FROM '[0-9]{{1,18}}') AS bigint) END",
+    _KEY,
+)
+_PLACE = """(SELECT min((CAST(l.box AS bigint) << 32) + l.slot) FROM card_location l
+ WHERE l.seller_id = :seller AND l.card_id = c.id)"""
+_KEYS: dict[Sort, tuple[str, ...]] = {
+    "name": ("c.search_text",),
+    "set": (f"nullif({_part(SET, RARITY)}, '')", *_NATURAL),
+    "number": _NATURAL,
+    "price": ("c.price",),
+    "target": ("c.target_price",),
+    "quantity": ("c.quantity",),
+    "updated": ("c.updated_at",),
+    "location": (_PLACE,),
+}
+
+
+def page_order(page: CardPage) -> PageOrder:
+    keys = _KEYS[page.sort]
+    direction = "DESC" if page.direction == "desc" else "ASC"
+    by = [f"k{number} {direction} NULLS LAST" for number in range(len(keys))]
+    return PageOrder(keys, ", ".join([*by, f"id {direction}"]))

@@ -1,0 +1,95 @@
+"""Reading a seller's cards: a filter and a page in; the page's rows with their lists and places, and how many there are, out.
+
+One statement finds, counts and shows what a search finds, if that is not much; else counting and finding the page are a statement each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cardsync import clock, errors, limits
+from cardsync.cards.filters import CardFilter, CardPage
+from cardsync.cards.order import PageOrder, page_order
+from cardsync.cards.selection import Selected, select_cards
+from cardsync.cards.shown import CardRow, ObservationRow
+from cardsync.reading import Reading
+
+# So many are kept while they are counted and ordered.
+KEPT = 20_000
+
+_LISTS = """(SELECT coalesce(json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
+  FROM card_list_entry e JOIN card_list t ON t.seller_id = e.seller_id AND t.id = e.list_id
+ WHERE e.seller_id = :seller AND t.seller_id = :seller AND e.card_id = c.id)"""
+_PLACES = """(SELECT coalesce(json_agg(json_build_array(l.box, l.slot, l.quantity) ORDER BY l.box, l.slot), '[]')
+  FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id)"""
+_OF_CARD = [name for name in CardRow._fields if name not in ("marketplace_product_id", "lists", "places")]
+_COLUMNS = ", ".join([*(f"c.{name}" for name in _OF_CARD), "p.marketplace_product_id", _LISTS, _PLACES])
+_FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
+
+
+class Found(NamedTuple):
+    cards: list[CardRow]
+    total: int
+
+
+async def find_cards(reading: Reading, seller_id: int, wanted: CardFilter, page: CardPage) -> Found:
+    """Raises QueryError."""
+    selected = await select_cards(reading.rows, seller_id, wanted, clock.now())
+    values = selected.values | {"limit": page.per_page, "offset": page.offset, "kept": KEPT + 1}
+    order = page_order(page)
+    rows = await reading.rows(_few(selected, order), values)
+    total = rows[0][0]
+    if total > KEPT:
+        return await _among_many(reading, selected, order, values)
+    # A page beyond the last has one row without a card.
+    return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], total)
+
+
+def _keyed(order: PageOrder) -> str:
+    return ", ".join(["c.id", *(f"{key} AS k{number}" for number, key in enumerate(order.keys))])
+
+
+def _few(selected: Selected, order: PageOrder) -> str:
+    return f"""
+        WITH found AS MATERIALIZED (SELECT {_keyed(order)} FROM card c WHERE {selected.where} LIMIT :kept),
+        page AS (SELECT id, row_number() OVER (ORDER BY {order.by}) AS place FROM found ORDER BY {order.by} LIMIT :limit OFFSET :offset)
+        SELECT counted.total, {_COLUMNS}
+          FROM (SELECT count(*) AS total FROM found) AS counted LEFT JOIN page ON true
+               LEFT JOIN ({_FROM}) ON c.seller_id = :seller AND c.id = page.id
+         ORDER BY page.place
+    """
+
+
+async def _among_many(reading: Reading, selected: Selected, order: PageOrder, values: dict[str, Any]) -> Found:
+    count = f"SELECT count(*) FROM card c WHERE {selected.where}"
+    page = f"""
+        SELECT {_COLUMNS} FROM (
+            SELECT {_keyed(order)} FROM card c WHERE {selected.where} ORDER BY {order.by} LIMIT :limit OFFSET :offset
+        ) AS page JOIN ({_FROM}) ON c.seller_id = :seller AND c.id = page.id ORDER BY {_of_page(order)}
+    """
+    [[(total,)], rows] = await reading.together([count, page], values, last=True)
+    return Found([CardRow._make(row) for row in rows], total)
+
+
+def _of_page(order: PageOrder) -> str:
+    """Behind the join `id` could be anybody's."""
+    return ", ".join(f"page.{term}" for term in order.by.split(", "))
+
+
+_CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id"
+_OBSERVED = ", ".join(ObservationRow._fields)
+_HISTORY = f"""
+    SELECT {_OBSERVED} FROM card WHERE seller_id = :seller AND id = :id
+    UNION ALL (
+        SELECT {_OBSERVED} FROM price_observation WHERE seller_id = :seller AND card_id = :id ORDER BY observed_at DESC LIMIT :limit
+    ) ORDER BY observed_at DESC LIMIT :limit
+"""
+
+
+async def read_card(reading: Reading, seller_id: int, card_id: int) -> tuple[CardRow, list[ObservationRow]]:
+    """The card, and its observations, newest first. Raises NotFound."""
+    values = {"seller": seller_id, "id": card_id, "limit": limits.CARD_HISTORY_SHOWN}
+    cards, history = await reading.together([_CARD, _HISTORY], values, last=True)
+    if not cards:
+        raise errors.NotFound(f"there is no card {card_id}")
+    return CardRow._make(cards[0]), [ObservationRow._make(row) for row in history]

@@ -1,0 +1,101 @@
+"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, and a card with its price history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import psycopg
+from litestar import Request, Router, get
+from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+
+from cardsync import errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.cards.filters import read_filter, read_page
+from cardsync.cards.queries import Found, find_cards, read_card
+from cardsync.cards.shown import CardBody, CardWithHistory, card_body, with_history
+from cardsync.db import Database
+from cardsync.search.fields import QueryError
+from cardsync.settings import Settings
+from cardsync.web import BEHIND_A_KEY, problems
+
+
+class QueryProblem(msgspec.Struct):
+    """What of a search cannot be read, and where: characters from 0, at the start of the term."""
+
+    message: str
+    offset: int
+
+
+class CardsPage(msgspec.Struct):
+    cards: list[CardBody]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    query_errors: list[QueryProblem]
+
+
+def _words(*words: str) -> Schema:
+    return Schema(type=OpenAPIType.STRING, enum=list(words))
+
+
+_TEXT = Schema(type=OpenAPIType.STRING)
+_NUMBER = Schema(type=OpenAPIType.INTEGER)
+_QUERY = {
+    "search": ("A search in the language of docs/search.md", _TEXT),
+    "game": ("Cards of this product line", _TEXT),
+    "product_line": ("The same as `game`", _TEXT),
+    "status": ("active unless told; `is:gone` in the search shows gone cards too", _words("active", "gone", "all")),
+    "selected_ids": ("Of these cards only: ids with commas. Empty or malformed: none", _TEXT),
+    "sort": (
+        "By name unless told; location walks box, then slot",
+        _words("name", "set", "number", "price", "target", "quantity", "updated", "location"),
+    ),
+    "direction": ("asc unless told; cards without the value come last both ways", _words("asc", "desc")),
+    "page": ("Beyond the last page there is nothing", _NUMBER),
+    "per_page": (f"{limits.CARDS_PER_PAGE} unless told, at most {limits.CARDS_PER_PAGE_MOST}", _NUMBER),
+}
+
+
+class _CardsQuery(Operation):
+    """GET /cards reads its query itself: what can't be read there is told in our words."""
+
+    def __post_init__(self) -> None:
+        self.parameters = [
+            Parameter(name=name, param_in="query", required=False, description=description, schema=schema)
+            for name, (description, schema) in _QUERY.items()
+        ]
+
+
+@get("/cards", operation_class=_CardsQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def cards(request: Request[Any, Any, Any], caller: Caller, database: Database, settings: Settings) -> CardsPage:
+    """The seller's cards that a search finds, with their lists and places."""
+    given = request.query_params.dict()
+    wanted, page = read_filter(given), read_page(given)
+    found, told = Found([], 0), []
+    try:
+        async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+            found = await find_cards(reading, caller.seller_id, wanted, page)
+    except QueryError as e:
+        told = [QueryProblem(str(e), e.offset)]
+    except psycopg.errors.QueryCanceled:
+        told = [QueryProblem(f"this search takes longer than {settings.read_seconds:g} s: ask for less", 0)]
+    return CardsPage(
+        cards=[card_body(row) for row in found.cards],
+        total=found.total,
+        page=page.page,
+        per_page=page.per_page,
+        total_pages=-(-found.total // page.per_page),
+        query_errors=told,
+    )
+
+
+@get("/cards/{card_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def card(caller: Caller, database: Database, settings: Settings, card_id: int) -> CardWithHistory:
+    """One card, gone or not, with what was observed of its prices and quantity."""
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        return with_history(*await read_card(reading, caller.seller_id, card_id))
+
+
+router = Router(path="", route_handlers=[cards, card], tags=["cards"])

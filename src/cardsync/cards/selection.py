@@ -1,0 +1,41 @@
+"""Which cards of a seller a filter selects: a filter and a way to read in, a condition of SQL over `card c` out.
+
+The one place where cards are selected: reads, lists, shelves and prices ask here, so that no search means more in one than in another.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cardsync.cards.filters import CardFilter
+from cardsync.search.compile import compile_query
+from cardsync.search.known import Rows, known_names
+from cardsync.search.parser import parse
+from cardsync.search.tree import Tree, asks_for_gone
+
+
+class Selected(NamedTuple):
+    where: str
+    values: dict[str, Any]
+
+
+async def select_cards(rows: Rows, seller_id: int, wanted: CardFilter, now: datetime) -> Selected:
+    """Raises QueryError."""
+    tree = parse(wanted.search)
+    found = compile_query(tree, await known_names(rows, seller_id, tree))
+    conditions = ["c.seller_id = :seller", *_status(wanted, tree)]
+    values: dict[str, Any] = {"seller": seller_id, "now": now, **found.values}
+    if wanted.game:
+        conditions.append("c.product_line = :game")
+        values["game"] = wanted.game
+    if wanted.ids is not None:
+        conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
+        values["ids"] = list(wanted.ids)
+    return Selected(" AND ".join([*conditions, f"({found.sql})"]), values)
+
+
+def _status(wanted: CardFilter, tree: Tree) -> list[str]:
+    if wanted.status == "gone":
+        return ["c.gone"]
+    return ["NOT c.gone"] if wanted.status == "active" and not asks_for_gone(tree) else []

@@ -1,0 +1,158 @@
+"""A card as GET /api/cards shows it: a row in, the JSON's struct out. Pure. Amounts are text with at least two decimals."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from cardsync import clock
+from cardsync.money import dollars, to_units
+
+
+class CardRow(NamedTuple):
+    id: int
+    marketplace_id: int
+    product_id: int
+    product_name: str
+    set_name: str
+    number: str
+    product_line: str
+    condition: str | None
+    condition_label: str
+    printing: str
+    language: str
+    rarity: str
+    quantity: int
+    price: Decimal | None
+    target_price: Decimal | None
+    market: Decimal | None
+    low: Decimal | None
+    low_with_shipping: Decimal | None
+    direct_low: Decimal | None
+    gone: bool
+    custom: bool
+    updated_at: datetime
+    marketplace_product_id: int | None
+    lists: list[tuple[int, str, str]]
+    places: list[tuple[int, int, int]]
+
+
+class ObservationRow(NamedTuple):
+    observed_at: datetime
+    price: Decimal | None
+    market: Decimal | None
+    low: Decimal | None
+    low_with_shipping: Decimal | None
+    direct_low: Decimal | None
+    quantity: int
+
+
+class OnList(msgspec.Struct, gc=False):
+    id: int
+    slug: str
+    name: str
+
+
+class Location(msgspec.Struct, gc=False):
+    box: int
+    slot: int
+    code: str
+    quantity: int
+
+
+class CardBody(msgspec.Struct):
+    id: int
+    marketplace_id: int
+    product_id: int
+    marketplace_product_id: int | None
+    product_name: str
+    set_name: str
+    number: str
+    game: str
+    product_line: str
+    condition: str | None
+    condition_label: str
+    printing: str
+    language: str
+    rarity: str
+    quantity: int
+    price: str | None
+    target_price: str | None
+    market_price: str | None
+    low_price: str | None
+    low_price_with_shipping: str | None
+    direct_low: str | None
+    status: Literal["active", "gone"]
+    custom: bool
+    lists: list[OnList]
+    locations: list[Location]
+    location_code: str | None
+    unshelved_quantity: int
+    updated_at: str
+
+
+class Observation(msgspec.Struct, gc=False):
+    observed_at: str
+    price: str | None
+    market_price: str | None
+    low_price: str | None
+    low_price_with_shipping: str | None
+    direct_low: str | None
+    quantity: int
+
+
+class CardWithHistory(CardBody):
+    """`history`: newest first; each observation held until the next."""
+
+    history: list[Observation]
+
+
+def usd(amount: Decimal | None) -> str | None:
+    return None if amount is None else dollars(to_units(amount))
+
+
+def card_body(row: CardRow) -> CardBody:
+    locations = [Location(box, slot, f"{box}-{slot}", quantity) for box, slot, quantity in row.places]
+    return CardBody(
+        id=row.id,
+        marketplace_id=row.marketplace_id,
+        product_id=row.product_id,
+        marketplace_product_id=row.marketplace_product_id,
+        product_name=row.product_name,
+        set_name=row.set_name,
+        number=row.number,
+        game=row.product_line,
+        product_line=row.product_line,
+        condition=row.condition,
+        condition_label=row.condition_label,
+        printing=row.printing,
+        language=row.language,
+        rarity=row.rarity,
+        quantity=row.quantity,
+        price=usd(row.price),
+        target_price=usd(row.target_price),
+        market_price=usd(row.market),
+        low_price=usd(row.low),
+        low_price_with_shipping=usd(row.low_with_shipping),
+        direct_low=usd(row.direct_low),
+        status="gone" if row.gone else "active",
+        custom=row.custom,
+        lists=[OnList(*entry) for entry in row.lists],
+        locations=locations,
+        location_code=locations[0].code if locations else None,
+        unshelved_quantity=max(0, row.quantity - sum(place.quantity for place in locations)),
+        updated_at=clock.rfc3339(row.updated_at),
+    )
+
+
+def observation(row: ObservationRow) -> Observation:
+    at, *amounts, quantity = row
+    price, market, low, low_with_shipping, direct_low = map(usd, amounts)
+    return Observation(clock.rfc3339(at), price, market, low, low_with_shipping, direct_low, quantity)
+
+
+def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory:
+    return CardWithHistory(**msgspec.structs.asdict(card_body(row)), history=[observation(one) for one in history])

@@ -1,0 +1,28 @@
+"""Names of lists: a name in, the form that is compared and the slug out. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Container
+
+from cardsync.search.words import folded, words
+
+FALLBACK = "list"
+
+
+def name_key(name: str) -> str:
+    """Two names of one key are the same name."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name.strip()).casefold())
+
+
+def slug_of(name: str) -> str:
+    """Lower ASCII words joined by `-`."""
+    return "-".join(word for word in words(folded(name)) if word.isascii()) or FALLBACK
+
+
+def free_slug(name: str, used: Container[str]) -> str:
+    """The name's slug, numbered from 2 on if it is used or ever was."""
+    slug, number = slug_of(name), 2
+    while (found := slug if number == 2 else f"{slug}-{number - 1}") in used:
+        number += 1
+    return found

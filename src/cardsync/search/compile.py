@@ -1,0 +1,313 @@
+"""A search tree as one condition of SQL over `card c`: the tree and the seller's own names in, the text and its bound values out. Pure.
+
+A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound; `:seller` and `:now` are the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from cardsync.catalog.collector_number import read_collector_number
+from cardsync.catalog.condition import LANGUAGES, PRINTINGS
+from cardsync.catalog.product_lines import NAMES
+from cardsync.lists.names import name_key
+from cardsync.search.fields import CONDITIONS, ORDERS, STAMPS, QueryError, nearest
+from cardsync.search.flags import AMOUNTS, FLAGS, ON_LIST, SHELVED, THINGS, previous_agrees
+from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
+from cardsync.search.words import NAME, NUMBER, RARITY, SET, TOTAL, folded, plain_text, without_spaces, words
+
+NOTHING = "false"
+EVERYTHING = "true"
+
+
+class GoverningRule(NamedTuple):
+    """A published base rule, in its turn; `tree` is None if its query can't be read any more."""
+
+    id: int
+    name: str
+    tree: Tree | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """The seller's own names, as far as a search may ask for them, and when each product line was last seen whole."""
+
+    lists: Mapping[str, int] = field(default_factory=dict)
+    list_names: Mapping[str, int] = field(default_factory=dict)
+    rules: tuple[GoverningRule, ...] = ()
+    # Rules that govern nothing: drafts, and those that are switched off.
+    idle_rules: Mapping[int, str] = field(default_factory=dict)
+    lines: tuple[str, ...] = NAMES
+    seen: Mapping[str, datetime] = field(default_factory=dict)
+
+
+class Where(NamedTuple):
+    sql: str
+    values: dict[str, Any]
+    # Why a saved search finds less than it says.
+    warnings: list[str]
+
+
+def compile_query(tree: Tree, known: Known, *, saved: bool = False) -> Where:
+    """Raises QueryError for a list, rule or game that is not the seller's; in a saved search such a list has no cards."""
+    compiler = _Compiler(known, saved)
+    sql = compiler.condition(tree)
+    return Where(sql, compiler.values, compiler.warnings)
+
+
+class _Compiler:
+    def __init__(self, known: Known, saved: bool) -> None:
+        self.known = known
+        self.saved = saved
+        self.values: dict[str, Any] = {}
+        self.warnings: list[str] = []
+        self._in_rule = False
+
+    def bind(self, value: Any) -> str:
+        name = f"q{len(self.values)}"
+        self.values[name] = value
+        return f":{name}"
+
+    def condition(self, tree: Tree) -> str:
+        match tree:
+            case Word():
+                return self._word(tree.text)
+            case Phrase():
+                return self._contains(tree.text)
+            case Not():
+                return f"({self.condition(tree.part)}) IS NOT TRUE"
+            case And():
+                return _joined(" AND ", map(self.condition, tree.parts)) or EVERYTHING
+            case Or():
+                return _joined(" OR ", map(self.condition, tree.parts))
+            case Term():
+                return self._term(tree)
+
+    def _like(self, *parts: str) -> str:
+        """Parts that were written in are escaped already."""
+        return f"c.search_text LIKE {self.bind(''.join(parts))}"
+
+    def _word(self, text: str) -> str:
+        found = words(folded(text))
+        if not found:
+            return self._contains(text)
+        return _joined(" AND ", [self._like("% ", _escaped(word), "%") for word in dict.fromkeys(found)])
+
+    def _contains(self, text: str) -> str:
+        return self._like(f"%{NAME}%", _escaped(folded(text)), f"%{SET}%")
+
+    def _term(self, term: Term) -> str:
+        if term.field in AMOUNTS:
+            return self._measured(term, AMOUNTS[term.field])
+        by_field: dict[str, Callable[[Term], str]] = {
+            "name": lambda t: self._text(t, NAME, SET, folded),
+            "set": self._set,
+            "rarity": lambda t: self._text(t, RARITY, NUMBER, plain_text),
+            "number": self._number,
+            "game": self._game,
+            "cond": self._cond,
+            "printing": lambda t: self._named("c.printing", t, _printings),
+            "lang": lambda t: self._named("c.language", t, _languages),
+            "v": lambda t: self._other(t, EVERYTHING, self._variant),
+            "list": lambda t: self._any(t, lambda value: self._list(t, value)),
+            "box": lambda t: self._other(t, SHELVED, self._place),
+            "loc": lambda t: self._other(t, SHELVED, self._place),
+            "is": lambda t: self._any(t, self._flag),
+            "has": lambda t: self._any(t, self._thing),
+            "rule": lambda t: self._any(t, lambda value: self._rule(t, value)),
+        }
+        return by_field[term.field](term)
+
+    def _any(self, term: Term, one: Callable[[Any], str]) -> str:
+        return _joined(" OR ", map(one, term.values))
+
+    def _other(self, term: Term, present: str, one: Callable[[Any], str]) -> str:
+        """`!=` is one of the values that are there and none of those that are named."""
+        found = self._any(term, one)
+        return f"({present} AND ({found}) IS NOT TRUE)" if term.op == "!=" else found
+
+    def _measured(self, term: Term, expression: str) -> str:
+        """Null with a null."""
+        if term.op in ORDERS:
+            return f"{expression} {term.op} {self._amount(term.values[0])}"
+        parts = [self._is_measured(expression, value, term.op == "!=") for value in term.values]
+        return _joined(" AND " if term.op == "!=" else " OR ", parts)
+
+    def _is_measured(self, expression: str, value: Value, differs: bool) -> str:
+        if not isinstance(value, Range):
+            return f"{expression} {'<>' if differs else '='} {self._amount(value)}"
+        if value.low is not None and value.high is not None:
+            between = "NOT BETWEEN" if differs else "BETWEEN"
+            return f"{expression} {between} {self._amount(value.low)} AND {self._amount(value.high)}"
+        if value.low is not None:
+            return f"{expression} {'<' if differs else '>='} {self._amount(value.low)}"
+        return f"{expression} {'>' if differs else '<='} {self._amount(value.high)}"
+
+    def _amount(self, value: Value | None) -> str:
+        assert isinstance(value, Decimal)
+        return self.bind(int(value) if value == int(value) else value)
+
+    def _text(self, term: Term, begins: str, ends: str, fold: Callable[[str], str]) -> str:
+        def one(value: str) -> str:
+            if term.op == ":" and begins == NAME:
+                return self._contains(value)
+            return self._like(f"%{begins}", _escaped(fold(value).strip(" ")), f"{ends}%")
+
+        return self._other(term, self._present(begins, ends), one)
+
+    def _present(self, begins: str, ends: str) -> str:
+        return f"c.search_text NOT LIKE {self.bind(f'%{begins}{ends}%')}"
+
+    def _set(self, term: Term) -> str:
+        def one(value: str) -> str:
+            inner = _escaped(plain_text(value) if term.op != ":" else without_spaces(folded(value)))
+            around = "%" if term.op == ":" else ""
+            code = self.bind(folded(value).strip(" "))
+            coded = f"c.product_id IN (SELECT p.id FROM product p WHERE p.set_code IS NOT NULL AND lower(p.set_code) = {code})"
+            return f"({self._like(f'%{SET}{around}', inner, f'{around}{RARITY}%')} OR {coded})"
+
+        return self._other(term, self._present(SET, RARITY), one)
+
+    def _number(self, term: Term) -> str:
+        if term.op in ORDERS:
+            return self._measured(term, "c.number_leading")
+
+        def one(value: Value) -> str:
+            if isinstance(value, Range):
+                return self._is_measured("c.number_leading", value, False)
+            number = read_collector_number(str(value))
+            key, total = _escaped(number.key), _escaped(number.total or "")
+            if not total:
+                return self._like(f"%{NUMBER}{key}{TOTAL}%")
+            return _joined(" OR ", [self._like(f"%{NUMBER}{key}{TOTAL}{end}") for end in (total, "")])
+
+        return self._other(term, self._present(NUMBER, TOTAL), one)
+
+    def _game(self, term: Term) -> str:
+        for value in term.values:
+            if value not in self.known.lines:
+                raise QueryError(f"game: {value!r} is no product line", term.at, nearest(str(value), self.known.lines))
+        return self._one_of("c.product_line", term, list(term.values))
+
+    def _one_of(self, column: str, term: Term, values: list[Any]) -> str:
+        among = f"<> ALL (CAST({self.bind(values)} AS text[]))" if term.op == "!=" else f"= ANY (CAST({self.bind(values)} AS text[]))"  # fmt: skip
+        return f"{column} {among}"
+
+    def _cond(self, term: Term) -> str:
+        if term.op not in ORDERS:
+            return self._one_of("c.condition", term, list(term.values))
+        ordered = CONDITIONS[:-1]
+        place = ordered.index(str(term.values[0]))
+        inside = {"<": ordered[:place], "<=": ordered[: place + 1], ">": ordered[place + 1 :], ">=": ordered[place:]}
+        return f"c.condition = ANY (CAST({self.bind(list(inside[term.op]))} AS text[]))"
+
+    def _named(self, column: str, term: Term, names: Callable[[str, str], Iterable[str]]) -> str:
+        """A column of few known values, empty where there is none."""
+        values = [name for value in term.values for name in names(str(value), term.op)]
+        return self._one_of(column, term, [*values, ""] if term.op == "!=" else values)
+
+    def _variant(self, value: str) -> str:
+        """What stands in parentheses in the product's name, or in its set's."""
+        inner = _escaped(folded(value).strip(" "))
+        in_name = [self._like(f"%{NAME}%{opens}%{inner}%{SET}%") for opens in "(["]
+        in_set = self._like(f"%{SET}%(%{without_spaces(inner)}%{RARITY}%")
+        found = _joined(" OR ", [*in_name, in_set])
+        # Only Japanese cards were ever printed without a rarity.
+        return f"({found} AND c.product_line = 'pokemon_japan')" if value == "No Rarity" else found
+
+    def _list(self, term: Term, value: Value) -> str:
+        known = self.known.list_names if isinstance(value, Named) else self.known.lists
+        name = name_key(value.name) if isinstance(value, Named) else str(value)
+        if (found := known.get(name)) is None:
+            if not self.saved and not self._in_rule:
+                raise QueryError(f"list: there is no list {name!r}", term.at, nearest(name, known))
+            self.warnings.append(f"there is no list {name!r}")
+            return NOTHING
+        return f"c.id IN ({ON_LIST} AND e.list_id = {self.bind(found)})"
+
+    def _place(self, value: Value) -> str:
+        if isinstance(value, Place):
+            at = f"l.box = {self.bind(value.box)} AND l.slot = {self.bind(value.slot)}"
+        else:
+            at = f"l.box = {self._amount(value)}"
+        return f"c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller AND {at})"
+
+    def _flag(self, value: str) -> str:
+        if value == "stamped":
+            return _joined(" OR ", map(self._variant, STAMPS))
+        if value in ("confirmed", "in-flux"):
+            agreed = self._agreed()
+            return f"(NOT c.gone AND ({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'})"
+        return FLAGS[value]
+
+    def _agreed(self) -> str:
+        """A whole upload of the line came after the card's newest values, or the values before had the same quantity."""
+        later = [f"(c.product_line = {self.bind(line)} AND c.observed_at < {self.bind(at)})" for line, at in self.known.seen.items()]  # fmt: skip
+        seen_again = _joined(" OR ", later) or NOTHING
+        return f"{seen_again} OR c.id IN ({previous_agrees(seen_again)})"
+
+    def _thing(self, value: str) -> str:
+        if value == "rule":
+            return _joined(" OR ", [self._governed(rule.id) for rule in self.known.rules]) or NOTHING
+        return THINGS[value]
+
+    def _rule(self, term: Term, value: Value) -> str:
+        ids = {rule.id: rule.name for rule in self.known.rules} | dict(self.known.idle_rules)
+        if isinstance(value, Named):
+            wanted = name_key(value.name)
+            found = [id for id, name in ids.items() if name_key(name) == wanted]
+        else:
+            found = [id for id in ids if id == value]
+        if not found and not self._in_rule:
+            told = value.name if isinstance(value, Named) else f"{value}"
+            raise QueryError(f"rule: there is no rule {told!r}", term.at, nearest(told, ids.values()))
+        return _joined(" OR ", map(self._governed, found)) or NOTHING
+
+    def _governed(self, rule_id: int) -> str:
+        """Its query selects the card, and no rule before it does. A rule that can't be read blocks all after it."""
+        before: list[str] = []
+        if self._in_rule:
+            return NOTHING
+        self._in_rule = True
+        try:
+            for rule in self.known.rules:
+                if rule.tree is None:
+                    return NOTHING
+                selected = self.condition(rule.tree)
+                if rule.id == rule_id:
+                    return f"({selected}) AND ({_joined(' OR ', before) or NOTHING}) IS NOT TRUE"
+                before.append(selected)
+            return NOTHING
+        finally:
+            self._in_rule = False
+
+
+def _joined(sign: str, parts: Iterable[str]) -> str:
+    listed = list(parts)
+    return listed[0] if len(listed) == 1 else f"({sign.join(f'({part})' for part in listed)})" if listed else ""
+
+
+def _escaped(text: str) -> str:
+    """For LIKE: `%` and `_` are literal."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+_PRINTINGS = {"normal": ("Normal",), "foil": ("Foil",), "holofoil": ("Holofoil",), "reverse": ("Reverse Holofoil",), "limited": ("Limited",)}  # fmt: skip
+_EDITIONS = ("1st", "unlimited")
+
+
+def _printings(text: str, op: str) -> Iterable[str]:
+    plain = folded(text).strip(" ")
+    if plain in _PRINTINGS:
+        return _PRINTINGS[plain]
+    if plain in _EDITIONS or op == ":":
+        return [name for name in PRINTINGS if plain in name.lower()]
+    return [name for name in PRINTINGS if plain == name.lower()]
+
+
+def _languages(text: str, op: str) -> Iterable[str]:
+    return [name for name, code in LANGUAGES.items() if text in (name, code)]

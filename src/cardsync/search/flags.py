@@ -1,0 +1,90 @@
+"""What flags, things and measured fields are in SQL, over `card c` of `:seller` at `:now`. Pure: constants alone.
+
+What a flag looks up in other tables is one sub-select for all cards, never one for each.
+"""
+
+from __future__ import annotations
+
+SHELVED = "c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller)"
+_UNSHELVED = """greatest(c.quantity - coalesce((
+ SELECT sum(l.quantity) FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
+ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
+
+AMOUNTS = {
+    "price": "c.price",
+    "target": "c.target_price",
+    "market": "c.market",
+    "low": "c.low",
+    "lowship": "c.low_with_shipping",
+    "direct": "c.direct_low",
+    # No file tells what a card was bought for.
+    "cost": "CAST(NULL AS numeric)",
+    "qty": "c.quantity",
+    "unshelved": _UNSHELVED,
+    "change": "(CASE WHEN c.price > 0 THEN (c.target_price - c.price) * 100 / c.price END)",
+    "age": "floor(extract(epoch FROM (CAST(:now AS timestamptz) - c.created_at)) / 86400)",
+    "id": "c.id",
+    "sku": "c.marketplace_id",
+}
+
+# The values that a card had before its newest.
+_PREVIOUS = """CROSS JOIN LATERAL (
+ SELECT o.quantity, o.market, o.observed_at FROM price_observation o
+  WHERE o.seller_id = :seller AND o.card_id = c.id ORDER BY o.observed_at DESC LIMIT 1) before"""
+
+
+def previous_agrees(seen_again: str) -> str:
+    """Cards whose newest two observations have the same quantity, of those that no later upload confirmed."""
+    return f"""SELECT c.id FROM card c {_PREVIOUS}
+ WHERE c.seller_id = :seller AND NOT c.gone AND ({seen_again}) IS NOT TRUE AND before.quantity = c.quantity"""
+
+
+_DRIFTED = """c.id IN (SELECT l.card_id FROM card_location l JOIN card d ON d.seller_id = l.seller_id AND d.id = l.card_id
+ WHERE l.seller_id = :seller AND d.seller_id = :seller GROUP BY l.card_id, d.quantity HAVING sum(l.quantity) > d.quantity)"""
+
+# As pricing has it: the market moved by 5 % or more in the last 14 days.
+_MOVED = f"""c.id IN (SELECT c.id FROM card c {_PREVIOUS}
+ WHERE c.seller_id = :seller AND c.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
+   AND before.market > 0 AND abs(c.market - before.market) * 20 >= before.market)"""
+
+# The quantity fell by more than was sold since it was last seen to be higher. A sale may be a day older than the upload that
+# still had the card; cancelled and refunded orders sell nothing.
+_AUDIT = f"""c.id IN (
+ SELECT dropped.id FROM (
+   SELECT c.id, c.marketplace_id, before.quantity - c.quantity AS missing, before.observed_at - interval '1 day' AS since
+     FROM card c {_PREVIOUS} WHERE c.seller_id = :seller AND before.quantity > c.quantity
+ ) AS dropped LEFT JOIN (
+   SELECT i.sku_id, i.quantity, o.order_placed_at
+     FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id
+    WHERE i.seller_id = :seller AND o.seller_id = :seller AND i.sku_id IS NOT NULL
+      AND o.status_group <> 'Cancelled' AND o.refund_amt IS NULL
+ ) AS sold ON sold.sku_id = dropped.marketplace_id AND sold.order_placed_at >= dropped.since
+ GROUP BY dropped.id, dropped.missing HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
+
+# `stamped`, `confirmed` and `in-flux` are compiled. Nothing pins or holds a card yet.
+FLAGS = {
+    "gone": "c.gone",
+    "active": "NOT c.gone",
+    "unshelved": f"(c.quantity > 0 AND ({SHELVED}) IS NOT TRUE)",
+    "location-drift": _DRIFTED,
+    "custom": "c.custom",
+    "priced": "c.price IS NOT NULL",
+    "unpriced": "c.price IS NULL",
+    "underpriced": "c.price < c.target_price",
+    "overpriced": "c.price > c.target_price",
+    "pinned": "false",
+    "held": "false",
+    "sealed": "c.condition = 'U'",
+    "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil', 'Unlimited Holofoil')",
+    "moved": _MOVED,
+    # Somebody has to look: its product is uncertain, or its condition could not be read.
+    "review": "(c.match = 'ambiguous' OR c.condition IS NULL)",
+    "audit": _AUDIT,
+}
+THINGS = {
+    "photo": "c.photo_url <> ''",
+    "list": f"c.id IN ({ON_LIST})",
+    # Whose target a run has computed.
+    "receipt": "c.priced_at IS NOT NULL",
+    "location": SHELVED,
+}

@@ -1,0 +1,24 @@
+"""Table of the shelves: `card_location`, how many of a card lie in a slot of a box."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, CheckConstraint, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.db import Base
+
+
+class CardLocation(Base):
+    """It does not refer to `card`, whose rows are never deleted: an import would pay for it."""
+
+    __tablename__ = "card_location"
+    __table_args__ = (
+        Index("ix_card_location_slot", "seller_id", "box", "slot"),
+        CheckConstraint("box >= 1 AND slot >= 1", name="place"),
+        CheckConstraint("quantity >= 1", name="quantity"),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    box: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    quantity: Mapped[int]

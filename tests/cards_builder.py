@@ -1,0 +1,62 @@
+"""Lists, places and sales put into a seller's tables, and what a search finds over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from builders import Seller
+from cardsync.lists.names import name_key, slug_of
+
+
+async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = None) -> int:
+    """A list with these cards on it; returns its id."""
+    [made] = await seller.service.sql(
+        seller.id,
+        "INSERT INTO card_list (seller_id, name, name_key, slug, position) VALUES (:seller, :name, :key, :slug, 1) RETURNING id",
+        seller=seller.id,
+        name=name,
+        key=name_key(name),
+        slug=slug or slug_of(name),
+    )
+    for card_id in card_ids:
+        await seller.service.sql(
+            seller.id,
+            "INSERT INTO card_list_entry (seller_id, list_id, card_id) VALUES (:seller, :list, :card)",
+            seller=seller.id,
+            list=made["id"],
+            card=card_id,
+        )
+    return int(made["id"])
+
+
+async def a_place(seller: Seller, card_id: int, box: int, slot: int, quantity: int = 1) -> None:
+    await seller.service.sql(
+        seller.id,
+        "INSERT INTO card_location (seller_id, card_id, box, slot, quantity) VALUES (:seller, :card, :box, :slot, :quantity)",
+        seller=seller.id,
+        card=card_id,
+        box=box,
+        slot=slot,
+        quantity=quantity,
+    )
+
+
+async def search(seller: Seller, text: str | None = None, **parameters: Any) -> dict[str, Any]:
+    """The page that GET /api/cards answers."""
+    given = parameters if text is None else {"search": text, **parameters}
+    answer = await seller.get("/api/cards", params=given)
+    assert answer.status_code == 200, answer.text
+    page: dict[str, Any] = answer.json()
+    return page
+
+
+async def found(seller: Seller, text: str, **parameters: Any) -> list[int]:
+    """The marketplace ids of what a search finds, in their order."""
+    page = await search(seller, text, per_page=200, **parameters)
+    assert page["query_errors"] == [], page
+    return sorted(card["marketplace_id"] for card in page["cards"])
+
+
+async def card_ids(seller: Seller) -> dict[int, int]:
+    """Row ids by marketplace id."""
+    return {card["marketplace_id"]: card["id"] for card in await seller.cards()}

@@ -1,0 +1,117 @@
+"""SQL and the slow evaluator select the same rows, whatever the tree and whatever the inventory."""
+
+import random
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from search_trees import NAMES, NUMBERS, RARITIES, SETS, depth, trees
+
+from builders import SellerBuilder, a_csv, a_row
+from cards_builder import a_list, a_place, card_ids
+from cardsync import clock
+from cardsync.cards.filters import CardFilter
+from cardsync.cards.selection import select_cards
+from cardsync.reading import Readings
+from cardsync.search.parser import parse
+from cardsync.search.tree import print_query
+from orders_builder import an_item, an_order
+from search_evaluator import inventory_of, selected
+
+CONDITIONS = ["Near Mint", "Lightly Played Foil", "Damaged 1st Edition Holofoil", "Unopened", "", "Moderately Played Unlimited", "Near Mint - Japanese", "Heavily Played Limited", "nonsense"]  # fmt: skip
+AMOUNTS = ["", "0.50", "1.00", "4.99", "5.0001", "2.00"]
+VARIANTS = ["", " (Staff)", " [Prerelease]", " (No Symbol)", " (1999-2000)", " (No Rarity)", " (50%)"]
+LINES = ["Magic", "Pokemon", "Pokemon Japan"]
+
+
+def rows_of(dice: random.Random) -> list[dict[str, str]]:
+    def row(id: int) -> dict[str, str]:
+        name = dice.choice(NAMES) + dice.choice(VARIANTS)
+        more = {"title": f"Photo {id}", "photo": "https://example.invalid/x.jpg"} if dice.random() < 0.15 else {}
+        return a_row(
+            id, name=name, line=dice.choice(LINES), set=dice.choice(SETS), number=dice.choice(NUMBERS), rarity=dice.choice(RARITIES),
+            condition=dice.choice(CONDITIONS), quantity=dice.choice([0, 1, 1, 2, 5, 12]), price=dice.choice(AMOUNTS),
+            market=dice.choice(AMOUNTS), low=dice.choice(AMOUNTS), direct=dice.choice(AMOUNTS), **more,
+        )  # fmt: skip
+
+    return [row(id) for id in range(1, 31)]
+
+
+async def an_inventory(service, seed: int):
+    """A seller with three syncs behind it, lists, places, sales and a rule; and the same as the evaluator sees it."""
+    dice = random.Random(seed)
+    seller = await SellerBuilder(service)(lines=["magic", "pokemon", "pokemon_japan"])
+    rows = rows_of(dice)
+    for days in (20, 6, 1):
+        moment = clock.rfc3339(clock.now() - timedelta(days=days))
+        await seller.import_csv(a_csv(*rows), **{"X-Exported-At": moment})
+        changed = rows_of(dice)
+        kept = [dice.random() < 0.6 for _ in rows]
+        rows = [old if same else new for old, new, same in zip(rows, changed, kept, strict=True)]
+    ids = list((await card_ids(seller)).values())
+    for name, slug in (("My Binder", "binder"), ('The "B"', "the-b")):
+        await a_list(seller, name, *dice.sample(ids, 8), slug=slug)
+    for card_id in dice.sample(ids, 9):
+        for box, slot in dice.sample([(1, 1), (1, 2), (2, 1), (12, 3)], dice.choice([1, 2])):
+            await a_place(seller, card_id, box, slot, dice.choice([1, 2, 6]))
+    for sku in dice.sample(range(1, 31), 8):
+        placed = (clock.now() - timedelta(days=dice.choice([1, 5, 25]))).date()
+        await an_item(seller, await an_order(seller, order_date=placed), sku_id=sku, quantity=dice.choice([1, 4]))
+    await service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
+    rules = [("Premium", "bolt or price>=2"), ("None", "-(list:binder cond:NM)")]
+    kept_rules = []
+    insert = "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, 'published', :q, '{}') RETURNING id"  # fmt: skip
+    for priority, (name, query) in enumerate(rules, 1):
+        [made] = await service.sql(seller.id, insert, s=seller.id, n=name, p=priority, q=query)
+        kept_rules.append((made["id"], name, parse(query)))
+    # Some targets are above, some below, some missing.
+    await service.sql(
+        seller.id,
+        "UPDATE card SET target_price = CASE id % 4 WHEN 0 THEN NULL WHEN 1 THEN price * 0.9 WHEN 2 THEN price + 1 ELSE target_price END,"
+        " created_at = created_at - id % 9 * interval '1 day' WHERE seller_id = :s",
+        s=seller.id,
+    )
+    return seller, await inventory_of(seller, kept_rules, clock.now())
+
+
+async def sql_selects(readings: Readings, seller_id: int, text: str, now) -> list[int]:
+    async with readings.of(seller_id, 20) as reading:
+        found = await select_cards(reading.rows, seller_id, CardFilter(search=text), now)
+        rows = await reading.rows(f"SELECT c.id FROM card c WHERE {found.where} ORDER BY c.id", found.values)
+    return [id for (id,) in rows]
+
+
+async def agree(service, seeds: range, trees_each: int) -> None:
+    readings = service.app.state.database.readings
+    for seed in seeds:
+        seller, inventory = await an_inventory(service, seed)
+        for tree in some_trees(seed, trees_each):
+            text = print_query(tree)
+            assert await sql_selects(readings, seller.id, text, inventory.now) == selected(inventory, tree), (
+                seed,
+                text,
+            )
+
+
+def some_trees(seed: int, count: int):
+    found = []
+
+    @settings(
+        max_examples=count, database=None, deadline=None, derandomize=False, suppress_health_check=list(HealthCheck)
+    )
+    @given(trees.filter(lambda tree: depth(tree) <= 20))
+    def gather(tree):
+        found.append(tree)
+
+    gather._hypothesis_internal_use_seed = seed
+    gather()
+    return found
+
+
+async def test_sql_agrees_with_the_slow_evaluator(service):
+    await agree(service, range(2), 60)
+
+
+@pytest.mark.soak
+async def test_sql_agrees_with_the_slow_evaluator_on_five_thousand_trees(service):
+    await agree(service, range(100, 125), 200)

@@ -1,0 +1,305 @@
+"""What a search means, row by row and slowly: a tree and a seller's tables in, the ids that it selects out. It knows nothing of SQL."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from builders import Seller
+from cardsync.catalog.collector_number import read_collector_number
+from cardsync.catalog.condition import LANGUAGES
+from cardsync.lists.names import name_key
+from cardsync.search.fields import STAMPS
+from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Word, asks_for_gone
+from cardsync.search.words import folded, words
+
+Row = dict[str, Any]
+ORDER = ["NM", "LP", "MP", "HP", "DMG"]
+
+
+@dataclass
+class Inventory:
+    now: datetime
+    cards: list[Row]
+    # By slug and by name's key; rules in their order: (id, name, tree).
+    lists: dict[str, set[int]]
+    names: dict[str, set[int]]
+    rules: list[tuple[int, str, Tree]]
+    places: dict[int, list[tuple[int, int, int]]]
+    before: dict[int, Row]
+    seen: dict[str, datetime]
+    sold: list[tuple[int, datetime, int]]
+    codes: dict[int, str]
+
+
+async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree]], now: datetime) -> Inventory:
+    async def rows(query: str) -> list[Row]:
+        return await seller.service.sql(seller.id, query, s=seller.id)
+
+    slugs, names = defaultdict(set), defaultdict(set)
+    for row in await rows("SELECT l.*, e.card_id FROM card_list l LEFT JOIN card_list_entry e ON e.seller_id = l.seller_id AND e.list_id = l.id WHERE l.seller_id = :s"):  # fmt: skip
+        slugs[row["slug"]].add(row["card_id"])
+        names[name_key(row["name"])].add(row["card_id"])
+    places = defaultdict(list)
+    for row in await rows("SELECT * FROM card_location WHERE seller_id = :s"):
+        places[row["card_id"]].append((row["box"], row["slot"], row["quantity"]))
+    observed = await rows("SELECT * FROM price_observation WHERE seller_id = :s ORDER BY observed_at")
+    seen = await rows("SELECT * FROM line_snapshot WHERE seller_id = :s")
+    sold = await rows("SELECT i.sku_id, o.order_placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL")  # fmt: skip
+    codes = await rows("SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0")
+    return Inventory(
+        now,
+        await rows("SELECT * FROM card WHERE seller_id = :s"),
+        slugs,
+        names,
+        rules,
+        places,
+        {row["card_id"]: row for row in observed},
+        {row["product_line"]: row["observed_at"] for row in seen},
+        [(row["sku_id"], row["order_placed_at"], row["quantity"]) for row in sold],
+        {row["id"]: row["set_code"].lower() for row in codes},
+    )
+
+
+def selected(inventory: Inventory, tree: Tree) -> list[int]:
+    gone_too = asks_for_gone(tree)
+    rows = [card for card in inventory.cards if gone_too or not card["gone"]]
+    return sorted(card["id"] for card in rows if holds(inventory, card, tree))
+
+
+def holds(inv: Inventory, card: Row, tree: Tree) -> bool:
+    match tree:
+        case Word(text):
+            cut = words(folded(text))
+            of_name = words(folded(card["product_name"]))
+            return all(any(word.startswith(part) for word in of_name) for part in cut) if cut else _contains(card, text)
+        case Phrase(text):
+            return _contains(card, text)
+        case Not(part):
+            return not holds(inv, card, part)
+        case And(parts):
+            return all(holds(inv, card, part) for part in parts)
+        case Or(parts):
+            return any(holds(inv, card, part) for part in parts)
+        case Term():
+            return _term(inv, card, tree)
+
+
+def _contains(card: Row, text: str) -> bool:
+    return folded(text) in folded(card["product_name"]).strip(" ")
+
+
+def _measure(inv: Inventory, card: Row, field: str) -> Any:
+    shelved = sum(quantity for _, _, quantity in inv.places.get(card["id"], []))
+    match field:
+        case "target":
+            return card["target_price"]
+        case "lowship":
+            return card["low_with_shipping"]
+        case "direct":
+            return card["direct_low"]
+        case "cost":
+            return None
+        case "qty":
+            return card["quantity"]
+        case "unshelved":
+            return max(0, card["quantity"] - shelved)
+        case "change":
+            price, target = card["price"], card["target_price"]
+            return Fraction(target - price) * 100 / Fraction(price) if price and target is not None else None
+        case "age":
+            return (inv.now - card["created_at"]) // timedelta(days=1)
+        case "sku":
+            return card["marketplace_id"]
+    return card[field]
+
+
+MEASURED = ("price", "target", "market", "low", "lowship", "direct", "cost", "qty", "unshelved", "change", "age", "id", "sku")  # fmt: skip
+SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def _within(value: Any, wanted: Any) -> bool:
+    value = Fraction(value)
+    if isinstance(wanted, Range):
+        return (wanted.low is None or value >= Fraction(wanted.low)) and (
+            wanted.high is None or value <= Fraction(wanted.high)
+        )
+    return value == Fraction(wanted)
+
+
+def _term(inv: Inventory, card: Row, term: Term) -> bool:
+    if term.field in MEASURED:
+        value = _measure(inv, card, term.field)
+        if value is None:
+            return False
+        if term.op in SIGNS:
+            return SIGNS[term.op](Fraction(value), Fraction(term.values[0]))
+        return any(_within(value, wanted) for wanted in term.values) != (term.op == "!=")
+    present, one = _field(inv, card, term)
+    if term.op in SIGNS:
+        return one(term.values[0])
+    if term.op == "!=":
+        return present and not any(map(one, term.values))
+    return any(map(one, term.values))
+
+
+def _leading(number: str) -> int | None:
+    found = re.match(r"[0-9]{1,9}(?![0-9])", read_collector_number(number).key)
+    return int(found.group()) if found else None
+
+
+def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any], bool]]:
+    exact = term.op != ":"
+    places = inv.places.get(card["id"], [])
+    match term.field:
+        case "name":
+            name = folded(card["product_name"]).strip(" ")
+            return bool(name), lambda v: folded(v).strip(" ") == name if exact else folded(v) in name
+        case "set":
+            name, code = folded(card["set_name"]).strip(" "), inv.codes.get(card["product_id"])
+            return bool(name), lambda v: (folded(v).strip(" ") == name if exact else folded(v) in name) or code == folded(v).strip(" ")  # fmt: skip
+        case "rarity":
+            rarity = folded(card["rarity"]).strip(" ")
+            return bool(rarity), lambda v: folded(v).strip(" ") == rarity
+        case "number":
+            return _number(card, term)
+        case "game":
+            return True, lambda v: card["product_line"] == v
+        case "cond":
+            return card["condition"] is not None, lambda v: _condition(card["condition"], term.op, v)
+        case "printing":
+            return bool(card["printing"]), lambda v: _printing(card["printing"], folded(v).strip(" "), exact)
+        case "lang":
+            return bool(card["language"]), lambda v: v in (card["language"], LANGUAGES.get(card["language"], ""))
+        case "v":
+            return True, lambda v: _variant(card, v)
+        case "box":
+            return bool(places), lambda v: any(box == v for box, _, _ in places)
+        case "loc":
+            return bool(places), lambda v: any(Place(box, slot) == v for box, slot, _ in places)
+        case "list":
+            return True, lambda v: card["id"] in (inv.names[name_key(v.name)] if isinstance(v, Named) else inv.lists[v])
+        case "rule":
+            return True, lambda v: _governing(inv, card) == name_key(v.name)
+        case "has":
+            return True, lambda v: _has(inv, card, v)
+    return True, lambda v: _flag(inv, card, v)
+
+
+def _number(card: Row, term: Term) -> tuple[bool, Callable[[Any], bool]]:
+    own, leading = read_collector_number(card["number"]), _leading(card["number"])
+
+    def one(value: Any) -> bool:
+        if term.op in SIGNS:
+            return leading is not None and SIGNS[term.op](leading, value)
+        if isinstance(value, Range):
+            return leading is not None and _within(leading, value)
+        return own.agrees_with(read_collector_number(value))
+
+    return bool(own.key or own.total), one
+
+
+def _condition(code: str | None, op: str, wanted: str) -> bool:
+    if op in SIGNS:
+        return code in ORDER and SIGNS[op](ORDER.index(code), ORDER.index(wanted))
+    return code == wanted
+
+
+def _printing(printing: str, wanted: str, exact: bool) -> bool:
+    named = {"normal": "Normal", "foil": "Foil", "holofoil": "Holofoil", "reverse": "Reverse Holofoil", "limited": "Limited"}  # fmt: skip
+    if wanted in named:
+        return printing == named[wanted]
+    if wanted in ("1st", "unlimited"):
+        return printing.lower().startswith(wanted)
+    return printing.lower() == wanted if exact else bool(printing) and wanted in printing.lower()
+
+
+def _variant(card: Row, wanted: str) -> bool:
+    if wanted == "No Rarity" and card["product_line"] != "pokemon_japan":
+        return False
+    name, set_name = (folded(card[field]).strip(" ") for field in ("product_name", "set_name"))
+    inner = folded(wanted).strip(" ")
+    variants = [name.partition("(")[2], name.partition("[")[2], set_name.partition("(")[2]]
+    return any(inner in variant for variant in variants)
+
+
+def _governing(inv: Inventory, card: Row) -> str | None:
+    return next((name_key(name) for _, name, tree in inv.rules if holds(inv, card, tree)), None)
+
+
+def _has(inv: Inventory, card: Row, thing: str) -> bool:
+    match thing:
+        case "photo":
+            return bool(card["photo_url"])
+        case "list":
+            return any(card["id"] in ids for ids in inv.lists.values())
+        case "rule":
+            return _governing(inv, card) is not None
+        case "receipt":
+            return card["priced_at"] is not None
+    return bool(inv.places.get(card["id"]))
+
+
+def _flag(inv: Inventory, card: Row, flag: str) -> bool:
+    price, target = card["price"], card["target_price"]
+    shelved = sum(quantity for _, _, quantity in inv.places.get(card["id"], []))
+    before = inv.before.get(card["id"])
+    match flag:
+        case "gone" | "custom":
+            return bool(card[flag])
+        case "active":
+            return not card["gone"]
+        case "unshelved":
+            return card["quantity"] > 0 and not inv.places.get(card["id"])
+        case "location-drift":
+            return shelved > card["quantity"]
+        case "stamped":
+            return any(_variant(card, stamp) for stamp in STAMPS)
+        case "priced" | "unpriced":
+            return (price is not None) == (flag == "priced")
+        case "underpriced" | "overpriced":
+            return None not in (price, target) and (price < target if flag == "underpriced" else price > target)
+        case "sealed":
+            return card["condition"] == "U"
+        case "foil":
+            return "foil" in card["printing"].lower()
+        case "moved":
+            recent = card["observed_at"] >= inv.now - timedelta(days=14)
+            return bool(
+                recent
+                and before
+                and card["market"] is not None
+                and (before["market"] or 0) > 0
+                and abs(card["market"] - before["market"]) >= before["market"] * Decimal("0.05")
+            )
+        case "review":
+            return card["match"] == "ambiguous" or card["condition"] is None
+        case "confirmed" | "in-flux":
+            return not card["gone"] and _agreed(inv, card, before) == (flag == "confirmed")
+        case "audit":
+            return _audit(inv, card, before)
+    return False
+
+
+def _agreed(inv: Inventory, card: Row, before: Row | None) -> bool:
+    seen = inv.seen.get(card["product_line"])
+    return bool(seen and seen > card["observed_at"]) or bool(before and before["quantity"] == card["quantity"])
+
+
+def _audit(inv: Inventory, card: Row, before: Row | None) -> bool:
+    if before is None or before["quantity"] <= card["quantity"]:
+        return False
+    since = before["observed_at"] - timedelta(days=1)
+    sold = sum(n for sku, at, n in inv.sold if sku == card["marketplace_id"] and at and at >= since)
+    return sold < before["quantity"] - card["quantity"]
