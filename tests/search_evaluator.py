@@ -51,7 +51,7 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree]], now: 
         places[row["card_id"]].append((row["box"], row["slot"], row["quantity"]))
     observed = await rows("SELECT * FROM price_observation WHERE seller_id = :s ORDER BY observed_at")
     seen = await rows("SELECT * FROM line_snapshot WHERE seller_id = :s")
-    sold = await rows("SELECT i.sku_id, o.order_placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL")  # fmt: skip
+    sold = await rows("SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp) AS placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL")  # fmt: skip
     codes = await rows("SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0")
     return Inventory(
         now,
@@ -62,7 +62,7 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree]], now: 
         places,
         {row["card_id"]: row for row in observed},
         {row["product_line"]: row["observed_at"] for row in seen},
-        [(row["sku_id"], row["order_placed_at"], row["quantity"]) for row in sold],
+        [(row["sku_id"], row["placed_at"], row["quantity"]) for row in sold],
         {row["id"]: row["set_code"].lower() for row in codes},
     )
 

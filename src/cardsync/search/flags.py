@@ -5,6 +5,8 @@ What a flag looks up in other tables is one sub-select for all cards, never one 
 
 from __future__ import annotations
 
+from cardsync.orders.models import PLACED_AT
+
 SHELVED = "c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller)"
 _UNSHELVED = """greatest(c.quantity - coalesce((
  SELECT sum(l.quantity) FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
@@ -54,11 +56,11 @@ _AUDIT = f"""c.id IN (
    SELECT c.id, c.marketplace_id, before.quantity - c.quantity AS missing, before.observed_at - interval '1 day' AS since
      FROM card c {_PREVIOUS} WHERE c.seller_id = :seller AND before.quantity > c.quantity
  ) AS dropped LEFT JOIN (
-   SELECT i.sku_id, i.quantity, o.order_placed_at
-     FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id
-    WHERE i.seller_id = :seller AND o.seller_id = :seller AND i.sku_id IS NOT NULL
-      AND o.status_group <> 'Cancelled' AND o.refund_amt IS NULL
- ) AS sold ON sold.sku_id = dropped.marketplace_id AND sold.order_placed_at >= dropped.since
+   SELECT i.sku_id, i.quantity, {PLACED_AT} AS placed_at
+     FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
+    WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
+      AND orders.status_group <> 'Cancelled' AND orders.refund_amt IS NULL
+ ) AS sold ON sold.sku_id = dropped.marketplace_id AND sold.placed_at >= dropped.since
  GROUP BY dropped.id, dropped.missing HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
 
 # `stamped`, `confirmed` and `in-flux` are compiled. Nothing pins or holds a card yet.
