@@ -28,6 +28,8 @@ from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.jobs import Work
 from cardsync.pricing import engine, store
 from cardsync.pricing.export import fingerprint_of
+from cardsync.pricing.history import Past, past_of
+from cardsync.pricing.run import Run
 from cardsync.storage import ObjectMissing
 from cardsync.sync.state import Lease, hold_lease
 
@@ -48,20 +50,18 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     """Raises Problem for a file that can't be read, LeaseLost and CancelRequested at slab boundaries."""
     async with work.database.tenant(upload.seller_id) as session:
         account = (await session.execute(select(Account).where(Account.seller_id == upload.seller_id))).scalar_one()
-        rules = await store.rules_of(session, upload.seller_id)
+        run = await store.run_of(session, account, upload.begun_at or upload.received_at)
     # PostgreSQL reads the stored cards on one core while the file is inflated and parsed on the other.
-    reading = asyncio.create_task(read_stored(work, upload.seller_id))
+    reading = asyncio.create_task(read_known(work, account, run))
     try:
         parsed = await read_file(work, upload, account)
     finally:
-        stored = await reading
+        stored, past = await reading
     await boundary(work, lease)
     rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
     await boundary(work, lease)
     absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
-    priced = await asyncio.to_thread(
-        price_rows, rows, account, rules, upload.exported_at, upload.begun_at or upload.received_at
-    )
+    priced = await asyncio.to_thread(price_rows, rows, past, run, upload.exported_at)
     verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
     blocked = {code: n for code, n in engine.summary(priced).blocked.items() if n}
     rows = await asyncio.to_thread(with_targets, rows, priced, hold=bool(verdict.review))
@@ -89,6 +89,13 @@ async def boundary(work: Work, lease: Lease) -> None:
     """A boundary between two long steps that write nothing: the lease renewed, a cancel seen."""
     async with work.database.tenant(lease.seller_id) as session:
         await hold_lease(session, lease, clock.now())
+
+
+async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFrame, Past]:
+    """The stored cards, and what the run wants to know of their past."""
+    stored = await read_stored(work, account.seller_id)
+    async with work.database.tenant(account.seller_id) as session:
+        return stored, await past_of(session, account.seller_id, run, account.time_zone)
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
@@ -128,16 +135,15 @@ def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed
     return parse(data, lines, product_line)
 
 
-def price_rows(
-    rows: pl.DataFrame, account: Account, rules: list[Any], observed_at: datetime, now: datetime
-) -> pl.DataFrame:
-    """The engine over the identified rows. `now` is when the upload was begun, so that a run that starts again prices the same."""
+def price_rows(rows: pl.DataFrame, past: Past, run: Run, observed_at: datetime) -> pl.DataFrame:
+    """The engine over the identified rows. The run's moment is when the upload was begun, so that one that starts again prices the same."""
     cards = rows.select(
         "marketplace_id", "condition", "printing", "language", "quantity", "custom",
         "market", "low", "low_with_shipping", "direct_low",
         current_price=current_price(rows), observed_at=pl.lit(observed_at),
     )  # fmt: skip
-    return engine.price(cards, rules, store.seller_pricing(account), now)
+    cards = cards.with_columns(**past.columns(rows, observed_at))
+    return engine.price(cards, run.rules, run.seller, run.now, run.sales)
 
 
 def with_targets(rows: pl.DataFrame, priced: pl.DataFrame, *, hold: bool) -> pl.DataFrame:

@@ -17,6 +17,7 @@ from cardsync.pricing.fees import FeeSchedule, gap, schedule_at
 from cardsync.pricing.rules import (
     PRICE_SOURCES,
     WHOLE_BP,
+    CapPeriod,
     PriceSource,
     Rounding,
     Rule,
@@ -85,6 +86,12 @@ class Run:
     def periodic(self) -> bool:
         """Whether the price at the period's begin is looked at."""
         return self.capped or "current" in self.sources
+
+    @property
+    def periods(self) -> set[CapPeriod]:
+        """The periods whose first prices are looked at; without a cap, the source `current` begins with the day's."""
+        asking = [rule for rule in self.live if rule.cap or "current" in rule.sources]
+        return {rule.cap.period if rule.cap else "day" for rule in asking} - {"sync"}
 
     @property
     def fee_gapped(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from cardsync.accounts.models import Account
 from cardsync.money import to_units
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules import Rule, SellerPricing, preset_rule
+from cardsync.pricing.run import Run
 
 # Columns of their own; every other field of a rule stands in `settings`.
 _COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
@@ -41,6 +43,11 @@ async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
         select(PricingRule).where(PricingRule.seller_id == seller_id).order_by(PricingRule.priority, PricingRule.id)
     )
     return [rule_of(row) for row in rows.scalars()]
+
+
+async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
+    """What the seller's live rules and settings ask for at this moment."""
+    return Run(await rules_of(session, account.seller_id), seller_pricing(account), now)
 
 
 def seller_pricing(account: Account) -> SellerPricing:
