@@ -9,6 +9,7 @@ from typing import Any
 from cardsync.catalog.product_lines import NAMES
 from cardsync.pricing.rules import DEFAULT_PRIORITY
 from cardsync.search.compile import GoverningRule, Known
+from cardsync.search.completion import OwnNames
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, terms
@@ -70,3 +71,19 @@ async def _lines(rows: Rows, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
     return {row[0]: row[1] for row in await rows(_SEEN, values)}
+
+
+_SETS = "SELECT DISTINCT set_name FROM card WHERE seller_id = :seller AND NOT gone AND set_name <> '' ORDER BY set_name"
+_OWN_LISTS = "SELECT slug, name FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL ORDER BY position, id"
+_OWN_RULES = "SELECT name FROM pricing_rule WHERE seller_id = :seller ORDER BY priority, id"
+
+
+async def own_names(rows: Rows, seller_id: int) -> OwnNames:
+    """For completing a search."""
+    values = {"seller": seller_id}
+    return OwnNames(
+        sets=[row[0] for row in await rows(_SETS, values)],
+        games=[row[0] for row in await rows(_LINES, values)],
+        lists=[(row[0], row[1]) for row in await rows(_OWN_LISTS, values)],
+        rules=[row[0] for row in await rows(_OWN_RULES, values)],
+    )
