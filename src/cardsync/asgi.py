@@ -12,7 +12,7 @@ from litestar.exceptions import NotFoundException
 from litestar.openapi.spec import SecurityRequirement
 
 from cardsync import failures, health, limits, web
-from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, admitting
+from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
 from cardsync.accounts.caller import KeyRing
 from cardsync.cards import routes as cards
 from cardsync.credits import routes as credits
@@ -33,6 +33,7 @@ from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.requests import observing
 from cardsync.settings import Settings
+from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
@@ -103,6 +104,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     assistant_surface = _known_callers(
         "/api", pulls.router, order_reads.router, cards.router, security=[A_KEY, A_SESSION], opt=BY_EITHER
     )
+    members_alone = _known_callers("/api", shelving.router, security=[A_SESSION], opt=BY_SESSION)
     description = openapi_config()
     description.openapi_router = Router(
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
@@ -111,6 +113,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         route_handlers=[
             agent_surface,
             assistant_surface,
+            members_alone,
             members.router,
             pages.router,
             inventory.put_object,

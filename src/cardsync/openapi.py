@@ -28,6 +28,7 @@ TAGS = [
     Tag("orders", "Order-data uploads, feedback; orders and customers as they are read"),
     Tag("sales", "Monthly sales reports, and which are missing"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
+    Tag("shelves", "Boxes and slots, and which cards lie in them"),
     Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("cards", "Cards as they are searched and read"),
     Tag("pricing", "The price-updates export"),

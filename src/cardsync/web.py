@@ -159,3 +159,6 @@ BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.RateLimited
 
 FOR_EITHER = (*BEHIND_A_KEY, errors.CsrfFailed)
 """What every route may answer that a key or a signed-in member writes with."""
+
+FOR_MEMBERS = (*FOR_EITHER, errors.SessionRequired)
+"""What every route may answer that only a signed-in member writes with; of reads all but `csrf_failed`."""

@@ -29,7 +29,11 @@ ALSO_BY_SESSION = {
     ("POST", "/api/v1/uploads/{upload_id}/confirm"),
     ("POST", "/api/v1/uploads/{upload_id}/discard"),
 }
-SESSION_ONLY = {("GET", "/api/session"), ("DELETE", "/api/session")}
+SESSION_ONLY = {
+    ("GET", "/api/session"),
+    ("DELETE", "/api/session"),
+    *(name for name in OPERATIONS if name[1].startswith("/api/shelves")),
+}
 
 
 def callers(name: tuple[str, str]) -> list[str]:
@@ -43,7 +47,7 @@ WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
-        "session", "invitations/{token}",
+        "session", "invitations/{token}", "shelves/put", "shelves/move", "shelves/remove",
     )
 }  # fmt: skip
 ORDER_UPLOADS = {
@@ -109,6 +113,11 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_items"),
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
+        ("GET", "/api/shelves"),
+        ("GET", "/api/shelves/{box}"),
+        ("POST", "/api/shelves/put"),
+        ("POST", "/api/shelves/move"),
+        ("POST", "/api/shelves/remove"),
         ("POST", "/api/session"),
         ("GET", "/api/session"),
         ("DELETE", "/api/session"),
@@ -321,6 +330,8 @@ OWN_REFUSALS = {
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
         for what in ("dismiss", "undismiss", "mark_shipped")
     },
+    ("GET", "/api/shelves/{box}"): {422: {"invalid_payload"}},
+    **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}} for what in ("put", "move", "remove")},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
     },
@@ -401,6 +412,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
     assert set(body["content"]) == {"application/json", "application/gzip"}
     assert body["required"] is (
         name[1] in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
+        or name[1].startswith("/api/shelves")
     )
 
 

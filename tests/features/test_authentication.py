@@ -38,6 +38,8 @@ ROUTES = [
     ("GET", "/api/v1/sales_report/gaps"),
     ("GET", "/api/orders"),
     ("GET", "/api/customers"),
+    ("GET", "/api/cards"),
+    ("GET", "/api/cards/1"),
     ("POST", "/api/pull_sessions"),
     ("GET", "/api/pull_sessions/1"),
     ("POST", "/api/pull_sessions/1/orders/1/pulled"),
@@ -50,7 +52,15 @@ ROUTES = [
     ("POST", "/api/orders/1/mark_shipped"),
 ]
 # What takes members alone refuses any good key, in tests/features/test_sessions.py.
-BY_SESSION = [("GET", "/api/session"), ("DELETE", "/api/session")]
+BY_SESSION = [
+    ("GET", "/api/session"),
+    ("DELETE", "/api/session"),
+    ("GET", "/api/shelves"),
+    ("GET", "/api/shelves/1"),
+    ("POST", "/api/shelves/put"),
+    ("POST", "/api/shelves/move"),
+    ("POST", "/api/shelves/remove"),
+]
 STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/1")}
 
 

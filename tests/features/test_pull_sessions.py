@@ -85,7 +85,7 @@ async def test_the_story_of_a_session(a_seller):
     }  # fmt: skip
     assert orders[0]["items"][0] == {
         "id": first, "product_name": "Ash", "product_line": "magic", "condition": "Near Mint", "set_name": "Aetherdrift",
-        "rarity": None, "quantity": 3, "main_photo_url": None,
+        "rarity": None, "quantity": 3, "main_photo_url": None, "location_code": None,
     }  # fmt: skip
 
     assert (await done(seller, step(pulls["id"], urgent, "pulled")))["pulled_count"] == 1

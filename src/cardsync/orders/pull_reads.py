@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.orders.pullable import NEEDS_REVIEW
-from cardsync.orders.work_order import PlaceOf, ToPull, items_in_order, work_order
+from cardsync.orders.work_order import ToPull, items_in_order, work_order
+from cardsync.shelving.places import places_of_items
 
 ITEM_COUNT = "coalesce(orders.shipping_item_count, orders.items_quantity)"
 IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
@@ -70,6 +71,7 @@ class PullItem(NamedTuple):
     rarity: str | None
     quantity: int | None
     main_photo_url: str | None
+    location_code: str | None
 
 
 class PullOrder(NamedTuple):
@@ -87,10 +89,6 @@ class PullOrder(NamedTuple):
     items: list[PullItem]
 
 
-def unshelved(_item_id: int) -> None:
-    """Where an item lies, as long as there are no shelves."""
-
-
 async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Summary:
     statement = text(SUMMARIES.format(sessions=":session"))
     row = (await session.execute(statement, {"seller": seller_id, "session": session_id})).first()
@@ -99,21 +97,21 @@ async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Sum
     return Summary(*row)
 
 
-async def orders_of(
-    session: AsyncSession, seller_id: int, session_id: int, place_of: PlaceOf = unshelved
-) -> list[PullOrder]:
+async def orders_of(session: AsyncSession, seller_id: int, session_id: int) -> list[PullOrder]:
     """The session's orders in work order, each with its items as they lie on the way."""
     named = {"seller": seller_id, "session": session_id}
+    places = await places_of_items(session, seller_id, session_id)
     items: dict[int, dict[int, PullItem]] = {}
     for order_id, *columns in await session.execute(text(ITEMS), named):
-        item = PullItem(*columns)
+        place = places.get(columns[0])
+        item = PullItem._make([*columns, place and place.code])
         items.setdefault(order_id, {})[item.id] = item
     orders = {}
     for row in await session.execute(text(ORDERS), named):
         mine = items.get(row.id, {})
-        orders[row.id] = PullOrder(**row._mapping, items=[mine[id] for id in items_in_order(mine, place_of)])
+        orders[row.id] = PullOrder(**row._mapping, items=[mine[id] for id in items_in_order(mine, places.get)])
     to_pull = (
         ToPull(order.id, order.shipping_type, order.order_date, [item.id for item in order.items], order.deferred_turn)
         for order in orders.values()
     )
-    return [orders[id] for id in work_order(to_pull, place_of)]
+    return [orders[id] for id in work_order(to_pull, places.get)]

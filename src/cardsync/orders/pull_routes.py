@@ -65,6 +65,8 @@ class PullSession(msgspec.Struct):
 
 
 class PullItem(msgspec.Struct):
+    """`location_code` is the first place on the shelves, or null."""
+
     id: int
     product_name: str | None
     product_line: str | None
@@ -73,6 +75,7 @@ class PullItem(msgspec.Struct):
     rarity: str | None
     quantity: int | None
     main_photo_url: str | None
+    location_code: str | None
 
 
 class PullOrder(msgspec.Struct):

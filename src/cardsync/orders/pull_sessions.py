@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.accounts.caller import Caller
+from cardsync.accounts.turns import one_at_a_time
 from cardsync.activity import note
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
@@ -114,12 +115,6 @@ async def end_session(
         {"seller": seller_id, "session": session_id, "end": end, "completed": now if end == "completed" else None},
     )
     note(session, caller, f"pull_session.{end}", f"pull session {session_id} {end}", now)
-
-
-async def one_at_a_time(session: AsyncSession, seller_id: int) -> None:
-    await session.execute(
-        text("SELECT FROM account WHERE seller_id = :seller FOR NO KEY UPDATE"), {"seller": seller_id}
-    )
 
 
 async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> str:

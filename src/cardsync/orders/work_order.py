@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple
+
+from cardsync.shelving.place import Place
 
 PRIORITY = {"expedited": 0, "tracked": 1, "pwe": 2}
-
-
-class Place(NamedTuple):
-    box: int
-    slot: int
 
 
 PlaceOf = Callable[[int], Place | None]

@@ -1,0 +1,12 @@
+"""Changes of one seller that must not overlap take turns at the account's row."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+
+async def one_at_a_time(session: AsyncSession, seller_id: int) -> None:
+    await session.execute(
+        text("SELECT FROM account WHERE seller_id = :seller FOR NO KEY UPDATE"), {"seller": seller_id}
+    )

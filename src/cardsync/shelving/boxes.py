@@ -1,0 +1,66 @@
+"""The shelves as they are read: all boxes, and what lies in one of them, in the order of the way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+
+class Box(NamedTuple):
+    """`slots` are those in which something lies, `cards` the different ones, `quantity` all of them."""
+
+    box: int
+    slots: int
+    cards: int
+    quantity: int
+
+
+class Lying(NamedTuple):
+    """A card in a slot. `drift`: more of it lie on all shelves together than are on hand."""
+
+    slot: int
+    quantity: int
+    card_id: int
+    marketplace_id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+    on_hand: int
+    drift: bool
+
+
+async def boxes(session: AsyncSession, seller_id: int) -> list[Box]:
+    rows = await session.execute(
+        text("""
+            SELECT box, count(DISTINCT slot), count(DISTINCT card_id), sum(quantity)::bigint
+              FROM card_location WHERE seller_id = :seller GROUP BY box ORDER BY box
+        """),
+        {"seller": seller_id},
+    )
+    return [Box._make(row) for row in rows]
+
+
+async def lying_in(
+    session: AsyncSession, seller_id: int, box: int, page: int, per_page: int
+) -> tuple[list[Lying], int]:
+    """A page of what lies in a box, and how much does. A box in which nothing lies is an empty one."""
+    here = {"seller": seller_id, "box": box, "limit": per_page, "offset": (page - 1) * per_page}
+    total = await session.scalar(
+        text("SELECT count(*) FROM card_location WHERE seller_id = :seller AND box = :box"), here
+    )
+    rows = await session.execute(
+        text("""
+            SELECT l.slot, l.quantity, c.id, c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing,
+                   c.quantity, (SELECT sum(e.quantity) FROM card_location e
+                                 WHERE e.seller_id = :seller AND e.card_id = c.id) > c.quantity
+              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box
+             ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset
+        """),
+        here,
+    )
+    return [Lying._make(row) for row in rows], total or 0

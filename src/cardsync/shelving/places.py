@@ -1,0 +1,160 @@
+"""Where cards lie: put, moved and removed. A card may lie in several slots; how many the seller has of it is never changed here.
+
+Whatever writes takes its turn at the account's row first, so that two who shelve at once go one after the other. More on the shelves
+than on hand is allowed, and told as drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.accounts.turns import one_at_a_time
+from cardsync.activity import note
+from cardsync.shelving.place import Place
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A card with its places in the order of the way, and how many lie there."""
+
+    card_id: int
+    on_hand: int
+    places: list[tuple[Place, int]]
+
+    @property
+    def quantity(self) -> int:
+        return sum(quantity for _, quantity in self.places)
+
+
+async def put(
+    session: AsyncSession, caller: Caller, card_id: int, place: Place, quantity: int, now: datetime
+) -> Shelved:
+    """As many more as there are. Raises NotFound, InvalidPayload."""
+    name = await _begin(session, caller, card_id)
+    await _add(session, caller.seller_id, card_id, place, quantity)
+    note(session, caller, "shelf.put", f"{quantity} of {name} put into {place.code}", now)
+    return await shelved(session, caller.seller_id, card_id)
+
+
+async def move(
+    session: AsyncSession,
+    caller: Caller,
+    card_id: int,
+    origin: Place,
+    target: Place,
+    quantity: int | None,
+    now: datetime,
+) -> Shelved:
+    """Without a quantity, all that lie there. Raises NotFound, InvalidPayload."""
+    name = await _begin(session, caller, card_id)
+    taken = await _take(session, caller.seller_id, card_id, origin, quantity)
+    await _add(session, caller.seller_id, card_id, target, taken)
+    note(session, caller, "shelf.moved", f"{taken} of {name} moved from {origin.code} to {target.code}", now)
+    return await shelved(session, caller.seller_id, card_id)
+
+
+async def remove(
+    session: AsyncSession, caller: Caller, card_id: int, place: Place, quantity: int | None, now: datetime
+) -> Shelved:
+    """Without a quantity, all that lie there. Raises NotFound, InvalidPayload."""
+    name = await _begin(session, caller, card_id)
+    taken = await _take(session, caller.seller_id, card_id, place, quantity)
+    note(session, caller, "shelf.removed", f"{taken} of {name} taken out of {place.code}", now)
+    return await shelved(session, caller.seller_id, card_id)
+
+
+async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelved:
+    """Raises NotFound."""
+    rows = await session.execute(
+        text("""
+            SELECT c.quantity AS on_hand, l.box, l.slot, l.quantity
+              FROM card c LEFT JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
+             WHERE c.seller_id = :seller AND c.id = :card ORDER BY l.box, l.slot
+        """),
+        {"seller": seller_id, "card": card_id},
+    )
+    found = rows.all()
+    if not found:
+        raise _unknown(card_id)
+    places = [(Place(row.box, row.slot), row.quantity) for row in found if row.box is not None]
+    return Shelved(card_id, found[0].on_hand, places)
+
+
+async def places_of_items(session: AsyncSession, seller_id: int, session_id: int) -> dict[int, Place]:
+    """The first place on the way of each item of a pull session that lies on a shelf."""
+    rows = await session.execute(
+        text("""
+            SELECT DISTINCT ON (i.id) i.id, l.box, l.slot
+              FROM pull_session_order p
+              JOIN order_item i ON i.seller_id = p.seller_id AND i.order_id = p.order_id
+              JOIN card c ON c.seller_id = i.seller_id AND c.marketplace_id = i.sku_id
+              JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
+             WHERE p.seller_id = :seller AND i.seller_id = :seller AND c.seller_id = :seller AND l.seller_id = :seller
+               AND p.session_id = :session
+             ORDER BY i.id, l.box, l.slot
+        """),
+        {"seller": seller_id, "session": session_id},
+    )
+    return {item_id: Place(box, slot) for item_id, box, slot in rows}
+
+
+async def _begin(session: AsyncSession, caller: Caller, card_id: int) -> str:
+    """The card's name. Raises NotFound."""
+    await one_at_a_time(session, caller.seller_id)
+    query = text("SELECT product_name FROM card WHERE seller_id = :seller AND id = :card")
+    name: str | None = await session.scalar(query, {"seller": caller.seller_id, "card": card_id})
+    if name is None:
+        raise _unknown(card_id)
+    return name
+
+
+def _unknown(card_id: int) -> errors.NotFound:
+    return errors.NotFound(f"there is no card {card_id}")
+
+
+_HERE = "seller_id = :seller AND card_id = :card AND box = :box AND slot = :slot"
+
+
+async def _add(session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int) -> None:
+    added = await session.execute(
+        text("""
+            INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
+            VALUES (:seller, :card, :box, :slot, :quantity)
+            ON CONFLICT (seller_id, card_id, box, slot) DO UPDATE SET quantity = l.quantity + excluded.quantity
+             WHERE l.quantity + excluded.quantity <= :most RETURNING l.quantity
+        """),
+        {
+            "seller": seller_id,
+            "card": card_id,
+            **place._asdict(),
+            "quantity": quantity,
+            "most": limits.SHELVED_QUANTITY,
+        },
+    )
+    if added.first() is None:
+        raise errors.InvalidPayload(
+            f"quantity: at most {limits.SHELVED_QUANTITY} of a card lie in a slot, {place.code} would have more"
+        )
+
+
+async def _take(session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int | None) -> int:
+    """How many were taken."""
+    here = {"seller": seller_id, "card": card_id, **place._asdict()}
+    lying: int | None = await session.scalar(text(f"SELECT quantity FROM card_location WHERE {_HERE}"), here)
+    if lying is None:
+        raise errors.NotFound(f"card {card_id} does not lie in {place.code}")
+    taken = lying if quantity is None else quantity
+    if taken > lying:
+        raise errors.InvalidPayload(f"quantity: {lying} of card {card_id} lie in {place.code}, not {taken}")
+    if taken == lying:
+        await session.execute(text(f"DELETE FROM card_location WHERE {_HERE}"), here)
+    else:
+        less = text(f"UPDATE card_location SET quantity = quantity - :taken WHERE {_HERE}")
+        await session.execute(less, here | {"taken": taken})
+    return taken

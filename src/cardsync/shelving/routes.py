@@ -1,0 +1,158 @@
+"""The shelves over HTTP, for members who are signed in: boxes, what lies in one, and cards put, moved and removed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar import Router, get, post
+from litestar.params import Parameter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.shelving import boxes, places
+from cardsync.shelving.place import Place
+from cardsync.shelving.places import Shelved
+from cardsync.web import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
+
+Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
+Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
+CardId = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+
+class PlaceBody(msgspec.Struct):
+    box: Number
+    slot: Number
+
+
+class Put(PlaceBody, kw_only=True):
+    card_id: CardId
+    quantity: Quantity
+
+
+class Move(msgspec.Struct):
+    """Without a quantity, all that lie there."""
+
+    card_id: CardId
+    origin: PlaceBody = msgspec.field(name="from")
+    target: PlaceBody = msgspec.field(name="to")
+    quantity: Quantity | None = None
+
+
+class Remove(PlaceBody, kw_only=True):
+    """Without a quantity, all that lie there."""
+
+    card_id: CardId
+    quantity: Quantity | None = None
+
+
+class Location(msgspec.Struct):
+    box: int
+    slot: int
+    code: str
+    quantity: int
+
+
+class ShelvedCard(msgspec.Struct):
+    """`location_code` is the first on the way. `drift`: more lie on the shelves than are on hand."""
+
+    card_id: int
+    locations: list[Location]
+    location_code: str | None
+    unshelved_quantity: int
+    drift: bool
+
+
+class BoxBody(msgspec.Struct):
+    box: int
+    slots: int
+    cards: int
+    quantity: int
+
+
+class Shelves(msgspec.Struct):
+    boxes: list[BoxBody]
+
+
+class CardInSlot(msgspec.Struct):
+    slot: int
+    code: str
+    quantity: int
+    card_id: int
+    marketplace_id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+    on_hand: int
+    drift: bool
+
+
+class BoxPage(msgspec.Struct):
+    box: int
+    cards: list[CardInSlot]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+def _place(body: PlaceBody) -> Place:
+    return Place(body.box, body.slot)
+
+
+def _told(card: Shelved) -> ShelvedCard:
+    locations = [Location(place.box, place.slot, place.code, quantity) for place, quantity in card.places]
+    first = locations[0].code if locations else None
+    unshelved = max(card.on_hand - card.quantity, 0)
+    return ShelvedCard(card.card_id, locations, first, unshelved, card.quantity > card.on_hand)
+
+
+READS = (*BEHIND_A_KEY, errors.SessionRequired)
+WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound)
+
+
+@get("/shelves", responses=problems(*READS))
+async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
+    """The boxes in which something lies."""
+    return Shelves([BoxBody(*box) for box in await boxes.boxes(session, caller.seller_id)])
+
+
+@get("/shelves/{box:int}", responses=problems(*READS, errors.InvalidPayload))
+async def read_box(
+    caller: Caller,
+    session: AsyncSession,
+    box: int,
+    page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
+    per_page: Annotated[int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)] = limits.PLACES_PER_PAGE,
+) -> BoxPage:
+    """What lies in a box, slot by slot; an unused box is an empty one."""
+    if not 1 <= box <= limits.SHELF_NUMBER:
+        return BoxPage(box, [], 0, page, per_page, 0)
+    lying, total = await boxes.lying_in(session, caller.seller_id, box, page, per_page)
+    cards = [CardInSlot(code=Place(box, row.slot).code, **row._asdict()) for row in lying]
+    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
+
+
+@post("/shelves/put", status_code=200, responses=WRITES)
+async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedCard:
+    """Put some of a card into a slot, beside those that lie there. More than are on hand is allowed, and drift."""
+    return _told(await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now()))
+
+
+@post("/shelves/move", status_code=200, responses=WRITES)
+async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
+    """Move a card, or some of it, to another slot."""
+    origin, target = _place(data.origin), _place(data.target)
+    return _told(await places.move(session, caller, data.card_id, origin, target, data.quantity, clock.now()))
+
+
+@post("/shelves/remove", status_code=200, responses=WRITES)
+async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> ShelvedCard:
+    """Take a card, or some of it, off the shelves. How many are on hand stays as it is."""
+    return _told(await places.remove(session, caller, data.card_id, _place(data), data.quantity, clock.now()))
+
+
+router = Router(path="", route_handlers=[read_shelves, read_box, put_card, move_card, remove_card], tags=["shelves"])
