@@ -9,7 +9,7 @@ import msgspec
 from litestar import Router, post
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
-from litestar.params import Parameter
+from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -61,7 +61,9 @@ async def skip_wait(
     settings: Settings,
     idempotency_key: Annotated[
         str,
-        Parameter(header=HEADER, description="1 to 255 visible ASCII characters; the same key is charged only once"),
+        HeaderParameter(
+            name=HEADER, description="1 to 255 visible ASCII characters; the same key is charged only once"
+        ),
     ],
 ) -> SkipWait:
     """Spend one credit on a sync inside the cooldown; the next poll hands it out. The cooldown itself goes on."""

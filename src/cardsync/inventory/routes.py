@@ -10,7 +10,7 @@ import msgspec
 from litestar import MediaType, Router, get, post, put
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
-from litestar.params import Parameter
+from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -221,9 +221,9 @@ async def upload_inventory(
     database: Database,
     store: Store,
     settings: Settings,
-    x_product_line: Annotated[str | None, Parameter(header="X-Product-Line", required=False)] = None,
-    x_exported_at: Annotated[str | None, Parameter(header="X-Exported-At", required=False)] = None,
-    x_sync_cycle_id: Annotated[str | None, Parameter(header="X-Sync-Cycle-Id", required=False)] = None,
+    x_product_line: Annotated[str | None, HeaderParameter(name="X-Product-Line", required=False)] = None,
+    x_exported_at: Annotated[str | None, HeaderParameter(name="X-Exported-At", required=False)] = None,
+    x_sync_cycle_id: Annotated[str | None, HeaderParameter(name="X-Sync-Cycle-Id", required=False)] = None,
 ) -> Accepted:
     """Upload inventory: the CSV itself (gzip or plain), or as JSON the key of an object that was PUT before."""
     content_type = media_type(request.headers)

@@ -7,7 +7,7 @@ from typing import Annotated
 from litestar import Response, Router, get
 from litestar.datastructures import ResponseHeader
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import HeaderParameter
 
 from cardsync import clock
 from cardsync.accounts.caller import Caller
@@ -44,7 +44,7 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 async def price_updates(
     caller: Caller,
     database: Database,
-    if_none_match: Annotated[str | None, Parameter(header="If-None-Match", required=False)] = None,
+    if_none_match: Annotated[str | None, HeaderParameter(name="If-None-Match", required=False)] = None,
 ) -> Response[bytes]:
     """The price changes as the marketplace's pricing CSV; header-only, with the reasons in X-Price-Export-Empty-Reason, if none."""
     now = clock.now()
