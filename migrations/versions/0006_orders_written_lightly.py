@@ -47,19 +47,27 @@ LOST = "SELECT o.*, -1 AS change FROM old_rows AS o"
 CAME = "SELECT n.*, 1 AS change FROM new_rows AS n"
 EVENTS = {"insert": CAME, "delete": LOST, "update": f"{CAME} UNION ALL {LOST}"}
 
+# Most statuses are told from a spelling of Cancelled and from a blank by how they begin.
+STATUS_GROUP = (
+    """CASE WHEN status COLLATE "C" >= 'Cb' AND status COLLATE "C" < 'c' THEN status"""
+    " WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
+    " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
+)
 NEWEST = [sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")]
 BUYER_KEY = "left(public.folded(buyer_name), 200)"
 
 
 def upgrade() -> None:
     execute = op.get_bind().exec_driver_sql
-    for name in ("total", "buyer", "marked", "dismissed", "pullable", "date", "shipping"):
+    for name in ("total", "buyer", "marked", "dismissed", "pullable", "date", "shipping", "status"):
         op.drop_index(f"ix_orders_{name}", "orders")
-    for name in ("to_ship", "order_placed_at", "buyer_key", "search_text"):
+    for name in ("to_ship", "order_placed_at", "buyer_key", "search_text", "status_group"):
         op.drop_column("orders", name)
     text = sa.Text(collation="C")
     search_text = f"replace(left(public.folded(order_number), 200), chr(1), '') || chr(1) || coalesce({BUYER_KEY}, '')"
     op.add_column("orders", sa.Column("search_text", text, sa.Computed(search_text, persisted=True), nullable=False))
+    status_group = sa.Column("status_group", sa.Text(), sa.Computed(STATUS_GROUP, persisted=True), nullable=False)
+    op.add_column("orders", status_group)
     create_indexes()
     for event, rows in EVENTS.items():
         execute(TALLY.format(event=event, rows=rows))
@@ -83,6 +91,7 @@ def create_indexes() -> None:
         ["seller_id", *NEWEST],
         postgresql_include=["status_group", "feedback_rating", "total_amt", "placed_at_given", "search_text"],
     )
+    op.create_index("ix_orders_status", "orders", ["seller_id", "status_group", *NEWEST])
     op.create_index(
         "ix_orders_shipping",
         "orders",

@@ -13,6 +13,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -69,12 +70,16 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
     types = {"row": "integer", "order_number": "text", **{name: column.sql for name, column in KINDS[kind].items()}}
     columns = ", ".join(f"{name} {types.get(name, 'boolean')}" for name in rows.frame.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
-    frame = rows.frame
-    if "order_date" in frame.columns:
-        # Newest first, as the indexes stand: rows that come together lie together in them.
-        frame = frame.sort("order_date", descending=True, nulls_last=True, maintain_order=True)
-    data = await asyncio.to_thread(encode, frame)
+    data = await asyncio.to_thread(lambda: encode(as_indexed(rows.frame)))
     await copy_in(session, "incoming", rows.frame.columns, data)
+
+
+def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
+    """In the order of the indexes, so that rows that come together lie together in them: each status newest first."""
+    falling = {name: name == "order_date" for name in ("status", "order_date") if name in frame.columns}
+    if not falling:
+        return frame
+    return frame.sort(*falling, descending=list(falling.values()), nulls_last=True, maintain_order=True)
 
 
 async def _unknown(session: AsyncSession, known: str, values: Mapping[str, Any]) -> int:

@@ -52,7 +52,7 @@ def texts(longest: int | None = None) -> Column:
 
 def amounts() -> Column:
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
-        return _numbers(values, _AMOUNT, read_amount)
+        return _numbers(values, kinds, _AMOUNT, read_amount)
 
     return Column("numeric", read, "bad_number", "no number of at most 8 digits and 4 decimals")
 
@@ -67,7 +67,7 @@ def whole(sql: str, smallest: int, largest: int) -> Column:
         return str(int(number)) if smallest <= number <= largest else None
 
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
-        series, bad = _numbers(values, plain, one)
+        series, bad = _numbers(values, kinds, plain, one)
         return series.cast(pl.Int64), bad
 
     return Column(sql, read, "bad_number", f"no whole number from {smallest} to {largest}")
@@ -77,7 +77,11 @@ def each(sql: str, code: str, says: str, one: Callable[[str], str | None]) -> Co
     """Texts that come again and again, each read once."""
 
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
-        given = [value if type(value) is str else value if isinstance(value, _NOTHING) else False for value in values]
+        given = values
+        if not set(kinds) <= {str, type(None)}:
+            given = [
+                value if type(value) is str else value if isinstance(value, _NOTHING) else False for value in values
+            ]
         known: dict[Any, str | None] = {text: one(text) if type(text) is str else None for text in set(given)}
         out = list(map(known.__getitem__, given))
         unusable = {text for text, read in known.items() if read is None and not isinstance(text, _NOTHING)}
@@ -92,18 +96,26 @@ _AMOUNT = r"^-?[0-9]{1,8}(?:\.[0-9]{1,4})?$"
 _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
-def _numbers(values: Sequence[Any], plain: str, one: Callable[[Any], str | None]) -> Typed:
+def _numbers(values: Sequence[Any], kinds: Collection[type], plain: str, one: Callable[[Any], str | None]) -> Typed:
     """Numbers as texts: those of the plain shape as they are, the others one by one."""
+    series = _written(values, kinds)
+    odd = series.str.contains(plain).not_().arg_true().to_list()
+    read = [one(values[at]) for at in odd]
+    return series.scatter(odd, read) if odd else series, [
+        at for at, text in zip(odd, read, strict=True) if text is None
+    ]
+
+
+def _written(values: Sequence[Any], kinds: Collection[type]) -> pl.Series:
+    """As they stand in the JSON; what is neither number nor text as `?`."""
+    if set(kinds) <= {bytes, type(None)}:
+        return pl.Series(values, dtype=pl.Binary).cast(pl.String)
     texts = [
         value.decode() if (kind := type(value)) is bytes else value if kind is str else str(value) if kind is int
         else None if kind in _NOTHING else "?"
         for value in values
     ]  # fmt: skip
-    series = pl.Series(texts, dtype=pl.String)
-    odd = series.str.contains(plain).not_().arg_true().to_list()
-    for at in odd:
-        texts[at] = one(values[at])
-    return pl.Series(texts, dtype=pl.String) if odd else series, [at for at in odd if texts[at] is None]
+    return pl.Series(texts, dtype=pl.String)
 
 
 def read_number(value: Any) -> Decimal | None:

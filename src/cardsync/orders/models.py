@@ -40,9 +40,10 @@ def midnight(day: str) -> str:
 
 # When an order was placed: what an upload said, else at midnight of its date.
 PLACED_AT = f"coalesce(orders.placed_at_given, {midnight('orders.order_date')})"
-# The database keeps this right, whoever writes the row.
+# The database keeps this right, whoever writes the row. Most statuses need but the look at how they begin.
 STATUS_GROUP_SQL = (
-    "CASE WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
+    """CASE WHEN status COLLATE "C" >= 'Cb' AND status COLLATE "C" < 'c' THEN status"""
+    " WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
     " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
 )
 
