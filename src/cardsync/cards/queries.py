@@ -1,11 +1,11 @@
 """Reading a seller's cards: a filter and a page in; the page's rows with their lists and places, and how many there are, out.
 
-One statement finds, counts and shows what a search finds, if that is not much; else counting and finding the page are a statement each.
+One pass over the cards finds them, whatever the search: counting and ordering read what it found.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cardsync import clock, errors, limits
 from cardsync.cards.filters import CardFilter, CardPage
@@ -13,9 +13,6 @@ from cardsync.cards.order import PageOrder, page_order
 from cardsync.cards.selection import Selected, select_cards
 from cardsync.cards.shown import CardRow, ObservationRow
 from cardsync.reading import Reading
-
-# So many are kept while they are counted and ordered.
-KEPT = 20_000
 
 _LISTS = """(SELECT coalesce(json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
   FROM card_list_entry e JOIN card_list t ON t.seller_id = e.seller_id AND t.id = e.list_id
@@ -35,45 +32,27 @@ class Found(NamedTuple):
 async def find_cards(reading: Reading, seller_id: int, wanted: CardFilter, page: CardPage) -> Found:
     """Raises QueryError."""
     selected = await select_cards(reading.rows, seller_id, wanted, clock.now())
-    values = selected.values | {"limit": page.per_page, "offset": page.offset, "kept": KEPT + 1}
-    order = page_order(page)
-    rows = await reading.rows(_few(selected, order), values)
-    total = rows[0][0]
-    if total > KEPT:
-        return await _among_many(reading, selected, order, values)
+    values = selected.values | {"limit": page.per_page, "offset": page.offset}
+    _, rows = await reading.together([_ROOM, _page(selected, page_order(page))], values, last=True)
     # A page beyond the last has one row without a card.
-    return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], total)
+    return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
 
-def _keyed(order: PageOrder) -> str:
-    return ", ".join(["c.id", *(f"{key} AS k{number}" for number, key in enumerate(order.keys))])
+# What is found of 300,000 cards, each with what it is ordered by, stays in memory while it is counted and ordered.
+_ROOM = "SELECT set_config('work_mem', '64MB', true)"
 
 
-def _few(selected: Selected, order: PageOrder) -> str:
+def _page(selected: Selected, order: PageOrder) -> str:
+    keyed = ", ".join(["c.id", *(f"{key} AS k{number}" for number, key in enumerate(order.keys))])
     return f"""
-        WITH found AS MATERIALIZED (SELECT {_keyed(order)} FROM card c WHERE {selected.where} LIMIT :kept),
-        page AS (SELECT id, row_number() OVER (ORDER BY {order.by}) AS place FROM found ORDER BY {order.by} LIMIT :limit OFFSET :offset)
+        WITH found AS MATERIALIZED (SELECT {keyed} FROM card c WHERE {selected.where}),
+        page AS (SELECT id, row_number() OVER () AS place FROM (
+            SELECT id FROM found ORDER BY {order.by} LIMIT :limit OFFSET :offset) AS ordered)
         SELECT counted.total, {_COLUMNS}
           FROM (SELECT count(*) AS total FROM found) AS counted LEFT JOIN page ON true
                LEFT JOIN ({_FROM}) ON c.seller_id = :seller AND c.id = page.id
          ORDER BY page.place
     """
-
-
-async def _among_many(reading: Reading, selected: Selected, order: PageOrder, values: dict[str, Any]) -> Found:
-    count = f"SELECT count(*) FROM card c WHERE {selected.where}"
-    page = f"""
-        SELECT {_COLUMNS} FROM (
-            SELECT {_keyed(order)} FROM card c WHERE {selected.where} ORDER BY {order.by} LIMIT :limit OFFSET :offset
-        ) AS page JOIN ({_FROM}) ON c.seller_id = :seller AND c.id = page.id ORDER BY {_of_page(order)}
-    """
-    [[(total,)], rows] = await reading.together([count, page], values, last=True)
-    return Found([CardRow._make(row) for row in rows], total)
-
-
-def _of_page(order: PageOrder) -> str:
-    """Behind the join `id` could be anybody's."""
-    return ", ".join(f"page.{term}" for term in order.by.split(", "))
 
 
 _CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id"
