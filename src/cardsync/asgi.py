@@ -28,6 +28,7 @@ from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.pricing import routes as pricing
+from cardsync.pricing import rule_routes as rules
 from cardsync.rate_limits.admission import RateLimits
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
@@ -102,7 +103,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         security=[A_KEY],
     )
     assistant_surface = _known_callers(
-        "/api", pulls.router, order_reads.router, cards.router, security=[A_KEY, A_SESSION], opt=BY_EITHER
+        "/api", pulls.router, order_reads.router, cards.router, rules.router, security=[A_KEY, A_SESSION], opt=BY_EITHER
     )
     members_alone = _known_callers("/api", shelving.router, security=[A_SESSION], opt=BY_SESSION)
     description = openapi_config()

@@ -256,6 +256,18 @@ class EmptyPayload(Problem):
     status, code = 422, "empty_payload"
 
 
+class InvalidRule(Problem):
+    """A field of a pricing rule, sale or setting is unknown, or has a value that it cannot have."""
+
+    status, code = 422, "invalid_rule"
+
+
+class InvalidQuery(Problem):
+    """The search query does not read; the message names the offset."""
+
+    status, code = 422, "invalid_query"
+
+
 class InvalidCsv(Problem):
     """The CSV cannot be read."""
 

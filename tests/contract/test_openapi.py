@@ -108,6 +108,25 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/orders/{order_id}/dismiss"),
         ("POST", "/api/orders/{order_id}/undismiss"),
         ("POST", "/api/orders/{order_id}/mark_shipped"),
+        ("GET", "/api/pricing/rules"),
+        ("POST", "/api/pricing/rules"),
+        ("GET", "/api/pricing/rules/{rule_id}"),
+        ("PATCH", "/api/pricing/rules/{rule_id}"),
+        ("DELETE", "/api/pricing/rules/{rule_id}"),
+        ("POST", "/api/pricing/rules/{rule_id}/publish"),
+        ("POST", "/api/pricing/rules/{rule_id}/enable"),
+        ("POST", "/api/pricing/rules/{rule_id}/disable"),
+        ("POST", "/api/pricing/rules/reorder"),
+        ("POST", "/api/pricing/presets/{preset}"),
+        ("GET", "/api/pricing/sales"),
+        ("POST", "/api/pricing/sales"),
+        ("GET", "/api/pricing/sales/{sale_id}"),
+        ("PATCH", "/api/pricing/sales/{sale_id}"),
+        ("DELETE", "/api/pricing/sales/{sale_id}"),
+        ("GET", "/api/pricing/settings"),
+        ("PATCH", "/api/pricing/settings"),
+        ("PUT", "/api/pricing/pins/{marketplace_id}"),
+        ("DELETE", "/api/pricing/pins/{marketplace_id}"),
         ("POST", "/api/v1/orders"),
         ("POST", "/api/v1/order_refunds"),
         ("POST", "/api/v1/order_items"),
@@ -312,6 +331,30 @@ OWN_REFUSALS = {
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
+    **{
+        ("POST", f"/api/pricing/{what}"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}}
+        for what in ("rules", "sales")
+    },
+    **{
+        (method, f"/api/pricing/{what}"): {404: {"not_found"}}
+        for what in ("rules/{rule_id}", "sales/{sale_id}")
+        for method in ("GET", "DELETE")
+    },
+    **{
+        ("PATCH", f"/api/pricing/{what}"): {
+            **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule", "invalid_query"},
+        }
+        for what in ("rules/{rule_id}", "sales/{sale_id}")
+    },
+    ("POST", "/api/pricing/rules/{rule_id}/publish"): {404: {"not_found"}, 422: {"invalid_query"}},
+    **{("POST", f"/api/pricing/rules/{{rule_id}}/{what}"): {404: {"not_found"}} for what in ("enable", "disable")},
+    ("POST", "/api/pricing/presets/{preset}"): {404: {"not_found"}},
+    ("POST", "/api/pricing/rules/reorder"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},
+    ("PATCH", "/api/pricing/settings"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},
+    ("PUT", "/api/pricing/pins/{marketplace_id}"): {
+        **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule"},
+    },
+    ("DELETE", "/api/pricing/pins/{marketplace_id}"): {404: {"not_found"}},
     ("POST", "/api/pull_sessions"): {
         400: {"bad_request"},
         409: {"pull_session_open"},

@@ -51,6 +51,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     async with work.database.tenant(upload.seller_id) as session:
         account = (await session.execute(select(Account).where(Account.seller_id == upload.seller_id))).scalar_one()
         run = await store.run_of(session, account, upload.begun_at or upload.received_at)
+        pins = await store.pins_of(session, upload.seller_id)
     # PostgreSQL reads the stored cards on one core while the file is inflated and parsed on the other.
     reading = asyncio.create_task(read_known(work, account, run))
     try:
@@ -61,7 +62,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
     await boundary(work, lease)
     absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
-    priced = await asyncio.to_thread(price_rows, rows, past, run, upload.exported_at)
+    priced = await asyncio.to_thread(price_rows, rows, past, pins, run, upload.exported_at)
     verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
     blocked = {code: n for code, n in engine.summary(priced).blocked.items() if n}
     rows = await asyncio.to_thread(with_targets, rows, priced, hold=bool(verdict.review))
@@ -135,7 +136,7 @@ def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed
     return parse(data, lines, product_line)
 
 
-def price_rows(rows: pl.DataFrame, past: Past, run: Run, observed_at: datetime) -> pl.DataFrame:
+def price_rows(rows: pl.DataFrame, past: Past, pins: dict[int, int], run: Run, observed_at: datetime) -> pl.DataFrame:
     """The engine over the identified rows. The run's moment is when the upload was begun, so that one that starts again prices the same."""
     cards = rows.select(
         "marketplace_id", "condition", "printing", "language", "quantity", "custom",
@@ -143,6 +144,10 @@ def price_rows(rows: pl.DataFrame, past: Past, run: Run, observed_at: datetime) 
         current_price=current_price(rows), observed_at=pl.lit(observed_at),
     )  # fmt: skip
     cards = cards.with_columns(**past.columns(rows, observed_at))
+    if pins:
+        cards = cards.with_columns(
+            pin=pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+        )
     return engine.price(cards, run.rules, run.seller, run.now, run.sales)
 
 

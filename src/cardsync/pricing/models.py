@@ -41,6 +41,34 @@ class PricingRule(Base):
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
+class PricingSale(Base):
+    """A temporary overlay: active while enabled and starts_at <= now < ends_at."""
+
+    __tablename__ = "pricing_sale"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    priority: Mapped[int] = mapped_column(Integer)
+    enabled: Mapped[bool] = mapped_column(server_default=TRUE)
+    query: Mapped[str] = mapped_column(Text, server_default="")
+    adjust_bp: Mapped[int] = mapped_column(Integer)
+    starts_at: Mapped[datetime] = mapped_column(Moment)
+    ends_at: Mapped[datetime] = mapped_column(Moment)
+    floor: Mapped[Decimal | None] = mapped_column(Money)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class PinnedPrice(Base):
+    """A card's fixed price, by what the marketplace calls the card: it outlives the card's absence."""
+
+    __tablename__ = "pinned_price"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    price: Mapped[Decimal] = mapped_column(Money)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
 class PriceRun(Base):
     __tablename__ = "price_run"
     __table_args__ = (

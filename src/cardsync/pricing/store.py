@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.models import Account
 from cardsync.money import to_units
-from cardsync.pricing.models import PricingRule
-from cardsync.pricing.rules import Rule, SellerPricing, preset_rule
+from cardsync.pricing.models import PinnedPrice, PricingRule, PricingSale
+from cardsync.pricing.rules import Rule, Sale, SellerPricing, preset_rule
 from cardsync.pricing.run import Run
 
 # Columns of their own; every other field of a rule stands in `settings`.
@@ -45,9 +45,32 @@ async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
     return [rule_of(row) for row in rows.scalars()]
 
 
+def sale_of(row: PricingSale) -> Sale:
+    floor = None if row.floor is None else to_units(row.floor)
+    return Sale(
+        row.id, row.name, row.priority, row.adjust_bp, row.starts_at, row.ends_at, row.query, floor, row.enabled
+    )
+
+
+async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
+    rows = await session.scalars(
+        select(PricingSale).where(PricingSale.seller_id == seller_id).order_by(PricingSale.priority, PricingSale.id)
+    )
+    return [sale_of(row) for row in rows]
+
+
+async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
+    """marketplace_id → the fixed price."""
+    rows = await session.execute(
+        select(PinnedPrice.marketplace_id, PinnedPrice.price).where(PinnedPrice.seller_id == seller_id)
+    )
+    return {marketplace_id: to_units(price) for marketplace_id, price in rows}
+
+
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
-    """What the seller's live rules and settings ask for at this moment."""
-    return Run(await rules_of(session, account.seller_id), seller_pricing(account), now)
+    """What the seller's live rules, sales and settings ask for at this moment."""
+    rules = await rules_of(session, account.seller_id)
+    return Run(rules, seller_pricing(account), now, await sales_of(session, account.seller_id))
 
 
 def seller_pricing(account: Account) -> SellerPricing:

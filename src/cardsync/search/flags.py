@@ -63,7 +63,7 @@ _AUDIT = f"""c.id IN (
  ) AS sold ON sold.sku_id = dropped.marketplace_id AND sold.placed_at >= dropped.since
  GROUP BY dropped.id, dropped.missing HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
 
-# `stamped`, `confirmed` and `in-flux` are compiled. Nothing pins or holds a card yet.
+# `stamped`, `confirmed` and `in-flux` are compiled. Nothing holds a card yet.
 FLAGS = {
     "gone": "c.gone",
     "active": "NOT c.gone",
@@ -74,7 +74,7 @@ FLAGS = {
     "unpriced": "c.price IS NULL",
     "underpriced": "c.price < c.target_price",
     "overpriced": "c.price > c.target_price",
-    "pinned": "false",
+    "pinned": "EXISTS (SELECT FROM pinned_price n WHERE n.seller_id = :seller AND n.marketplace_id = c.marketplace_id)",
     "held": "false",
     "sealed": "c.condition = 'U'",
     "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil', 'Unlimited Holofoil')",

@@ -1,0 +1,167 @@
+"""A seller's rules, written: one at a time under the lock of the seller's state row, so that no two share a priority.
+
+Without a priority a rule goes directly before the default rule, behind all others that stand before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.accounts.caller import Caller
+from cardsync.activity import note
+from cardsync.limits import RULES
+from cardsync.pricing import wire
+from cardsync.pricing.models import PricingRule
+from cardsync.pricing.queries import need_readable
+from cardsync.pricing.rules import DEFAULT_PRIORITY, InvalidRule, Rule, preset_rule
+from cardsync.pricing.store import row_of, rule_of
+from cardsync.sync import state as sync_state
+
+_STEP = 10
+
+
+async def rule_rows(session: AsyncSession, seller_id: int) -> list[PricingRule]:
+    statement = select(PricingRule).where(PricingRule.seller_id == seller_id)
+    rows = await session.scalars(statement.order_by(PricingRule.priority, PricingRule.id))
+    return list(rows.all())
+
+
+async def rule_row(session: AsyncSession, seller_id: int, rule_id: int) -> PricingRule:
+    """Raises NotFound."""
+    statement = select(PricingRule).where(PricingRule.seller_id == seller_id, PricingRule.id == rule_id)
+    row = await session.scalar(statement)
+    if row is None:
+        raise errors.NotFound(f"there is no rule {rule_id}")
+    return row
+
+
+async def create(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingRule:
+    """Raises InvalidRule, InvalidQuery."""
+    values = wire.read_body(body, wire.RULE_FIELDS)
+    if "name" not in values:
+        raise errors.InvalidRule("name: is missing")
+    await sync_state.locked(session, caller.seller_id)
+    rows = await rule_rows(session, caller.seller_id)
+    if len(rows) >= RULES:
+        raise errors.InvalidRule(f"there are {RULES} rules already; that is the most")
+    priority = values.get("priority") or await _before_default(session, rows)
+    rule = wire.rule_from(values, Rule(id=0, name="", priority=priority))
+    _need_free(rule, rows)
+    await need_readable(session, caller.seller_id, rule.query)
+    row = row_of(caller.seller_id, rule)
+    row.created_at = row.updated_at = now
+    session.add(row)
+    await session.flush()
+    note(session, caller, "pricing.rule_created", f"rule {row.id} “{rule.name}” made", now)
+    return row
+
+
+async def change(
+    session: AsyncSession, caller: Caller, rule_id: int, body: Mapping[str, Any], now: datetime
+) -> PricingRule:
+    """Raises NotFound, InvalidRule, InvalidQuery."""
+    values = wire.read_body(body, wire.RULE_FIELDS)
+    await sync_state.locked(session, caller.seller_id)
+    rows = await rule_rows(session, caller.seller_id)
+    row = await rule_row(session, caller.seller_id, rule_id)
+    rule = wire.rule_from(values, rule_of(row))
+    _need_free(rule, [other for other in rows if other.id != rule_id])
+    # A rule whose query rotted can be switched off and renamed; it can't be published.
+    if rule.query != row.query or values.get("state") == "published":
+        await need_readable(session, caller.seller_id, rule.query)
+    if rule != rule_of(row):
+        changed = row_of(caller.seller_id, rule)
+        for name in ("name", "priority", "enabled", "state", "query", "settings"):
+            setattr(row, name, getattr(changed, name))
+        row.updated_at = now
+        await session.flush()
+        note(session, caller, "pricing.rule_changed", f"rule {rule_id} “{rule.name}” changed: {', '.join(values)}", now)
+    return row
+
+
+async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datetime) -> None:
+    """Raises NotFound."""
+    await sync_state.locked(session, caller.seller_id)
+    row = await rule_row(session, caller.seller_id, rule_id)
+    await session.delete(row)
+    note(session, caller, "pricing.rule_deleted", f"rule {rule_id} “{row.name}” deleted", now)
+
+
+async def reorder(session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime) -> list[PricingRule]:
+    """Rules in the order of `ids`; the default rule keeps its priority. Raises InvalidRule."""
+    await sync_state.locked(session, caller.seller_id)
+    rows = {row.id: row for row in await rule_rows(session, caller.seller_id)}
+    if sorted(ids) != sorted(rows):
+        raise errors.InvalidRule("ids: must name every rule once")
+    default = next((place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None)
+    before = list(ids[:default]) if default is not None else list(ids)
+    behind = list(ids[default + 1 :]) if default is not None else []
+    priorities = dict(zip(before, _spread(len(before)), strict=True))
+    priorities |= {id: DEFAULT_PRIORITY + _STEP * (place + 1) for place, id in enumerate(behind)}
+    await _renumber(session, caller.seller_id, priorities, now)
+    note(session, caller, "pricing.rules_reordered", f"{len(ids)} rules in a new order", now)
+    return await _fresh(session, caller.seller_id)
+
+
+async def apply_preset(session: AsyncSession, caller: Caller, preset: str, now: datetime) -> PricingRule:
+    """The preset's rule in place of the earlier preset's. Raises NotFound."""
+    try:
+        rule = preset_rule(preset)
+    except InvalidRule as e:
+        raise errors.NotFound(str(e)) from e
+    seller_id = caller.seller_id
+    await sync_state.locked(session, seller_id)
+    earlier = (PricingRule.preset.is_not(None)) | (PricingRule.priority == DEFAULT_PRIORITY)
+    await session.execute(delete(PricingRule).where(PricingRule.seller_id == seller_id, earlier))
+    row = row_of(seller_id, rule, preset)
+    row.created_at = row.updated_at = now
+    session.add(row)
+    await session.flush()
+    note(session, caller, "pricing.preset_applied", f"preset {preset}, rule {row.id}", now)
+    return row
+
+
+def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
+    taken = next((other for other in others if other.priority == rule.priority), None)
+    if taken is not None:
+        raise errors.InvalidRule(f"priority: {rule.priority} is that of rule {taken.id} “{taken.name}”")
+
+
+async def _before_default(session: AsyncSession, rows: Sequence[PricingRule]) -> int:
+    """The last priority before the default rule's; the rules there move together when there is no room."""
+    before = [row for row in rows if row.priority < DEFAULT_PRIORITY]
+    last = max((row.priority for row in before), default=0)
+    if last < DEFAULT_PRIORITY - 1:
+        return min(last + _STEP, DEFAULT_PRIORITY - 1)
+    *priorities, own = _spread(len(before) + 1)
+    moved = dict(zip((row.id for row in before), priorities, strict=True))
+    await _renumber(session, before[0].seller_id, moved, before[0].updated_at)
+    return own
+
+
+def _spread(count: int) -> list[int]:
+    """As many priorities before the default rule's, evenly apart."""
+    step = min(_STEP, DEFAULT_PRIORITY // (count + 1)) if count else _STEP
+    return [step * (place + 1) for place in range(count)]
+
+
+async def _renumber(session: AsyncSession, seller_id: int, priorities: Mapping[int, int], now: datetime) -> None:
+    # Out of the way first: no two published rules share a priority at any moment.
+    for sign in (-1, 1):
+        for rule_id, priority in priorities.items():
+            await session.execute(
+                update(PricingRule)
+                .where(PricingRule.seller_id == seller_id, PricingRule.id == rule_id)
+                .values(priority=sign * priority, updated_at=now)
+            )
+
+
+async def _fresh(session: AsyncSession, seller_id: int) -> list[PricingRule]:
+    session.expire_all()
+    return await rule_rows(session, seller_id)
