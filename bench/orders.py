@@ -5,7 +5,6 @@ while ten such uploads come at once.
 
 from __future__ import annotations
 
-import asyncio
 import random
 import statistics
 from collections.abc import Iterator
@@ -19,9 +18,13 @@ import psycopg
 from isal import igzip
 
 import ground
+from cardsync import clock
+from cardsync.accepted import private_key
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.db import Database, encode
+from cardsync.inventory.models import Upload
 from cardsync.jobs import Work
+from cardsync.observe import setup_logging
 from cardsync.orders import ingest, rows
 from cardsync.storage import open_store
 from ground import MB, Client, Ground, Report, spread
@@ -133,9 +136,6 @@ def _copy(connection: psycopg.Connection[object], data: memoryview) -> None:
 
 async def applied(made: Ground, database: Database, seller: CreatedSeller, bodies: list[bytes]) -> list[float]:
     """Seconds of each upload's job, without the queue's."""
-    from cardsync.accepted import private_key
-    from cardsync.inventory.models import Upload
-
     work, times = Work(made.settings, database, open_store(made.settings)), []
     for body in bodies:
         key = private_key(seller.seller_id, "json")
@@ -144,8 +144,6 @@ async def applied(made: Ground, database: Database, seller: CreatedSeller, bodie
             file.flush()
             await work.store.write(key, path)
         async with database.tenant(seller.seller_id) as session:
-            from cardsync import clock
-
             now = clock.now()
             session.add(
                 Upload(
@@ -160,12 +158,12 @@ async def applied(made: Ground, database: Database, seller: CreatedSeller, bodie
         started = perf_counter()
         assert await ingest.work_off_one(work, seller.seller_id) == "done"
         times.append(perf_counter() - started)
-        await asyncio.sleep(0)
     return times
 
 
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Order-data uploads")
+    setup_logging("warning", "json")
     with ground.ground(data, rows, catalogs=False) as made:
         accepting(made, report, rounds)
         applying(made, report, rounds)

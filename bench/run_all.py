@@ -20,6 +20,7 @@ import export_prices
 import ground
 import heartbeat
 import import_inventory
+import orders
 import rate_limits
 import read_orders
 import skip_wait
@@ -44,6 +45,7 @@ MEASURES = (
     (agents.measure, {"rounds": 5}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
+    (orders.measure, {"rounds": 5}),
     (skip_wait.measure, {"rounds": 300}),
     (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
 )

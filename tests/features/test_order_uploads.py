@@ -12,6 +12,7 @@ import pytest
 from builders import a_csv, a_row, an_order
 from cardsync import limits
 from cardsync.orders import ingest
+from cardsync.orders.apply import LOOKED_UP
 from cardsync.orders.shipping_type import shipping_type, shipping_type_sql
 
 UPLOADS = ("/orders", "/order_refunds", "/order_items", "/orders/shipping")
@@ -489,3 +490,23 @@ async def test_erasing_a_seller_while_an_upload_is_applied_leaves_nothing(a_sell
         return_exceptions=True,
     )  # fmt: skip
     assert await seller.service.sql(seller.id, "SELECT FROM orders WHERE seller_id = :id", id=seller.id) == []
+
+
+async def test_an_upload_of_thousands_of_rows_is_joined_otherwise_and_ends_the_same(a_seller):
+    seller = await a_seller()
+    count = LOOKED_UP + 500
+    orders = [an_order(f"A-{number}") for number in range(count)]
+    details = [{"order_number": f"A-{number}", "city": "Testville"} for number in range(-1, count)]
+    lines = [{"order_number": f"A-{number}", "sku_id": number, "quantity": 2} for number in range(-1, count)]
+    for expected in ([count, count, 2 * count], [0, 0, 0]):
+        reports = [await seller.orders(orders), await seller.shipping(details), await seller.items(lines)]
+        assert [report["skipped"] for report in reports] == [0, 1, 1]
+        rows = await seller.service.sql(
+            seller.id,
+            "SELECT (report->>'written')::int AS n FROM upload WHERE seller_id = :id ORDER BY id DESC LIMIT 3",
+            id=seller.id,
+        )
+        assert [row["n"] for row in reversed(rows)] == expected
+    stored = await seller.stored_orders()
+    assert len(stored) == count
+    assert {(order["city"], order["items_quantity"]) for order in stored} == {("Testville", 2)}
