@@ -18,6 +18,7 @@ from cardsync.cards import routes as cards
 from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
+from cardsync.lists import routes as lists
 from cardsync.members import pages
 from cardsync.members import routes as members
 from cardsync.members.sessions import sessions_of
@@ -103,7 +104,14 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         security=[A_KEY],
     )
     assistant_surface = _known_callers(
-        "/api", pulls.router, order_reads.router, cards.router, rules.router, security=[A_KEY, A_SESSION], opt=BY_EITHER
+        "/api",
+        pulls.router,
+        order_reads.router,
+        cards.router,
+        lists.router,
+        rules.router,
+        security=[A_KEY, A_SESSION],
+        opt=BY_EITHER,
     )
     members_alone = _known_callers("/api", shelving.router, security=[A_SESSION], opt=BY_SESSION)
     description = openapi_config()

@@ -134,6 +134,12 @@ class CsrfFailed(Problem):
     status, code = 403, "csrf_failed"
 
 
+class OwnerRequired(Problem):
+    """Only an owner of this account may do that."""
+
+    status, code = 403, "owner_required"
+
+
 class ObjectStorePipelineDisabled(Problem):
     """Presigned uploads are switched off for this account; send the CSV itself to POST /api/v1/sync."""
 
@@ -290,6 +296,30 @@ class InvalidObjectKey(Problem):
     """The key is missing, not of the required shape, or names no uploaded object of this account."""
 
     status, code = 422, "invalid_object_key"
+
+
+class InvalidName(Problem):
+    """The name is missing, blank, too long or no text."""
+
+    status, code = 422, "invalid_name"
+
+
+class NameTaken(Problem):
+    """There is one of that name already."""
+
+    status, code = 422, "name_taken"
+
+
+class ListLimitReached(Problem):
+    """There are as many lists as there may be."""
+
+    status, code = 422, "list_limit_reached"
+
+
+class ListFull(Problem):
+    """The list is full, and something new would have been added."""
+
+    status, code = 422, "list_full"
 
 
 class CsvProcessingFailed(Problem):

@@ -31,6 +31,7 @@ TAGS = [
     Tag("shelves", "Boxes and slots, and which cards lie in them"),
     Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("cards", "Cards as they are searched and read"),
+    Tag("lists", "Lists of cards, and the cards on them"),
     Tag("pricing", "The price-updates export"),
     Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
     Tag("objects", "The embedded object store"),

@@ -48,8 +48,9 @@ WITH_JSON_BODY = {
     for path in (
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
         "session", "invitations/{token}", "shelves/put", "shelves/move", "shelves/remove",
+        "lists", "lists/{list_id}/cards",
     )
-}  # fmt: skip
+} | {("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
 ORDER_UPLOADS = {
     ("POST", f"/api/v1/{path}")
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
@@ -96,6 +97,12 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/v1/sales_report/gaps"),
         ("GET", "/api/orders"),
         ("GET", "/api/customers"),
+        ("GET", "/api/lists"),
+        ("POST", "/api/lists"),
+        ("PATCH", "/api/lists/{list_id}"),
+        ("DELETE", "/api/lists/{list_id}"),
+        ("POST", "/api/lists/{list_id}/cards"),
+        ("DELETE", "/api/lists/{list_id}/cards"),
         ("GET", "/api/cards"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),

@@ -1,0 +1,95 @@
+"""The cards that a caller picks for a write: ids of listings, ids of rows, or a search with filters in; a query of their ids out.
+
+The first of these forms that is given counts; `selected_ids` narrow any of them. Ids that are not the seller's are nobody's: skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cardsync import errors
+from cardsync.accounts.caller import Caller
+from cardsync.cards.filters import CardFilter, game_of, ids_of, read_filter
+from cardsync.cards.selection import select_cards
+from cardsync.search.fields import QueryError
+from cardsync.search.known import Rows
+
+
+class Selection(msgspec.Struct):
+    """`marketplace_ids`, else `card_ids`, else `search` with its filters. Custom listings have negative marketplace ids."""
+
+    marketplace_ids: list[int] | None = None
+    card_ids: list[int] | None = None
+    search: str | None = None
+    game: str | None = None
+    product_line: str | None = None
+    status: str | None = None
+    selected_ids: list[Any] | str | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Is there more than a blank search?"""
+        texts = (self.search, self.game, self.product_line, self.status)
+        others = (self.marketplace_ids, self.card_ids, self.selected_ids)
+        return any(text and text.strip() for text in texts) or any(other is not None for other in others)
+
+
+class Picked(NamedTuple):
+    """`query` finds each card once: its `id`, and its `place` in the order in which it was picked."""
+
+    query: str
+    values: dict[str, Any]
+
+
+_BY_ID = """
+    SELECT c.id, min(given.place) AS place
+      FROM unnest(CAST(:given AS bigint[])) WITH ORDINALITY AS given (id, place)
+           JOIN card c ON c.seller_id = :seller AND c.{column} = given.id
+     WHERE c.seller_id = :seller AND {narrowed} GROUP BY c.id
+"""
+_NARROWED = "c.id = ANY (CAST(:ids AS bigint[]))"
+
+
+def of_query(given: Mapping[str, Sequence[str]]) -> Selection:
+    """A selection in a query: ids with commas or repeated. Raises InvalidPayload."""
+    texts = {name: given[name][-1] for name in ("search", "game", "product_line", "status") if given.get(name)}
+    ids = {name: _integers(name, given[name]) for name in ("marketplace_ids", "card_ids") if name in given}
+    narrowing = ",".join(given["selected_ids"]) if "selected_ids" in given else None
+    return Selection(**texts, **ids, selected_ids=narrowing)  # type: ignore[arg-type]
+
+
+def _integers(name: str, texts: Sequence[str]) -> list[int]:
+    joined = ",".join(texts).strip()
+    try:
+        return [int(part) for part in joined.split(",")] if joined else []
+    except ValueError:
+        raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of ids") from None
+
+
+async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: datetime) -> Picked:
+    """Raises InvalidPayload for one that selects by nothing at all, and for a search that can't be read."""
+    if not selection.selects:
+        raise errors.InvalidPayload(
+            "nothing is selected: send marketplace_ids, card_ids, or a search that is not blank"
+        )
+    ids = None if selection.selected_ids is None else ids_of(selection.selected_ids)
+    for column, given in (("marketplace_id", selection.marketplace_ids), ("id", selection.card_ids)):
+        if given is not None:
+            values = {"seller": caller.seller_id, "given": [id for id in given if abs(id) < 2**63]}
+            narrowed = "true" if ids is None else _NARROWED
+            return Picked(_BY_ID.format(column=column, narrowed=narrowed), values | ({} if ids is None else {"ids": list(ids)}))  # fmt: skip
+    try:
+        found = await select_cards(rows, caller.seller_id, _filter(selection, ids), now)
+    except QueryError as e:
+        raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
+    return Picked(f"SELECT c.id, c.id AS place FROM card c WHERE {found.where}", found.values)
+
+
+def _filter(selection: Selection, ids: tuple[int, ...] | None) -> CardFilter:
+    status = read_filter({"status": [selection.status or ""]}).status
+    game = game_of(selection.game or selection.product_line or "")
+    return CardFilter((selection.search or "").replace("\0", "\ufffd"), game, status, ids)

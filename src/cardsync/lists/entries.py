@@ -1,0 +1,94 @@
+"""Cards on a list: a selection in, how many were added or removed out. Adding is idempotent, and goes up to the list's cap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import activity, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.cards.picked import Picked, Selection, pick_cards
+from cardsync.lists.lists import locked_list, refuse_staff
+
+
+class Added(NamedTuple):
+    """`requested`: how many cards were picked, whether they were on the list or not."""
+
+    added: int
+    requested: int
+    truncated: bool
+
+
+_ADD = """
+    WITH picked AS MATERIALIZED ({picked}),
+    fresh AS MATERIALIZED (
+        SELECT p.id, p.place FROM picked p WHERE NOT EXISTS (
+            SELECT FROM card_list_entry e WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id)
+    ),
+    room AS (SELECT :cap - count(*) AS room FROM card_list_entry WHERE seller_id = :seller AND list_id = :list),
+    added AS (
+        INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
+        SELECT :seller, :list, id, :now FROM fresh ORDER BY place LIMIT (SELECT greatest(room, 0) FROM room)
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM picked), (SELECT count(*) FROM fresh), (SELECT count(*) FROM added)
+"""
+_REMOVE = """
+    WITH picked AS MATERIALIZED ({picked})
+    DELETE FROM card_list_entry e USING picked p WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id
+    RETURNING 1
+"""
+
+
+async def add_cards(
+    session: AsyncSession, caller: Caller, list_id: int, selection: Selection, now: datetime, seconds: float
+) -> Added:
+    """Raises NotFound, InvalidPayload, and ListFull if there is something new and no room for any of it."""
+    await locked_list(session, caller.seller_id, list_id)
+    values = {"list": list_id, "cap": limits.CARDS_PER_LIST, "now": now}
+    [(requested, fresh, added)] = await _picking(session, caller, selection, _ADD, values, seconds)
+    if fresh and not added:
+        raise errors.ListFull(f"the list has {limits.CARDS_PER_LIST:,} cards, and no room for another")
+    if added:
+        activity.note(session, caller, "list.cards_added", f"{added} cards to list {list_id}", now)
+    return Added(added, requested, added < fresh)
+
+
+async def remove_cards(
+    session: AsyncSession, caller: Caller, list_id: int, selection: Selection, now: datetime, seconds: float
+) -> int:
+    """How many were on it. Raises NotFound and InvalidPayload."""
+    refuse_staff(caller)
+    await locked_list(session, caller.seller_id, list_id)
+    removed = len(await _picking(session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds))
+    if removed:
+        activity.note(session, caller, "list.cards_removed", f"{removed} cards from list {list_id}", now)
+    return removed
+
+
+async def _picking(
+    session: AsyncSession, caller: Caller, selection: Selection, statement: str, values: dict[str, Any], seconds: float
+) -> Sequence[Any]:
+    async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
+        return (await session.execute(text(query), given)).all()
+
+    picked = await pick_cards(rows, caller, selection, values["now"])
+    await session.execute(text(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}"))
+    try:
+        return await rows(*_bound(statement, picked, values))
+    except DBAPIError as e:
+        if isinstance(e.orig, psycopg.errors.QueryCanceled):
+            raise errors.InvalidPayload(f"search: it takes longer than {seconds:g} s: ask for less") from e
+        raise
+
+
+def _bound(statement: str, picked: Picked, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The statement with what it names."""
+    whole = statement.format(picked=picked.query)
+    return whole, {name: value for name, value in (picked.values | values).items() if f":{name}" in whole}

@@ -1,0 +1,145 @@
+"""A seller's lists: read with their counts, made, renamed, deleted. A caller and a name in, `ListRow` out.
+
+Who makes or renames a list of a seller does so alone, so that names, slugs and the number of lists hold; who changes one locks its row.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import activity, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.db import run
+from cardsync.lists.names import free_slug, name_key
+from cardsync.search.known import Rows
+
+
+class ListRow(NamedTuple):
+    """`member`: is the card on it that was asked for?"""
+
+    id: int
+    name: str
+    slug: str
+    position: int
+    card_count: int
+    active_count: int
+    gone_count: int
+    member: bool
+
+
+_LISTS = """
+    SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count, count(c.id) FILTER (WHERE NOT c.gone) AS active_count,
+           count(c.id) FILTER (WHERE c.gone) AS gone_count, coalesce(bool_or({member}), false) AS member
+      FROM card_list l LEFT JOIN (
+               card_list_entry e JOIN card c ON c.seller_id = :seller AND e.seller_id = :seller AND c.id = e.card_id
+           ) ON e.seller_id = l.seller_id AND e.list_id = l.id
+     WHERE l.seller_id = :seller AND l.deleted_at IS NULL AND {which}
+     GROUP BY l.seller_id, l.id ORDER BY l.position, l.id
+"""
+
+
+async def all_lists(rows: Rows, seller_id: int, asked: dict[str, int]) -> list[ListRow]:
+    """`asked` is the card that members are told of: its `card_id` or `marketplace_id`, or neither."""
+    named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
+    member = " OR ".join(named[name] for name in asked) or "false"
+    found = await rows(_LISTS.format(member=member, which="true"), {"seller": seller_id, **asked})
+    return [ListRow(*row) for row in found]
+
+
+async def one_list(session: AsyncSession, seller_id: int, list_id: int) -> ListRow:
+    statement = text(_LISTS.format(member="false", which="l.id = :id"))
+    return ListRow(*(await session.execute(statement, {"seller": seller_id, "id": list_id})).one())
+
+
+async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
+    """From here on nobody else adds to it, renames or deletes it. Raises NotFound."""
+    found = await session.scalar(
+        text("SELECT id FROM card_list WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL FOR UPDATE"),
+        {"seller": seller_id, "id": list_id},
+    )
+    if found is None:
+        raise errors.NotFound(f"there is no list {list_id}")
+
+
+_ALONE = "SELECT pg_advisory_xact_lock(1818850419, hashint8(CAST(:seller AS bigint)))"
+_NAMES = "SELECT id, slug, name_key, position, deleted_at IS NULL AS live FROM card_list WHERE seller_id = :seller"
+_MAKE = """
+    INSERT INTO card_list (seller_id, name, name_key, slug, position, created_at)
+    VALUES (:seller, :name, :key, :slug, :position, :now) RETURNING id
+"""
+
+
+async def create_list(session: AsyncSession, caller: Caller, name: Any, now: datetime) -> ListRow:
+    """Raises InvalidName, NameTaken or ListLimitReached."""
+    name = readable_name(name)
+    known = await _alone_with_names(session, caller.seller_id)
+    live = [row for row in known if row.live]
+    _refuse_taken(name, [row.name_key for row in live])
+    if len(live) >= limits.LISTS_PER_SELLER:
+        raise errors.ListLimitReached(f"there are {limits.LISTS_PER_SELLER} lists already: delete one first")
+    values = {
+        "seller": caller.seller_id,
+        "name": name,
+        "key": name_key(name),
+        "slug": free_slug(name, {row.slug for row in known}),
+        "position": max((row.position for row in known), default=0) + 1,
+        "now": now,
+    }
+    list_id = (await session.execute(text(_MAKE), values)).scalar_one()
+    activity.note(session, caller, "list.created", f"list {name!r}", now)
+    return await one_list(session, caller.seller_id, list_id)
+
+
+async def rename_list(session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime) -> ListRow:
+    """Its slug stays. Raises NotFound, InvalidName or NameTaken."""
+    refuse_staff(caller)
+    known = await _alone_with_names(session, caller.seller_id)
+    await locked_list(session, caller.seller_id, list_id)
+    name = readable_name(name)
+    _refuse_taken(name, [row.name_key for row in known if row.live and row.id != list_id])
+    values = {"seller": caller.seller_id, "id": list_id, "name": name, "key": name_key(name)}
+    await run(
+        session, "UPDATE card_list SET name = :name, name_key = :key WHERE seller_id = :seller AND id = :id", values
+    )
+    activity.note(session, caller, "list.renamed", f"list {list_id} is {name!r}", now)
+    return await one_list(session, caller.seller_id, list_id)
+
+
+async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: datetime) -> None:
+    """Its cards stay as they are; its slug is never used again. Raises NotFound."""
+    refuse_staff(caller)
+    await locked_list(session, caller.seller_id, list_id)
+    values = {"seller": caller.seller_id, "id": list_id, "now": now}
+    await run(session, "DELETE FROM card_list_entry WHERE seller_id = :seller AND list_id = :id", values)
+    await run(session, "UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :id", values)
+    activity.note(session, caller, "list.deleted", f"list {list_id}", now)
+
+
+def refuse_staff(caller: Caller) -> None:
+    if caller.role != "owner":
+        raise errors.OwnerRequired
+
+
+def readable_name(name: Any) -> str:
+    """As it is kept. Raises InvalidName."""
+    if not isinstance(name, str):
+        raise errors.InvalidName("name: a list's name is a text")
+    kept = name.strip()
+    if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
+        raise errors.InvalidName(f"name: a list's name has 1 to {limits.LIST_NAME_CHARACTERS} characters")
+    return kept
+
+
+def _refuse_taken(name: str, keys: list[str]) -> None:
+    if name_key(name) in keys:
+        raise errors.NameTaken(f"name: there is a list {name!r} already")
+
+
+async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
+    """Every list there is or was, and nobody else makes or renames one until this transaction ends."""
+    await session.execute(text(_ALONE), {"seller": seller_id})
+    return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())

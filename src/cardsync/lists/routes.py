@@ -1,0 +1,162 @@
+"""Lists over HTTP: read, made, renamed, deleted; cards added and removed by ids or by a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Request, Router, delete, get, patch, post
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.cards.picked import Selection, of_query
+from cardsync.db import Database
+from cardsync.lists import entries, lists
+from cardsync.lists.lists import ListRow
+from cardsync.rate_limits.groups import WRITES
+from cardsync.settings import Settings
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
+
+
+class ListName(msgspec.Struct):
+    """`name`: 1 to 100 characters, unlike the names of the other lists whatever the case."""
+
+    name: Any = None
+
+
+class CardListBody(msgspec.Struct):
+    """`query` finds its cards in a search. `member` is there when a card was asked for, `add_cards_url` for members who are signed in."""
+
+    id: int
+    name: str
+    slug: str
+    position: int
+    card_count: int
+    active_count: int
+    gone_count: int
+    query: str
+    member: bool | UnsetType = UNSET
+    add_cards_url: str | UnsetType = UNSET
+
+
+class Lists(msgspec.Struct):
+    lists: list[CardListBody]
+    max_cards_per_list: int
+
+
+class Deleted(msgspec.Struct):
+    deleted: bool
+
+
+class CardsAdded(msgspec.Struct):
+    """`requested`: how many of the caller's cards the selection has; of those `added` were not on the list before."""
+
+    list: CardListBody
+    added: int
+    requested: int
+    truncated: bool
+
+
+class CardsRemoved(msgspec.Struct):
+    list: CardListBody
+    removed: int
+
+
+def _body(caller: Caller, row: ListRow, *, member: bool = False) -> CardListBody:
+    told = {name: value for name, value in row._asdict().items() if name != "member"}
+    return CardListBody(
+        **told,
+        query=f"list:{row.slug}",
+        member=row.member if member else UNSET,
+        add_cards_url=UNSET if caller.member_id is None else f"/api/lists/{row.id}/cards",
+    )
+
+
+def _asked(given: dict[str, list[str]]) -> dict[str, int]:
+    """The card that members are asked for; an id that is none is nobody's."""
+    asked: dict[str, int] = {}
+    for name in ("marketplace_id", "card_id"):
+        if name in given:
+            text = given[name][-1].strip()
+            is_id = text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= 18
+            asked[name] = int(text) if is_id else 0
+    return asked
+
+
+@get("/lists", responses=problems(*BEHIND_A_KEY))
+async def read_lists(
+    request: Request[Any, Any, Any],
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    marketplace_id: str | None = None,
+    card_id: str | None = None,
+) -> Lists:
+    """All lists; with `marketplace_id` or `card_id` each tells whether that card is on it."""
+    asked = _asked(request.query_params.dict())
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        found = await lists.all_lists(reading.rows, caller.seller_id, asked)
+    return Lists([_body(caller, row, member=bool(asked)) for row in found], limits.CARDS_PER_LIST)
+
+
+OF_A_NAME = (errors.InvalidName, errors.NameTaken)
+
+
+@post("/lists", opt=WRITES, responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_NAME, errors.ListLimitReached))
+async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> CardListBody:
+    """A new list, at the end."""
+    return _body(caller, await lists.create_list(session, caller, data.name, clock.now()))
+
+
+OF_AN_OWNER = (*FOR_EITHER, errors.OwnerRequired, errors.NotFound)
+
+
+@patch("/lists/{list_id:int}", opt=WRITES, responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME))
+async def rename_list(caller: Caller, session: AsyncSession, list_id: int, data: ListName) -> CardListBody:
+    """Another name; the slug stays."""
+    return _body(caller, await lists.rename_list(session, caller, list_id, data.name, clock.now()))
+
+
+@delete("/lists/{list_id:int}", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER))
+async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> Deleted:
+    """The list goes, its cards stay."""
+    await lists.delete_list(session, caller, list_id, clock.now())
+    return Deleted(True)
+
+
+@post(
+    "/lists/{list_id:int}/cards",
+    status_code=200,
+    opt=WRITES,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.ListFull),
+)
+async def add_cards(
+    caller: Caller, session: AsyncSession, settings: Settings, list_id: int, data: Selection
+) -> CardsAdded:
+    """Put the selected cards on the list, in their order, up to its cap."""
+    done = await entries.add_cards(session, caller, list_id, data, clock.now(), settings.read_seconds)
+    return CardsAdded(_body(caller, await lists.one_list(session, caller.seller_id, list_id)), *done)
+
+
+@delete("/lists/{list_id:int}/cards", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY))
+async def remove_cards(
+    request: Request[Any, Any, Any],
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    list_id: int,
+    data: Selection | None = None,
+) -> CardsRemoved:
+    """Take the selected cards off the list. The selection stands in the body, or in the query: ids with commas or repeated."""
+    selection = data if data and data.selects else of_query(request.query_params.dict())
+    removed = await entries.remove_cards(session, caller, list_id, selection, clock.now(), settings.read_seconds)
+    return CardsRemoved(_body(caller, await lists.one_list(session, caller.seller_id, list_id)), removed)
+
+
+router = Router(
+    path="",
+    route_handlers=[read_lists, create_list, rename_list, delete_list, add_cards, remove_cards],
+    tags=["lists"],
+)

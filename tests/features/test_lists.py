@@ -1,0 +1,249 @@
+"""Lists of cards: names and slugs, selections in all their forms, caps, cards that are gone, and callers at the same time."""
+
+import asyncio
+
+import pytest
+
+from builders import a_csv, a_row
+from cards_builder import card_ids, found
+from cardsync import limits
+
+
+async def make(seller, name="Binder"):
+    answer = await seller.post("/api/lists", json={"name": name})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def add(seller, list_id, **selection):
+    answer = await seller.post(f"/api/lists/{list_id}/cards", json=selection)
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    return told["added"], told["requested"], told["truncated"]
+
+
+async def remove(seller, list_id, **selection):
+    answer = await seller.http.request("DELETE", f"/api/lists/{list_id}/cards", json=selection)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["removed"]
+
+
+async def lists(seller, **query):
+    answer = await seller.get("/api/lists", params=query)
+    assert answer.status_code == 200
+    return answer.json()["lists"]
+
+
+def refusal(answer):
+    return answer.status_code, answer.json()["code"]
+
+
+@pytest.fixture
+async def seller(a_seller):
+    seller = await a_seller()
+    rows = [a_row(id, name=f"Bolt {id}", price=f"{id}.00") for id in range(1, 6)]
+    await seller.import_csv(a_csv(*rows, a_row(6, name="Shock"), a_row(7, name="Gone Bolt", quantity=0)))
+    return seller
+
+
+async def test_a_list_is_made_read_renamed_and_deleted(seller):
+    made = await make(seller, "  My Élite Binder! ")
+    assert made == {
+        "id": made["id"], "name": "My Élite Binder!", "slug": "my-elite-binder", "position": 1, "card_count": 0,
+        "active_count": 0, "gone_count": 0, "query": "list:my-elite-binder",
+    }  # fmt: skip
+    envelope = (await seller.get("/api/lists")).json()
+    assert envelope == {"lists": [made], "max_cards_per_list": 1_000}
+    renamed = await seller.http.patch(f"/api/lists/{made['id']}", json={"name": "Other"})
+    assert (renamed.status_code, renamed.json()) == (200, made | {"name": "Other"})
+    deleted = await seller.http.delete(f"/api/lists/{made['id']}")
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": True})
+    assert await lists(seller) == []
+
+
+async def test_a_slug_is_never_used_again(seller):
+    first = await make(seller, "Binder")
+    assert (await make(seller, "Binder?"))["slug"] == "binder-2"
+    await seller.http.delete(f"/api/lists/{first['id']}")
+    assert (await make(seller, "BINDER"))["slug"] == "binder-3"
+    assert (await make(seller, "ピカ"))["slug"] == "list"
+
+
+@pytest.mark.parametrize("name", [None, 5, "", "   ", "x" * 101, ["a"]])
+async def test_a_name_that_is_none_is_refused(seller, name):
+    made = await make(seller)
+    assert refusal(await seller.post("/api/lists", json={"name": name})) == (422, "invalid_name")
+    assert refusal(await seller.http.patch(f"/api/lists/{made['id']}", json={"name": name})) == (422, "invalid_name")
+
+
+async def test_a_name_is_one_list_s_alone(seller):
+    made, other = await make(seller, "Été"), await make(seller, "Other")
+    for same in ("Été", " été ", "E\u0301te\u0301"):
+        assert refusal(await seller.post("/api/lists", json={"name": same})) == (422, "name_taken")
+        assert refusal(await seller.http.patch(f"/api/lists/{other['id']}", json={"name": same})) == (422, "name_taken")
+    assert (await seller.http.patch(f"/api/lists/{made['id']}", json={"name": "ÉTÉ"})).status_code == 200
+    await seller.http.delete(f"/api/lists/{made['id']}")
+    await make(seller, "été")
+
+
+async def test_lists_have_a_limit_whoever_races_for_the_last(seller, monkeypatch):
+    monkeypatch.setattr(limits, "LISTS_PER_SELLER", 3)
+    answers = await asyncio.gather(*(seller.post("/api/lists", json={"name": f"L{n}"}) for n in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [201, 201, 201, 422, 422]
+    assert {refusal(answer) for answer in answers if answer.status_code == 422} == {(422, "list_limit_reached")}
+    assert sorted(row["position"] for row in await lists(seller)) == [1, 2, 3]
+
+
+async def test_one_name_raced_for_is_one_list(seller):
+    answers = await asyncio.gather(*(seller.post("/api/lists", json={"name": "Same"}) for _ in range(4)))
+    assert sorted(answer.status_code for answer in answers) == [201, 422, 422, 422]
+
+
+async def test_cards_are_selected_in_three_forms(seller):
+    ids = await card_ids(seller)
+    made = await make(seller)
+    assert await add(seller, made["id"], marketplace_ids=[1, 2, 2, 999]) == (2, 2, False)
+    assert await add(seller, made["id"], card_ids=[ids[2], ids[3], 10**18]) == (1, 2, False)
+    assert await add(seller, made["id"], search="bolt price>=4") == (2, 2, False)
+    assert await found(seller, "list:binder") == [1, 2, 3, 4, 5]
+    # The first form that is given counts.
+    assert await add(seller, made["id"], marketplace_ids=[6], card_ids=[ids[1]], search="bolt") == (1, 1, False)
+    assert await remove(seller, made["id"], search="bolt", game="Magic") == 5
+    assert await found(seller, "list:binder") == [6]
+
+
+async def test_selected_ids_narrow_whatever_selects(seller):
+    ids = await card_ids(seller)
+    made = await make(seller)
+    assert await add(seller, made["id"], search="bolt", selected_ids=[ids[1], ids[6]]) == (1, 1, False)
+    assert await add(seller, made["id"], marketplace_ids=[1, 2], selected_ids=f"{ids[2]},{ids[3]}") == (1, 1, False)
+    assert await add(seller, made["id"], selected_ids=[ids[6]]) == (1, 1, False)
+    for nothing in ([], "", "x", [ids[1], "x"], f"{ids[1]},,"):
+        assert await add(seller, made["id"], search="bolt", selected_ids=nothing) == (0, 0, False)
+
+
+async def test_ids_of_nothing_select_nothing_and_no_selection_is_refused(seller):
+    made = await make(seller)
+    for nothing in ({"marketplace_ids": []}, {"card_ids": []}):
+        assert await add(seller, made["id"], **nothing) == (0, 0, False)
+        assert await remove(seller, made["id"], **nothing) == 0
+    for none in ({}, {"search": "  "}, {"game": ""}, {"sort": "name"}, {"search": None}, {"marketplace_ids": "1"}, {"card_ids": [True]}, {"search": "prise>5"}, {"search": "list:nowhere"}, {"status": "sold"}):  # fmt: skip
+        assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json=none)) == (422, "invalid_payload"), none
+        answer = await seller.http.request("DELETE", f"/api/lists/{made['id']}/cards", json=none)
+        assert refusal(answer) == (422, "invalid_payload"), none
+    assert await lists(seller) == [made]
+
+
+async def test_a_selection_to_remove_may_stand_in_the_query(seller):
+    ids = await card_ids(seller)
+    made = await make(seller)
+    await add(seller, made["id"], search="bolt or shock")
+
+    async def removed(query):
+        answer = await seller.http.delete(f"/api/lists/{made['id']}/cards?{query}")
+        return answer.json().get("removed", answer.status_code)
+
+    assert await removed("marketplace_ids=1,2") == 2
+    assert await removed(f"card_ids={ids[3]}&card_ids={ids[4]}") == 2
+    assert await removed("marketplace_ids=") == 0
+    assert await removed("marketplace_ids=x") == 422
+    assert await removed("search=") == 422
+    assert await removed("") == 422
+    assert await removed("search=shock") == 1
+    assert await found(seller, "list:binder") == [5]
+
+
+async def test_what_is_gone_stays_on_the_list(seller):
+    made = await make(seller)
+    await add(seller, made["id"], search="is:gone or bolt")
+    await seller.import_csv(a_csv(*(a_row(id, name=f"Bolt {id}") for id in (1, 2, 3, 4)), a_row(6, name="Shock")))
+    [told] = await lists(seller)
+    assert (told["card_count"], told["active_count"], told["gone_count"]) == (6, 4, 2)
+    assert await found(seller, "list:binder") == [1, 2, 3, 4]
+    assert await found(seller, "list:binder is:gone") == [5, 7]
+
+
+async def test_lists_tell_whether_a_card_is_on_them(seller):
+    ids = await card_ids(seller)
+    one, other = await make(seller, "One"), await make(seller, "Other")
+    await add(seller, one["id"], marketplace_ids=[1])
+    await add(seller, other["id"], marketplace_ids=[2])
+    assert [row["member"] for row in await lists(seller, marketplace_id=1)] == [True, False]
+    assert [row["member"] for row in await lists(seller, card_id=ids[2])] == [False, True]
+    assert [row["member"] for row in await lists(seller, card_id="x")] == [False, False]
+    assert "member" not in (await lists(seller))[0]
+
+
+async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, monkeypatch):
+    monkeypatch.setattr(limits, "CARDS_PER_LIST", 3)
+    made = await make(seller)
+    assert await add(seller, made["id"], marketplace_ids=[5, 3, 4, 1, 2]) == (3, 5, True)
+    assert await found(seller, "list:binder") == [3, 4, 5]
+    assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json={"search": "bolt"})) == (422, "list_full")
+    # Nothing new: nothing that there would be no room for.
+    assert await add(seller, made["id"], marketplace_ids=[5, 3]) == (0, 2, False)
+
+
+async def test_the_last_place_is_given_once(seller, monkeypatch):
+    monkeypatch.setattr(limits, "CARDS_PER_LIST", 3)
+    made = await make(seller)
+    await add(seller, made["id"], marketplace_ids=[1, 2])
+    path = f"/api/lists/{made['id']}/cards"
+    answers = await asyncio.gather(*(seller.post(path, json={"marketplace_ids": [id]}) for id in (3, 4, 5, 6)))
+    assert sorted(answer.status_code for answer in answers) == [200, 422, 422, 422]
+    assert (await lists(seller))[0]["card_count"] == 3
+
+
+async def test_adding_and_deleting_at_once_leave_no_stray_card(seller):
+    made = await make(seller)
+    await asyncio.gather(
+        seller.post(f"/api/lists/{made['id']}/cards", json={"search": "bolt"}),
+        seller.http.delete(f"/api/lists/{made['id']}"),
+    )
+    assert await found(seller, "has:list") == []
+
+
+async def test_custom_listings_have_negative_ids(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(7), a_row(7, title="Signed", photo="https://example.invalid/p.jpg")))
+    made = await make(seller)
+    assert await add(seller, made["id"], marketplace_ids=[-1]) == (1, 1, False)
+    assert await found(seller, "list:binder") == [-1]
+    assert [row["member"] for row in await lists(seller, marketplace_id=-1)] == [True]
+
+
+async def test_nothing_of_another_seller_is_reached(seller, a_seller):
+    other = await a_seller()
+    await other.import_csv(a_csv(a_row(1, name="Bolt"), a_row(50)))
+    theirs, made = await card_ids(other), await make(seller)
+    their_list = await make(other, "Theirs")
+    assert await add(seller, made["id"], card_ids=list(theirs.values())) == (0, 0, False)
+    assert await add(seller, made["id"], marketplace_ids=[50]) == (0, 0, False)
+    assert await add(seller, made["id"], search="", selected_ids=list(theirs.values())) == (0, 0, False)
+    for answer in (
+        await seller.post(f"/api/lists/{their_list['id']}/cards", json={"search": "bolt"}),
+        await seller.http.request("DELETE", f"/api/lists/{their_list['id']}/cards", json={"search": "bolt"}),
+        await seller.http.patch(f"/api/lists/{their_list['id']}", json={"name": "Mine"}),
+        await seller.http.delete(f"/api/lists/{their_list['id']}"),
+    ):
+        assert refusal(answer) == (404, "not_found")
+    assert len(await lists(other)) == 1
+
+
+async def test_what_lists_did_stands_in_the_feed(seller, service):
+    made = await make(seller)
+    await add(seller, made["id"], search="bolt")
+    await remove(seller, made["id"], marketplace_ids=[1])
+    await seller.http.patch(f"/api/lists/{made['id']}", json={"name": "Other"})
+    await seller.http.delete(f"/api/lists/{made['id']}")
+    rows = await service.sql(seller.id, "SELECT action FROM activity WHERE seller_id = :s AND action LIKE 'list.%' ORDER BY id", s=seller.id)  # fmt: skip
+    assert [row["action"] for row in rows] == ["list.created", "list.cards_added", "list.cards_removed", "list.renamed", "list.deleted"]  # fmt: skip
+
+
+async def test_a_search_by_a_name_that_is_no_more_is_an_error(seller):
+    made = await make(seller, "Old Name")
+    assert await found(seller, 'list:"old name"') == []
+    await seller.http.patch(f"/api/lists/{made['id']}", json={"name": "New"})
+    page = (await seller.get("/api/cards", params={"search": 'list:"old name"'})).json()
+    assert page["query_errors"][0]["offset"] == 0
+    assert await found(seller, "list:old-name") == []
