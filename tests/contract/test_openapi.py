@@ -258,6 +258,7 @@ def test_a_route_without_a_key_asks_for_none(name):
 
 
 # Beside what every route behind a key may answer: the statuses and codes of the specification.
+OWNERS = {403: {"account_suspended", "csrf_failed", "owner_required"}}
 READS_JSON = {
     400: {"bad_request"},
     413: {"payload_too_large", "decompressed_too_large"},
@@ -337,6 +338,15 @@ OWN_REFUSALS = {
     },
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
+    ("POST", "/api/lists"): {
+        **READS_JSON, 422: {"invalid_payload", "invalid_name", "name_taken", "list_limit_reached"},
+    },
+    ("PATCH", "/api/lists/{list_id}"): {
+        **READS_JSON, **OWNERS, 404: {"not_found"}, 422: {"invalid_payload", "invalid_name", "name_taken"},
+    },
+    ("DELETE", "/api/lists/{list_id}"): {**OWNERS, 404: {"not_found"}},
+    ("POST", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "list_full"}},
+    ("DELETE", "/api/lists/{list_id}/cards"): {**READS_JSON, **OWNERS, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
     **{
         ("POST", f"/api/pricing/{what}"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}}
@@ -462,7 +472,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
     assert set(body["content"]) == {"application/json", "application/gzip"}
     assert body["required"] is (
         name[1] in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
-        or name[1].startswith("/api/shelves")
+        or (name[1].startswith(("/api/shelves", "/api/lists")) and name[0] != "DELETE")
     )
 
 

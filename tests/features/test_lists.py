@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import card_ids, found
 from cardsync import limits
@@ -247,3 +248,25 @@ async def test_a_search_by_a_name_that_is_no_more_is_an_error(seller):
     page = (await seller.get("/api/cards", params={"search": 'list:"old name"'})).json()
     assert page["query_errors"][0]["offset"] == 0
     assert await found(seller, "list:old-name") == []
+
+
+async def test_staff_read_create_and_add_and_leave_the_rest_to_owners(seller):
+    staff, owner = await joined(seller, f"staff-of-{seller.id}@example.invalid"), await signed_in(seller)
+    made = (await staff.post("/api/lists", json={"name": "Binder"})).json()
+    assert made["add_cards_url"] == f"/api/lists/{made['id']}/cards"
+    added = await staff.post(made["add_cards_url"], json={"search": "bolt"})
+    assert (added.json()["added"], added.json()["list"]["add_cards_url"]) == (5, made["add_cards_url"])
+    [told] = (await staff.get("/api/lists")).json()["lists"]
+    assert (told["card_count"], told["add_cards_url"]) == (5, made["add_cards_url"])
+    assert "add_cards_url" not in (await lists(seller))[0]
+    path = f"/api/lists/{made['id']}"
+    for_owners = [
+        ("PATCH", path, {"name": "X"}),
+        ("DELETE", path, None),
+        ("DELETE", f"{path}/cards", {"search": "bolt"}),
+    ]
+    for method, where, body in for_owners:
+        assert refusal(await staff.send(method, where, json=body)) == (403, "owner_required")
+    assert (await owner.send("PATCH", path, json={"name": "X"})).json()["name"] == "X"
+    assert (await owner.send("DELETE", f"{path}/cards", json={"search": "bolt"})).json()["removed"] == 5
+    assert (await owner.send("DELETE", path)).json() == {"deleted": True}
