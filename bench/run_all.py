@@ -23,6 +23,7 @@ import import_inventory
 import orders
 import rate_limits
 import read_orders
+import search
 import skip_wait
 from ground import Report
 
@@ -48,6 +49,7 @@ MEASURES = (
     (orders.measure, {"rounds": 5}),
     (skip_wait.measure, {"rounds": 300}),
     (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
+    (search.measure, {"rounds": 3}),
 )
 
 

@@ -95,7 +95,7 @@ SEARCHES: dict[str, str] = {
     "list:binder cond:NM price>1": f"{_IN_LIST} AND c.condition = 'NM' AND c.price > 1",
     "-list:binder dragon": f"NOT {_IN_LIST} AND {word('dragon')}",
     "box:3": "c.id IN (SELECT card_id FROM card_location WHERE seller_id = {s} AND box = 3)",
-    "loc:3-12": "c.id IN (SELECT card_id FROM card_location WHERE seller_id = {s} AND box = 3 AND slot = 12)",
+    "loc:3-3": "c.id IN (SELECT card_id FROM card_location WHERE seller_id = {s} AND box = 3 AND slot = 3)",
     "is:unshelved price>20": "c.quantity > 0 AND c.price > 20 AND NOT EXISTS (SELECT FROM card_location l WHERE l.seller_id = {s} AND l.card_id = c.id)",
     "has:location": "c.id IN (SELECT card_id FROM card_location WHERE seller_id = {s})",
     "bolt or shock": f"({word('bolt')} OR {word('shock')})",
@@ -222,6 +222,54 @@ def searches(report: Report, client: Client, hand: Hand, rounds: int) -> None:
     report.at_most("the slowest of them", slowest * 1000, 150, "ms")
 
 
+def filled_lists(made: Ground, seller: int) -> None:
+    """100 lists in all, every one of them full."""
+    with made.admin() as connection:
+        connection.execute(
+            f"INSERT INTO card_list (seller_id, name, name_key, slug, position) SELECT {seller}, 'L' || n, 'l' || n, 'l' || n, n"
+            " FROM generate_series(2, 100) AS n"
+        )
+        connection.execute(
+            f"INSERT INTO card_list_entry (seller_id, list_id, card_id) SELECT {seller}, l.id, c.id FROM card_list l,"
+            f" LATERAL (SELECT id FROM card WHERE seller_id = {seller} ORDER BY md5((id + l.id)::text) LIMIT 1000) c"
+            f" WHERE l.seller_id = {seller} AND l.position BETWEEN 3 AND 100"
+        )
+        connection.execute("VACUUM ANALYZE card_list, card_list_entry")
+
+
+def lists(report: Report, made: Ground, client: Client, hand: Hand, rounds: int) -> None:
+    filled_lists(made, hand.seller)
+    s = hand.seller
+    [(list_id, card_id)] = hand.rows(
+        f"SELECT (SELECT id FROM card_list WHERE seller_id = {s} AND slug = 'l2'), (SELECT max(card_id) FROM card_list_entry WHERE seller_id = {s})"
+    )
+    bare = (
+        f"SELECT e.list_id, count(*), count(*) FILTER (WHERE c.gone), bool_or(c.id = {card_id}) FROM card_list_entry e"
+        f" JOIN card c ON c.seller_id = {s} AND c.id = e.card_id WHERE e.seller_id = {s} GROUP BY 1"
+    )
+    insert = (
+        f"INSERT INTO card_list_entry (seller_id, list_id, card_id) SELECT {s}, {list_id}, id FROM card c"
+        f" WHERE c.seller_id = {s} AND NOT c.gone AND {word('forest')} LIMIT 1000"
+    )
+    empty = f"DELETE FROM card_list_entry WHERE seller_id = {s} AND list_id = {list_id}"
+    times: dict[str, list[float]] = {name: [] for name in ("page", "aggregate", "add", "insert")}
+    for _ in range(rounds + 1):
+        times["page"].append(ground.seconds(lambda: client.request("GET", f"/api/lists?card_id={card_id}")))
+        times["aggregate"].append(ground.seconds(lambda: hand.rows(bare)))
+        times["insert"].append(ground.seconds(lambda: hand.connection.execute(insert)))
+        hand.connection.execute(empty)
+        body = b'{"search": "forest"}'
+        started = perf_counter()
+        status, _, told = client.request("POST", f"/api/lists/{list_id}/cards", body, Content_Type="application/json")
+        times["add"].append(perf_counter() - started)
+        assert (status, json.loads(told)["added"]) == (200, 1000), told
+        hand.connection.execute(empty)
+    middle = {name: statistics.median(values[1:]) for name, values in times.items()}
+    report.note(", ".join(f"{name} {value * 1000:.1f} ms" for name, value in middle.items()))
+    report.at_most("100 full lists / bare aggregate", middle["page"] / middle["aggregate"], 3)
+    report.at_most("add 1,000 cards by a search / INSERT … SELECT", middle["add"] / middle["insert"], 5)
+
+
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Searching cards")
     reading = min(repeat(lambda: parse(SIX_TERMS), number=1_000, repeat=9)) / 1_000
@@ -234,6 +282,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         with ground.service(made, workers=0), psycopg.connect(libpq_url(made.url), autocommit=True) as connection:
             client, hand = Client(made.settings.bind, seller.api_key), Hand(connection, seller.seller_id)
             searches(report, client, hand, rounds)
+            lists(report, made, client, hand, rounds)
     return report
 
 
