@@ -15,6 +15,7 @@ from cardsync import failures, health, limits, web
 from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
 from cardsync.accounts.caller import KeyRing
 from cardsync.cards import routes as cards
+from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
@@ -113,7 +114,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         security=[A_KEY, A_SESSION],
         opt=BY_EITHER,
     )
-    members_alone = _known_callers("/api", shelving.router, security=[A_SESSION], opt=BY_SESSION)
+    members_alone = _known_callers("/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION)
     description = openapi_config()
     description.openapi_router = Router(
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found

@@ -200,6 +200,12 @@ class PullSessionNotOpen(Problem):
     status, code = 409, "pull_session_not_open"
 
 
+class StockPromotedReload(Problem):
+    """What was contributed here is listed by the marketplace now; load the cards again and choose the listed one."""
+
+    status, code = 409, "stock_promoted_reload"
+
+
 class MutexHeldBody(msgspec.Struct):
     status: Literal["mutex_held"]
     retry_after_seconds: int

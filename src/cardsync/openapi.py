@@ -29,6 +29,7 @@ TAGS = [
     Tag("sales", "Monthly sales reports, and which are missing"),
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("shelves", "Boxes and slots, and which cards lie in them"),
+    Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
     Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),

@@ -32,7 +32,7 @@ ALSO_BY_SESSION = {
 SESSION_ONLY = {
     ("GET", "/api/session"),
     ("DELETE", "/api/session"),
-    *(name for name in OPERATIONS if name[1].startswith("/api/shelves")),
+    *(name for name in OPERATIONS if name[1].startswith(("/api/shelves", "/api/contributions"))),
 }
 
 
@@ -48,7 +48,7 @@ WITH_JSON_BODY = {
     for path in (
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
         "session", "invitations/{token}", "shelves/put", "shelves/move", "shelves/remove",
-        "lists", "lists/{list_id}/cards",
+        "lists", "lists/{list_id}/cards", "contributions",
     )
 } | {("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
 ORDER_UPLOADS = {
@@ -139,6 +139,8 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_items"),
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
+        ("POST", "/api/contributions"),
+        ("POST", "/api/contributions/{card_id}/publish"),
         ("GET", "/api/shelves"),
         ("GET", "/api/shelves/{box}"),
         ("POST", "/api/shelves/put"),
@@ -391,7 +393,10 @@ OWN_REFUSALS = {
         for what in ("dismiss", "undismiss", "mark_shipped")
     },
     ("GET", "/api/shelves/{box}"): {422: {"invalid_payload"}},
-    **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}} for what in ("put", "move", "remove")},
+    **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}}
+       for what in ("put", "move", "remove")},
+    ("POST", "/api/contributions"): READS_JSON,
+    ("POST", "/api/contributions/{card_id}/publish"): {404: {"not_found"}, 409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
     },
@@ -472,7 +477,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
     assert set(body["content"]) == {"application/json", "application/gzip"}
     assert body["required"] is (
         name[1] in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
-        or (name[1].startswith(("/api/shelves", "/api/lists")) and name[0] != "DELETE")
+        or (name[1].startswith(("/api/shelves", "/api/lists", "/api/contributions")) and name[0] != "DELETE")
     )
 
 

@@ -57,6 +57,8 @@ BY_SESSION = [
     ("DELETE", "/api/session"),
     ("GET", "/api/shelves"),
     ("GET", "/api/shelves/1"),
+    ("POST", "/api/contributions"),
+    ("POST", "/api/contributions/1/publish"),
     ("POST", "/api/shelves/put"),
     ("POST", "/api/shelves/move"),
     ("POST", "/api/shelves/remove"),

@@ -12,6 +12,7 @@ from cardsync.cards.filters import CardFilter, CardPage
 from cardsync.cards.order import PageOrder, page_order
 from cardsync.cards.selection import Selected, select_cards
 from cardsync.cards.shown import CardRow, ObservationRow
+from cardsync.cards.visible import VISIBLE
 from cardsync.reading import Reading
 
 _LISTS = """(SELECT coalesce(json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
@@ -29,9 +30,11 @@ class Found(NamedTuple):
     total: int
 
 
-async def find_cards(reading: Reading, seller_id: int, wanted: CardFilter, page: CardPage) -> Found:
+async def find_cards(
+    reading: Reading, seller_id: int, wanted: CardFilter, page: CardPage, member_id: int | None = None
+) -> Found:
     """Raises QueryError."""
-    selected = await select_cards(reading.rows, seller_id, wanted, clock.now())
+    selected = await select_cards(reading.rows, seller_id, wanted, clock.now(), member_id)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
     _, rows = await reading.together([_ROOM, _page(selected, page_order(page))], values, last=True)
     # A page beyond the last has one row without a card.
@@ -55,7 +58,7 @@ def _page(selected: Selected, order: PageOrder) -> str:
     """
 
 
-_CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id"
+_CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
 _OBSERVED = ", ".join(ObservationRow._fields)
 _HISTORY = f"""
     SELECT {_OBSERVED} FROM card WHERE seller_id = :seller AND id = :id
@@ -65,9 +68,11 @@ _HISTORY = f"""
 """
 
 
-async def read_card(reading: Reading, seller_id: int, card_id: int) -> tuple[CardRow, list[ObservationRow]]:
+async def read_card(
+    reading: Reading, seller_id: int, card_id: int, member_id: int | None = None
+) -> tuple[CardRow, list[ObservationRow]]:
     """The card, and its observations, newest first. Raises NotFound."""
-    values = {"seller": seller_id, "id": card_id, "limit": limits.CARD_HISTORY_SHOWN}
+    values = {"seller": seller_id, "id": card_id, "member": member_id, "limit": limits.CARD_HISTORY_SHOWN}
     cards, history = await reading.together([_CARD, _HISTORY], values, last=True)
     if not cards:
         raise errors.NotFound(f"there is no card {card_id}")

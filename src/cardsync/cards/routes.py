@@ -76,7 +76,7 @@ async def cards(request: Request[Any, Any, Any], caller: Caller, database: Datab
     found, told = Found([], 0), []
     try:
         async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-            found = await find_cards(reading, caller.seller_id, wanted, page)
+            found = await find_cards(reading, caller.seller_id, wanted, page, caller.member_id)
     except QueryError as e:
         told = [QueryProblem(str(e), e.offset)]
     except psycopg.errors.QueryCanceled:
@@ -95,7 +95,7 @@ async def cards(request: Request[Any, Any, Any], caller: Caller, database: Datab
 async def card(caller: Caller, database: Database, settings: Settings, card_id: int) -> CardWithHistory:
     """One card, gone or not, with what was observed of its prices and quantity."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return with_history(*await read_card(reading, caller.seller_id, card_id))
+        return with_history(*await read_card(reading, caller.seller_id, card_id, caller.member_id))
 
 
 router = Router(path="", route_handlers=[cards, card], tags=["cards"])

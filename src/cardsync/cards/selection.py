@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cardsync.cards.filters import CardFilter
+from cardsync.cards.visible import VISIBLE
 from cardsync.search.compile import compile_query
 from cardsync.search.known import Rows, known_names
 from cardsync.search.parser import parse
@@ -20,12 +21,14 @@ class Selected(NamedTuple):
     values: dict[str, Any]
 
 
-async def select_cards(rows: Rows, seller_id: int, wanted: CardFilter, now: datetime) -> Selected:
-    """Raises QueryError."""
+async def select_cards(
+    rows: Rows, seller_id: int, wanted: CardFilter, now: datetime, member_id: int | None = None
+) -> Selected:
+    """What the member may see, or, without one, a key. Raises QueryError."""
     tree = parse(wanted.search)
     found = compile_query(tree, await known_names(rows, seller_id, tree))
-    conditions = ["c.seller_id = :seller", *_status(wanted, tree)]
-    values: dict[str, Any] = {"seller": seller_id, "now": now, **found.values}
+    conditions = ["c.seller_id = :seller", VISIBLE, *_status(wanted, tree)]
+    values: dict[str, Any] = {"seller": seller_id, "now": now, "member": member_id, **found.values}
     if wanted.game:
         conditions.append("c.product_line = :game")
         values["game"] = wanted.game

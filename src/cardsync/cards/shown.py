@@ -34,6 +34,7 @@ class CardRow(NamedTuple):
     direct_low: Decimal | None
     gone: bool
     custom: bool
+    contribution: Literal["private", "published"] | None
     updated_at: datetime
     marketplace_product_id: int | None
     lists: list[tuple[int, str, str]]
@@ -87,6 +88,7 @@ class CardBody(msgspec.Struct):
     direct_low: str | None
     status: Literal["active", "gone"]
     custom: bool
+    contribution: Literal["private", "published"] | None
     lists: list[OnList]
     locations: list[Location]
     location_code: str | None
@@ -140,6 +142,7 @@ def card_body(row: CardRow) -> CardBody:
         direct_low=usd(row.direct_low),
         status="gone" if row.gone else "active",
         custom=row.custom,
+        contribution=row.contribution,
         lists=[OnList(*entry) for entry in row.lists],
         locations=locations,
         location_code=locations[0].code if locations else None,

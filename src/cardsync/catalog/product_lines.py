@@ -28,4 +28,5 @@ LINES = (
 )
 NAMES = tuple(line.name for line in LINES)
 CATEGORY_IDS = {line.name: line.category_id for line in LINES}
+LABEL_BY_NAME = {line.name: line.label for line in LINES}
 NAME_BY_LABEL = {line.label.casefold(): line.name for line in LINES}

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, observe
 from cardsync.accounts.models import Account
+from cardsync.contributions.promote import promote
 from cardsync.inventory.judge import Verdict
 from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.slabs import Slab, Writer, bury
@@ -55,6 +56,7 @@ async def finish(writer: Writer, upload: Upload, verdict: Verdict, outcome: Outc
             )
         )
         await _supersede_reviews(session, upload)
+        await promote(session, upload.seller_id)
         state.review_upload_id = upload.id if in_review else None
         state.export_fingerprint = outcome.fingerprint
         if verdict.believable:

@@ -100,11 +100,12 @@ async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFra
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
-    """`diff.STORED` of every card of the seller; a product line that the account has no more is null."""
+    """`diff.STORED` of every card of the seller that files speak of; a product line that the account has no more is null."""
     columns = {name: sql.format(seller_id=int(seller_id)) for name, sql in STORED_SQL.items()}
+    source = f"card WHERE seller_id = {int(seller_id)} AND contribution IS NULL"
     async with work.database.tenant(seller_id, snapshot=True) as session:
         lines = await session.scalar(select(Account.product_lines).where(Account.seller_id == seller_id))
-        read = await integer_columns(session, columns, f"card WHERE seller_id = {int(seller_id)}", "id")
+        read = await integer_columns(session, columns, source, "id")
     return await asyncio.to_thread(_stored, read, lines or [])
 
 

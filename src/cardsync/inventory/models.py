@@ -64,6 +64,7 @@ class Card(Base):
     __tablename__ = "card"
     __table_args__ = (
         Index("uq_card_marketplace_id", "seller_id", "marketplace_id", unique=True),
+        Index("ix_card_contribution", "seller_id", "contribution", postgresql_where=text("contribution IS NOT NULL")),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
         {"postgresql_with": {"fillfactor": "85"}},
     )
@@ -106,6 +107,9 @@ class Card(Base):
     # What searches compare (search/words.py), made of name, set, rarity and number; and what the number begins with.
     search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
     number_leading: Mapped[int | None] = mapped_column(Integer)
+    # private, published or retired, of rows that a member added; no file of the marketplace speaks of them.
+    contribution: Mapped[str | None] = mapped_column(Text)
+    contributed_by: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class CustomListing(Base):

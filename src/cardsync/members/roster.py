@@ -9,6 +9,8 @@ from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.models import Member
+from cardsync.contributions.promote import retire_private
+from cardsync.db import enter_tenant
 from cardsync.members import invitations
 from cardsync.members.invitations import Link, MemberError
 from cardsync.settings import Settings
@@ -40,9 +42,11 @@ async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
 
 
 async def remove(session: AsyncSession, member_id: int) -> None:
-    """With its sessions and its invitation."""
+    """With its sessions, its invitation, and what it contributed for itself alone."""
     member = await _member(session, member_id)
     await _keep_an_owner(session, member)
+    await enter_tenant(session, member.seller_id)
+    await retire_private(session, member.seller_id, member_id)
     await session.delete(member)
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.cards.visible import VISIBLE
+
 
 class Box(NamedTuple):
     """`slots` are those in which something lies, `cards` the different ones, `quantity` all of them."""
@@ -33,32 +35,37 @@ class Lying(NamedTuple):
     drift: bool
 
 
-async def boxes(session: AsyncSession, seller_id: int) -> list[Box]:
+async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) -> list[Box]:
     rows = await session.execute(
-        text("""
-            SELECT box, count(DISTINCT slot), count(DISTINCT card_id), sum(quantity)::bigint
-              FROM card_location WHERE seller_id = :seller GROUP BY box ORDER BY box
+        text(f"""
+            SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id), CAST(sum(l.quantity) AS bigint)
+              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND {VISIBLE} GROUP BY l.box ORDER BY l.box
         """),
-        {"seller": seller_id},
+        {"seller": seller_id, "member": member_id},
     )
     return [Box._make(row) for row in rows]
 
 
 async def lying_in(
-    session: AsyncSession, seller_id: int, box: int, page: int, per_page: int
+    session: AsyncSession, seller_id: int, box: int, page: int, per_page: int, member_id: int | None
 ) -> tuple[list[Lying], int]:
     """A page of what lies in a box, and how much does. A box in which nothing lies is an empty one."""
-    here = {"seller": seller_id, "box": box, "limit": per_page, "offset": (page - 1) * per_page}
+    here = {"seller": seller_id, "box": box, "member": member_id, "limit": per_page, "offset": (page - 1) * per_page}
     total = await session.scalar(
-        text("SELECT count(*) FROM card_location WHERE seller_id = :seller AND box = :box"), here
+        text(f"""
+            SELECT count(*) FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
+        """),
+        here,
     )
     rows = await session.execute(
-        text("""
+        text(f"""
             SELECT l.slot, l.quantity, c.id, c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing,
                    c.quantity, (SELECT sum(e.quantity) FROM card_location e
                                  WHERE e.seller_id = :seller AND e.card_id = c.id) > c.quantity
               FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
-             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
              ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset
         """),
         here,

@@ -16,6 +16,8 @@ from cardsync import errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.accounts.turns import one_at_a_time
 from cardsync.activity import note
+from cardsync.cards.visible import VISIBLE
+from cardsync.contributions.promote import refuse_promoted
 from cardsync.shelving.place import Place
 
 
@@ -105,10 +107,12 @@ async def places_of_items(session: AsyncSession, seller_id: int, session_id: int
 
 
 async def _begin(session: AsyncSession, caller: Caller, card_id: int) -> str:
-    """The card's name. Raises NotFound."""
+    """The card's name. Raises NotFound, StockPromotedReload."""
     await one_at_a_time(session, caller.seller_id)
-    query = text("SELECT product_name FROM card WHERE seller_id = :seller AND id = :card")
-    name: str | None = await session.scalar(query, {"seller": caller.seller_id, "card": card_id})
+    await refuse_promoted(session, caller.seller_id, [card_id])
+    query = text(f"SELECT c.product_name FROM card c WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}")
+    named = {"seller": caller.seller_id, "card": card_id, "member": caller.member_id}
+    name: str | None = await session.scalar(query, named)
     if name is None:
         raise _unknown(card_id)
     return name

@@ -111,13 +111,13 @@ def _told(card: Shelved) -> ShelvedCard:
 
 
 READS = (*BEHIND_A_KEY, errors.SessionRequired)
-WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound)
+WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound, errors.StockPromotedReload)
 
 
 @get("/shelves", responses=problems(*READS))
 async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
     """The boxes in which something lies."""
-    return Shelves([BoxBody(*box) for box in await boxes.boxes(session, caller.seller_id)])
+    return Shelves([BoxBody(*box) for box in await boxes.boxes(session, caller.seller_id, caller.member_id)])
 
 
 @get("/shelves/{box:int}", responses=problems(*READS, errors.InvalidPayload))
@@ -131,7 +131,7 @@ async def read_box(
     """What lies in a box, slot by slot; an unused box is an empty one."""
     if not 1 <= box <= limits.SHELF_NUMBER:
         return BoxPage(box, [], 0, page, per_page, 0)
-    lying, total = await boxes.lying_in(session, caller.seller_id, box, page, per_page)
+    lying, total = await boxes.lying_in(session, caller.seller_id, box, page, per_page, caller.member_id)
     cards = [CardInSlot(code=Place(box, row.slot).code, **row._asdict()) for row in lying]
     return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
 

@@ -1,0 +1,174 @@
+"""Contributions: what a member has in hand and no marketplace lists yet. A card's words in, a row of the inventory out.
+
+Private, only its member sees it; published, everybody; when the marketplace lists it, it is retired (promote.py). It has no target and
+stands in no export. Its marketplace_id is a negative one of its own, beyond those of custom listings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.accounts.caller import Caller
+from cardsync.activity import note
+from cardsync.catalog import products
+from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
+from cardsync.catalog.product_lines import LABEL_BY_NAME
+from cardsync.db import Database
+from cardsync.inventory.importer import CARD_ID_BLOCK
+from cardsync.inventory.models import Card
+from cardsync.search.words import search_columns
+
+# Below it are the numbers of custom listings, which count from 1.
+_FIRST_NUMBER = 10**12
+_PRICES_END = 10**8
+_LABELS = {code: name.title() for name, code in CODES.items()}
+_CONDITIONS = {name: code for code in _LABELS for name in (code.lower(), _LABELS[code].lower())}
+_PRINTINGS = {name.lower(): name for name in PRINTINGS}
+_LANGUAGES = {name.lower(): name for name in LANGUAGES}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """`product_id`, or what a line of a file would say."""
+
+    product_id: int | None
+    game: str | None
+    name: str | None
+    set_name: str | None
+    number: str | None
+    condition: str
+    printing: str
+    language: str
+    quantity: int
+    price: Decimal | None
+    shared: bool
+
+
+class _Product(NamedTuple):
+    product_id: int
+    match: str
+    product_line: str
+    product_name: str
+    set_name: str
+    number: str
+    rarity: str
+
+
+async def contribute(database: Database, caller: Caller, wanted: Wanted, now: datetime) -> int:
+    """The new card's id. Raises InvalidPayload."""
+    condition = _one_of("condition", wanted.condition, _CONDITIONS)
+    printing = _one_of("printing", wanted.printing, _PRINTINGS)
+    language = _one_of("language", wanted.language, _LANGUAGES)
+    if wanted.price is not None and not (wanted.price.is_finite() and 0 <= wanted.price < _PRICES_END):
+        raise errors.InvalidPayload("price: an amount like 1.50")
+    described = {"condition": condition, "printing": printing, "language": language}
+    if wanted.product_id is not None:
+        product = await _known(database, wanted.product_id)
+    else:
+        product = await _described(database, caller, wanted, described)
+    words = search_columns(
+        pl.DataFrame({name: [getattr(product, name)] for name in ("product_name", "set_name", "rarity", "number")})
+    )
+    row = {
+        **product._asdict(),
+        **described,
+        **words.row(0, named=True),
+        "product_line_label": LABEL_BY_NAME.get(product.product_line, product.product_line),
+        "condition_label": _LABELS[condition] + ("" if printing == "Normal" else f" {printing}"),
+        "quantity": wanted.quantity,
+        "price": wanted.price,
+        "contribution": "published" if wanted.shared else "private",
+        "contributed_by": caller.member_id,
+    }
+    async with database.tenant(caller.seller_id) as session:
+        card_id = await _insert(session, caller.seller_id, row, now)
+        note(session, caller, "contribution.added", f"{wanted.quantity} of {product.product_name} contributed", now)
+    return card_id
+
+
+async def publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> None:
+    """Idempotent. Raises NotFound for what is no contribution that the member sees, StockPromotedReload for a retired one."""
+    named = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
+    row = (
+        await session.execute(
+            text("""
+                SELECT contribution, product_name FROM card
+                 WHERE seller_id = :seller AND id = :id AND (contribution <> 'private' OR contributed_by = :member) FOR UPDATE
+            """),
+            named,
+        )
+    ).first()
+    if row is None:
+        raise errors.NotFound(f"there is no contribution {card_id}")
+    if row.contribution == "retired":
+        raise errors.StockPromotedReload
+    if row.contribution == "private":
+        done = text(
+            "UPDATE card SET contribution = 'published', updated_at = :now WHERE seller_id = :seller AND id = :id"
+        )
+        await session.execute(done, named | {"now": now})
+        note(session, caller, "contribution.published", f"{row.product_name} published", now)
+
+
+def _one_of(field: str, given: str, known: dict[str, str]) -> str:
+    found = known.get(" ".join(given.lower().split()))
+    if found is None:
+        raise errors.InvalidPayload(f"{field}: {given[:60]!r} is none of {', '.join(dict.fromkeys(known.values()))}")
+    return found
+
+
+async def _known(database: Database, product_id: int) -> _Product:
+    query = text("""
+        SELECT id, CASE WHEN provisional THEN 'provisional' ELSE 'matched' END, game, product_name, set_name, coalesce(number, ''),
+               coalesce(rarity, '') FROM product WHERE id = :id
+    """)
+    async with database.shared() as session:
+        row = (await session.execute(query, {"id": product_id})).first()
+    if row is None:
+        raise errors.InvalidPayload(f"product_id: there is no product {product_id}")
+    return _Product(*row)
+
+
+async def _described(database: Database, caller: Caller, wanted: Wanted, described: dict[str, str]) -> _Product:
+    """As an upload's row is identified: by the catalog, else a provisional product of these words."""
+    if not wanted.name or not wanted.set_name:
+        raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
+    game = wanted.game or caller.product_lines[0]
+    if game not in caller.product_lines:
+        raise errors.InvalidPayload(f"game: {game[:60]!r} is none of this account's product lines")
+    texts: dict[str, Any] = {
+        "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name, "number": wanted.number or "", "rarity": "",
+    }  # fmt: skip
+    rows = pl.DataFrame([{"row": 0, **texts, **described, "title": ""}], schema_overrides={"row": pl.UInt32})
+    [found] = (await products.resolve(database, rows)).select("product_id", "match").iter_rows(named=True)
+    return _Product(**found, **texts)
+
+
+async def _insert(session: AsyncSession, seller_id: int, row: dict[str, Any], now: datetime) -> int:
+    card_id: int = await session.scalar(text(f"SELECT nextval('card_id_block') * {CARD_ID_BLOCK}")) or 0
+    number = -(_FIRST_NUMBER + card_id)
+    session.add(
+        Card(
+            seller_id=seller_id,
+            id=card_id,
+            marketplace_id=number,
+            listing_id=number,
+            identity_hash=0,
+            observed_at=now,
+            created_at=now,
+            updated_at=now,
+            title="",
+            photo_url="",
+            **row,
+        )
+    )
+    await session.flush()
+    return card_id

@@ -1,0 +1,181 @@
+"""Contributions: cards that a member has in hand and no marketplace lists yet; private, then published, then live stock."""
+
+import pytest
+
+from browsers import Browser, joined, signed_in
+from builders import Seller, a_csv, a_row, read_csv
+from cards_builder import a_list, card_ids, found
+from cardsync.members import roster
+
+JAGUAR = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "condition": "NM", "quantity": 2}
+
+
+@pytest.fixture
+async def shop(a_seller) -> tuple[Seller, Browser, Browser]:
+    """A seller, its owner and a member of staff."""
+    seller = await a_seller(lines=["magic"])
+    return seller, await signed_in(seller), await joined(seller, f"bea-{seller.email}")
+
+
+async def contribute(browser: Browser, **changes) -> dict:
+    answer = await browser.post("/api/contributions", json={**JAGUAR, **changes})
+    assert answer.status_code == 201, answer.text
+    card: dict = answer.json()
+    return card
+
+
+async def seen(who, **query) -> list[int]:
+    page = (await who.get("/api/cards", params={"status": "all", **query})).json()
+    assert page["total"] == len(page["cards"])
+    return [card["id"] for card in page["cards"]]
+
+
+async def test_a_contribution_is_a_row_of_the_inventory(shop):
+    _, _, bea = shop
+    card = await contribute(bea, printing="foil", price=1.25)
+    told = {name: card[name] for name in ("product_name", "set_name", "number", "game", "condition", "condition_label", "printing",
+            "language", "quantity", "price", "target_price", "status", "custom", "contribution")}  # fmt: skip
+    assert told == {
+        "product_name": "Alacrian Jaguar", "set_name": "Aetherdrift", "number": "152", "game": "magic", "condition": "NM",
+        "condition_label": "Near Mint Foil", "printing": "Foil", "language": "English", "quantity": 2, "price": "1.25",
+        "target_price": None, "status": "active", "custom": False, "contribution": "private",
+    }  # fmt: skip
+    assert card["marketplace_id"] < -(10**12)
+    assert (await bea.get(f"/api/cards/{card['id']}")).json()["product_name"] == "Alacrian Jaguar"
+
+
+async def test_private_ones_are_seen_by_their_member_only(shop):
+    seller, owner, bea = shop
+    card = await contribute(bea)
+    assert (
+        await seen(bea) == await seen(bea, search="jaguar") == await seen(bea, selected_ids=card["id"]) == [card["id"]]
+    )
+    for other in (owner, seller):
+        assert (
+            await seen(other) == await seen(other, search="jaguar") == await seen(other, selected_ids=card["id"]) == []
+        )
+        assert (await other.get(f"/api/cards/{card['id']}")).status_code == 404
+    assert (await owner.post(f"/api/contributions/{card['id']}/publish")).status_code == 404
+    put = {"card_id": card["id"], "box": 1, "slot": 1, "quantity": 1}
+    assert (await owner.post("/api/shelves/put", json=put)).status_code == 404
+    assert (await bea.post("/api/shelves/put", json=put)).status_code == 200
+    assert (await owner.get("/api/shelves")).json() == {"boxes": []}
+    assert (await owner.get("/api/shelves/1")).json()["total"] == 0
+    assert (await bea.get("/api/shelves/1")).json()["total"] == 1
+
+
+async def test_published_ones_are_seen_by_all_of_the_seller(shop, a_seller):
+    seller, owner, bea = shop
+    card = await contribute(bea)
+    for _ in range(2):
+        answer = await bea.post(f"/api/contributions/{card['id']}/publish")
+        assert (answer.status_code, answer.json()["contribution"]) == (200, "published")
+    shared = await contribute(owner, number="153", shared=True)
+    assert shared["contribution"] == "published"
+    for who in (seller, owner, bea):
+        assert sorted(await seen(who)) == sorted([card["id"], shared["id"]])
+    stranger = await signed_in(await a_seller())
+    assert await seen(stranger) == []
+    assert (await stranger.post(f"/api/contributions/{card['id']}/publish")).status_code == 404
+
+
+async def test_no_upload_and_no_export_speaks_of_them(shop):
+    seller, _, bea = shop
+    mine = await contribute(bea)
+    report = await seller.import_csv(a_csv(a_row(1, price="5.00", market="9.00")), **{"X-Product-Line": "magic"})
+    assert (report["gone"], report["applied"]) == (0, 1)
+    [card] = [card for card in await seller.cards() if card["id"] == mine["id"]]
+    assert (card["gone"], card["quantity"], card["target_price"]) == (False, 2, None)
+    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1"]
+
+
+def listed(id: int = 1, **cells) -> dict[str, str]:
+    return a_row(id, **{"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", **cells})
+
+
+async def test_what_the_marketplace_lists_takes_over_lists_and_places(shop):
+    seller, owner, bea = shop
+    card = await contribute(bea, shared=True)
+    first, second = await a_list(seller, "first", card["id"]), await a_list(seller, "second", card["id"])
+    put = {"card_id": card["id"], "box": 3, "slot": 4, "quantity": 2}
+    await bea.post("/api/shelves/put", json=put)
+    await seller.import_csv(a_csv(listed(1, quantity=2)))
+    live = (await card_ids(seller))[1]
+    assert await seen(owner) == await seen(bea) == [live]
+    [shown] = (await owner.get("/api/cards")).json()["cards"]
+    assert ([entry["id"] for entry in shown["lists"]], shown["location_code"]) == ([first, second], "3-4")
+    assert await found(seller, "list:first") == [1]
+    again = await bea.post("/api/shelves/put", json=put)
+    assert (again.status_code, again.json()["code"]) == (409, "stock_promoted_reload")
+    told = await bea.post(f"/api/contributions/{card['id']}/publish")
+    assert (told.status_code, told.json()["code"]) == (409, "stock_promoted_reload")
+    assert await seen(bea, selected_ids=card["id"]) == []
+    await seller.import_csv(a_csv(listed(1, quantity=2)))
+    assert await seen(owner) == [live]
+
+
+@pytest.mark.parametrize("cells", [{"condition": "Lightly Played"}, {"condition": "Near Mint Foil"}, {"number": "153"}])
+async def test_another_card_does_not(shop, cells):
+    seller, owner, bea = shop
+    card = await contribute(bea, shared=True)
+    await seller.import_csv(a_csv(listed(1, **cells)))
+    assert card["id"] in await seen(owner)
+
+
+async def test_a_private_one_stays_its_members_whatever_is_listed(shop):
+    seller, _, bea = shop
+    card = await contribute(bea)
+    await seller.import_csv(a_csv(listed(1)))
+    assert card["id"] in await seen(bea)
+
+
+async def test_a_member_who_goes_takes_the_private_ones_along(shop, service):
+    seller, owner, bea = shop
+    private, shared = await contribute(bea), await contribute(bea, shared=True)
+    await a_list(seller, "mine", private["id"])
+    async with service.database.shared() as session:
+        await roster.remove(session, bea.member_id)
+    assert await seen(owner) == [shared["id"]]
+    assert await service.sql(seller.id, "SELECT * FROM card_list_entry WHERE seller_id = :id", id=seller.id) == []
+
+
+async def test_a_product_may_be_named_by_its_id(shop):
+    _, owner, bea = shop
+    product = (await contribute(bea))["product_id"]
+    answer = await owner.post(
+        "/api/contributions", json={"product_id": product, "condition": "Damaged", "quantity": 1, "language": "German"}
+    )
+    card = answer.json()
+    assert (card["product_id"], card["product_name"], card["condition"], card["language"]) == (
+        product, "Alacrian Jaguar", "DMG", "German",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"condition": "so so"}, "condition"),
+        ({"printing": "shiny"}, "printing"),
+        ({"language": "Klingon"}, "language"),
+        ({"quantity": 0}, "quantity"),
+        ({"price": -1}, "price"),
+        ({"price": "NaN"}, "price"),
+        ({"game": "chess"}, "game"),
+        ({"name": None}, "product_id"),
+        ({"set": None}, "product_id"),
+        ({"product_id": 2**62}, "product_id"),
+    ],
+)
+async def test_what_cannot_be_is_refused(shop, changes, names):
+    seller, _, bea = shop
+    answer = await bea.post("/api/contributions", json={**JAGUAR, **changes})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
+    assert names in answer.json()["error"]
+    assert await seller.cards() == []
+
+
+@pytest.mark.parametrize("path", ["", "/1/publish"])
+async def test_keys_contribute_nothing(shop, path):
+    seller, _, _ = shop
+    answer = await seller.post(f"/api/contributions{path}", json=JAGUAR)
+    assert (answer.status_code, answer.json()["code"]) == (403, "session_required")
