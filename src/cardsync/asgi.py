@@ -31,6 +31,7 @@ from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.pricing import routes as pricing
 from cardsync.pricing import rule_routes as rules
+from cardsync.pricing import run_routes as runs
 from cardsync.rate_limits.admission import RateLimits
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
@@ -101,6 +102,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         orders.router,
         sales.router,
         pricing.router,
+        runs.explaining,
         releases.router,
         security=[A_KEY],
     )
@@ -111,6 +113,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         cards.router,
         lists.router,
         rules.router,
+        runs.router,
         security=[A_KEY, A_SESSION],
         opt=BY_EITHER,
     )

@@ -20,6 +20,7 @@ from cardsync.inventory.drain import drain_inventory
 from cardsync.jobs import Work, WorkDue, jobs
 from cardsync.orders.ingest import drain_orders
 from cardsync.parent import watch_parent
+from cardsync.pricing.reprice import reprice
 from cardsync.retention import tidy
 from cardsync.settings import Settings
 from cardsync.storage import open_store
@@ -28,7 +29,7 @@ from cardsync.sync.debug import drop_screenshots
 log = structlog.get_logger(__name__)
 
 # The task that works off each stream of work_due.
-STREAMS = {"inventory": drain_inventory, "orders": drain_orders, "screenshots": drop_screenshots}
+STREAMS = {"inventory": drain_inventory, "orders": drain_orders, "screenshots": drop_screenshots, "reprice": reprice}
 # How often each worker looks for what is kept no longer.
 TIDY_SECONDS = 3600
 

@@ -115,6 +115,13 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/orders/{order_id}/dismiss"),
         ("POST", "/api/orders/{order_id}/undismiss"),
         ("POST", "/api/orders/{order_id}/mark_shipped"),
+        ("POST", "/api/pricing/reprice"),
+        ("GET", "/api/pricing/runs"),
+        ("GET", "/api/pricing/runs/{run_id}"),
+        ("POST", "/api/pricing/runs/{run_id}/confirm"),
+        ("POST", "/api/pricing/runs/{run_id}/discard"),
+        ("GET", "/api/pricing/rules/analysis"),
+        ("GET", "/api/v1/pricing/explain/{marketplace_id}"),
         ("GET", "/api/pricing/rules"),
         ("POST", "/api/pricing/rules"),
         ("GET", "/api/pricing/rules/{rule_id}"),
@@ -367,6 +374,13 @@ OWN_REFUSALS = {
     },
     ("POST", "/api/pricing/rules/{rule_id}/publish"): {404: {"not_found"}, 422: {"invalid_query"}},
     **{("POST", f"/api/pricing/rules/{{rule_id}}/{what}"): {404: {"not_found"}} for what in ("enable", "disable")},
+    ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
+    ("GET", "/api/pricing/runs/{run_id}"): {404: {"not_found"}},
+    **{
+        ("POST", f"/api/pricing/runs/{{run_id}}/{what}"): {404: {"not_found"}, 409: {"not_awaiting_review"}}
+        for what in ("confirm", "discard")
+    },
+    ("GET", "/api/v1/pricing/explain/{marketplace_id}"): {404: {"not_found"}},
     ("POST", "/api/pricing/presets/{preset}"): {404: {"not_found"}},
     ("POST", "/api/pricing/rules/reorder"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},
     ("PATCH", "/api/pricing/settings"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},

@@ -19,6 +19,7 @@ from cardsync.inventory.slabs import Slab, Writer, bury
 from cardsync.jobs import Work
 from cardsync.pricing.export import fingerprint
 from cardsync.pricing.models import PriceRun
+from cardsync.pricing.reprice import begin
 from cardsync.sync import cancel as sync_cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.models import SyncState
@@ -37,8 +38,13 @@ class Outcome:
     new_lines: list[str]
 
 
-async def finish(writer: Writer, upload: Upload, verdict: Verdict, outcome: Outcome, gone: list[Slab]) -> None:
-    """The last transaction of the upload: tombstones, then report, run, fingerprint, lock and lease together."""
+async def finish(
+    writer: Writer, upload: Upload, verdict: Verdict, outcome: Outcome, gone: list[Slab], *, reprice: bool
+) -> None:
+    """The last transaction of the upload: tombstones, then report, run, fingerprint, lock and lease together.
+
+    With `reprice`, a run over the stored cards follows, since rules have queries.
+    """
     now, report = clock.now(), outcome.report
     in_review = bool(verdict.review)
     async with writer.database.tenant(upload.seller_id) as session:
@@ -64,6 +70,8 @@ async def finish(writer: Writer, upload: Upload, verdict: Verdict, outcome: Outc
         if outcome.new_lines:
             await _enable_lines(session, upload.seller_id, outcome.new_lines)
         _note(session, upload, report, now)
+        if reprice:
+            await begin(session, upload.seller_id, "sync", now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, writer.lease, now)
         await sync_state.release_lease(session, writer.lease)

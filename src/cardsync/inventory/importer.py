@@ -62,12 +62,17 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
     await boundary(work, lease)
     absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
-    priced = await asyncio.to_thread(price_rows, rows, past, pins, run, upload.exported_at)
+    # Queries ask for what stands in the database: such rules price the cards once they are written (`pricing.reprice`).
+    later = run.queried
+    priced = await asyncio.to_thread(
+        price_rows, rows, past, pins, replace(run, rules=[], sales=[]) if later else run, upload.exported_at
+    )
     verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
-    blocked = {code: n for code, n in engine.summary(priced).blocked.items() if n}
-    rows = await asyncio.to_thread(with_targets, rows, priced, hold=bool(verdict.review))
+    blocked = {} if later else {code: n for code, n in engine.summary(priced).blocked.items() if n}
+    hold = later or bool(verdict.review)
+    rows = await asyncio.to_thread(with_targets, rows, priced, hold=hold)
     del priced
-    changes = await asyncio.to_thread(diff.changes, rows, hold=bool(verdict.review))
+    changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
     changes = await number_cards(work, upload.seller_id, changes)
     if not verdict.believable:
         absent = absent.clear()
@@ -83,7 +88,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         await slabs.write(writer, plan)
     finally:
         outcome = await telling
-    await finish(writer, upload, verdict, outcome, gone)
+    await finish(writer, upload, verdict, outcome, gone, reprice=later and not verdict.review)
 
 
 async def boundary(work: Work, lease: Lease) -> None:

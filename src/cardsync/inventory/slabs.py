@@ -155,6 +155,13 @@ def plan(changes: Changes, size: int) -> list[Slab]:
     return [slab for part in parts for slab in _slabs(*part, size)]
 
 
+def retargets(rows: pl.DataFrame, size: int) -> list[Slab]:
+    """Stored cards, by id, that only get another target."""
+    everywhere = pl.int_range(rows.height, dtype=pl.UInt32, eager=True)
+    columns = ("id", "price", "target_price", "rule_id", "asked")
+    return _slabs("repricing", rows, everywhere, columns, (RETARGET_SQL, CHANGE_AGAIN_SQL), size)
+
+
 def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
     """Cards that are gone, for the run's last transaction."""
     gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))

@@ -160,6 +160,8 @@ def _run(rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Seq
 def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
     """Step 2, and the governing rule's parameters beside each card."""
     resolved = "rule_id" in inputs.columns
+    if run.queried and not resolved:
+        raise ValueError("queries are resolved before the engine: the cards lack rule_id")
     governed = inputs.with_columns(steps.governing_rule(run, resolved=resolved))
     if resolved:
         _need_known(governed["rule_id"], {rule.id for rule in run.live}, "rules that may not govern")

@@ -30,7 +30,7 @@ _BEGAN: Final = """
         c.price)"""
 _STARTS: Final = """
     SELECT c.id, ({day} * 10000)::bigint, ({week} * 10000)::bigint
-      FROM card c WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND NOT c.gone
+      FROM card c WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND {only}
 """
 # Since the first observation after it was last sold out, by the time that it was observed.
 _LISTED: Final = """
@@ -38,8 +38,8 @@ _LISTED: Final = """
                WHERE market > 0 AND before > 0 AND abs(market - before) * 20 >= before) AS moved
       FROM (SELECT card_id, observed_at, market, max(observed_at) FILTER (WHERE quantity = 0) OVER w AS sold_out,
                    lag(market) OVER (w ORDER BY observed_at) AS before
-              FROM (SELECT card_id, observed_at, market, quantity FROM price_observation WHERE seller_id = {seller_id}
-                     UNION ALL SELECT id, observed_at, market, quantity FROM card WHERE seller_id = {seller_id}) seen
+              FROM (SELECT card_id, observed_at, market, quantity FROM price_observation WHERE seller_id = {seller_id} AND {observed}
+                     UNION ALL SELECT id, observed_at, market, quantity FROM card c WHERE seller_id = {seller_id} AND {only}) seen
             WINDOW w AS (PARTITION BY card_id)) seen
      GROUP BY card_id"""
 _SOLD: Final = """
@@ -49,7 +49,7 @@ _SOLD: Final = """
 _STALE: Final = """
     SELECT c.id, {listed}, {sold}, {moved}, coalesce((c.market * 10000)::bigint, 0)
       FROM card c LEFT JOIN ({past}) l ON l.card_id = c.id LEFT JOIN ({sales}) s ON s.sku_id = c.marketplace_id
-     WHERE c.seller_id = {seller_id}
+     WHERE c.seller_id = {seller_id} AND {only}
 """
 
 
@@ -59,7 +59,9 @@ def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
     return {period: start for period, start in starts.items() if period in run.periods}
 
 
-async def period_starts(session: AsyncSession, seller_id: int, run: Run, zone: str) -> pl.DataFrame:
+async def period_starts(
+    session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None
+) -> pl.DataFrame:
     """(id, day_start_price, week_start_price) of the cards that were seen anew since a period that a cap of the run looks at."""
     schema = {"id": pl.Int64, "day_start_price": pl.Int64, "week_start_price": pl.Int64}
     asked = begins(run, zone)
@@ -69,13 +71,14 @@ async def period_starts(session: AsyncSession, seller_id: int, run: Run, zone: s
     sql = _STARTS.format(
         seller_id=int(seller_id),
         since=_literal(min(asked.values())),
+        only=_only(card_id),
         day=columns.get("day", "NULL::numeric"),
         week=columns.get("week", "NULL::numeric"),
     )
     return await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
 
 
-async def unsold(session: AsyncSession, seller_id: int, run: Run) -> pl.DataFrame | None:
+async def unsold(session: AsyncSession, seller_id: int, run: Run, card_id: int | None) -> pl.DataFrame | None:
     """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of the run reduces stale ones."""
     if not run.stale:
         return None
@@ -85,7 +88,12 @@ async def unsold(session: AsyncSession, seller_id: int, run: Run) -> pl.DataFram
         listed=epoch.format("coalesce(l.since, c.observed_at)"),
         sold=epoch.format("s.at"),
         moved=epoch.format("l.moved"),
-        past=_LISTED.format(seller_id=int(seller_id)),
+        past=_LISTED.format(
+            seller_id=int(seller_id),
+            only=_only(card_id),
+            observed="true" if card_id is None else f"card_id = {int(card_id)}",
+        ),
+        only=_only(card_id),
         sales=_SOLD.format(seller_id=int(seller_id), placed_at=PLACED_AT),
     )
     times = ("listed_since", "last_sold_at", "last_moved_at")
@@ -126,10 +134,14 @@ class Past:
         return found | {name: known[name] for name in ("listed_since", "last_sold_at", "last_moved_at")}
 
 
-async def past_of(session: AsyncSession, seller_id: int, run: Run, zone: str) -> Past:
-    return Past(
-        begins(run, zone), await period_starts(session, seller_id, run, zone), await unsold(session, seller_id, run)
-    )
+async def past_of(session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None = None) -> Past:
+    """Of every card, or of one."""
+    starts = await period_starts(session, seller_id, run, zone, card_id)
+    return Past(begins(run, zone), starts, await unsold(session, seller_id, run, card_id))
+
+
+def _only(card_id: int | None) -> str:
+    return "NOT c.gone" if card_id is None else f"c.id = {int(card_id)}"
 
 
 def _literal(moment: datetime) -> str:

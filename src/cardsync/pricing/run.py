@@ -71,6 +71,11 @@ class Run:
         return any(asks(rule) for rule in self.live)
 
     @property
+    def queried(self) -> bool:
+        """Whether PostgreSQL has to say which rule and which sale selects a card."""
+        return self.any(lambda rule: rule.query) or any(sale.query for sale in self.active_sales)
+
+    @property
     def gated(self) -> bool:
         return self.any(lambda rule: rule.market_gate)
 

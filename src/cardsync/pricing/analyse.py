@@ -1,0 +1,67 @@
+"""The rules of a seller on the cards as they stand: which cards each selects, in one pass over them; `analysis` says what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.models import Account
+from cardsync.pricing import store
+from cardsync.pricing.analysis import Finding, RuleFacts, findings
+from cardsync.pricing.queries import selections
+from cardsync.pricing.stock import condition_of
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    rules: list[Finding]
+    unmatched: int
+
+
+async def analyse(session: AsyncSession, seller_id: int, now: datetime) -> Analysis:
+    """Every rule, by priority; drafts and rules that are switched off select, and govern nothing."""
+    run = await store.run_of(session, await session.get_one(Account, seller_id), now)
+    rules = sorted(run.rules, key=lambda rule: (rule.priority, rule.id))
+    found = await selections(session, seller_id, [rule.query for rule in rules])
+    bound: dict[str, Any] = {"seller": seller_id, "now": now}
+    broken = {rule.id for rule, selection in zip(rules, found, strict=True) if selection.where is None}
+    picks = [
+        f"CASE WHEN {condition_of(selection, bound, f'r{rule.id}')} THEN {int(rule.id)} END"
+        for rule, selection in zip(rules, found, strict=True)
+        if rule.id not in broken
+    ]
+    listed = f"array_remove(ARRAY[{', '.join(picks)}]::bigint[], NULL)"
+    rows = await session.execute(
+        text(
+            f"SELECT selecting, count(*) FROM (SELECT {listed} AS selecting FROM card c"
+            " WHERE c.seller_id = :seller AND NOT c.gone) found GROUP BY selecting"
+        ),
+        bound,
+    )
+    groups = [(list(selecting), count) for selecting, count in rows]
+    live = [rule.id for rule in run.live]
+    unmatched = sum(count for selecting, count in groups if not {*selecting, *broken} & set(live))
+    return Analysis(findings([_facts(rule.id, groups, live, broken) for rule in rules]), unmatched)
+
+
+def _facts(rule_id: int, groups: Sequence[tuple[list[int], int]], live: Sequence[int], broken: set[int]) -> RuleFacts:
+    shared: dict[int, int] = {}
+    lost: dict[int, int] = {}
+    selects = governs = 0
+    for selecting, count in groups:
+        if rule_id not in selecting:
+            continue
+        selects += count
+        # A rule that can't be read takes what no earlier one governs.
+        first = next((id for id in live if id in selecting or id in broken), None)
+        governs += count if first == rule_id else 0
+        if first not in (None, rule_id):
+            lost[first] = lost.get(first, 0) + count
+        for other in selecting[: selecting.index(rule_id)]:
+            shared[other] = shared.get(other, 0) + count
+    return RuleFacts(rule_id, selects, governs, rule_id in broken, shared, lost)

@@ -1,0 +1,58 @@
+"""What the rules of a seller come to on their cards: which cards each selects in, what each governs and who shadows it out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFacts:
+    """One live rule on the seller's active cards: how many it selects, how many it governs."""
+
+    id: int
+    selects: int
+    governs: int
+    broken: bool
+    # Cards that this rule and an earlier one select, by the earlier one's id.
+    shared: Mapping[int, int]
+    # Cards that it selects and that an earlier rule governs, by that rule's id.
+    lost: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    id: int
+    cards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    id: int
+    selects: int
+    governs: int
+    never_matches: bool
+    shadowed_by: list[int]
+    broken: bool
+    overlaps: list[Overlap]
+
+
+def findings(facts: Sequence[RuleFacts]) -> list[Finding]:
+    """In the order of priority. A rule is shadowed when it selects cards and earlier rules govern every one of them."""
+    both: dict[int, dict[int, int]] = {fact.id: {} for fact in facts}
+    for fact in facts:
+        for other, cards in fact.shared.items():
+            if cards:
+                both[fact.id][other] = both[other][fact.id] = cards
+    return [
+        Finding(
+            fact.id,
+            fact.selects,
+            fact.governs,
+            never_matches=not fact.selects and not fact.broken,
+            shadowed_by=[id for id, cards in fact.lost.items() if cards] if fact.selects and not fact.governs else [],
+            broken=fact.broken,
+            overlaps=[Overlap(id, cards) for id, cards in both[fact.id].items()],
+        )
+        for fact in facts
+    ]

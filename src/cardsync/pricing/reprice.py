@@ -1,0 +1,200 @@
+"""Pricing the stored cards anew: a run that waits in, targets and price changes out, in slabs under the seller's lease.
+
+Started by the seller, or by an import when rules have queries, which PostgreSQL answers once the cards are written. A run that a killed
+worker left is found by the sweep and begun again: what was written already is equal and is not written twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+import procrastinate
+import structlog
+from sqlalchemy import func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.accepted import due_since, forget
+from cardsync.accounts.caller import Caller
+from cardsync.accounts.models import Account
+from cardsync.activity import note
+from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.tasks import enqueue_task
+from cardsync.inventory import slabs
+from cardsync.inventory.models import Activity
+from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
+from cardsync.pricing import engine, store
+from cardsync.pricing.export import fingerprint
+from cardsync.pricing.models import PriceRun
+from cardsync.pricing.stock import read_stock
+from cardsync.sync import state as sync_state
+from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, own_state
+
+log = structlog.get_logger(__name__)
+
+STREAM = "reprice"
+HOLDER = "reprice"
+
+
+@jobs.task(name="pricing.reprice", queue="imports", pass_context=True)
+async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
+    work = work_of(context)
+    if await work_off_one(work, seller_id):
+        async with work.database.tenant(seller_id) as session:
+            await enqueue(session, reprice, seller_id=seller_id)
+
+
+async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
+    """The id of the run that will price the cards anew; one that waits already is taken. Raises MutexHeld."""
+    state = await sync_state.locked(session, caller.seller_id)
+    if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
+        raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
+    waiting = await oldest_open(session, caller.seller_id)
+    if waiting is not None:
+        return waiting.id
+    run_id = await begin(session, caller.seller_id, "manual", now)
+    note(session, caller, "pricing.reprice_requested", f"price run {run_id}", now)
+    return run_id
+
+
+async def begin(session: AsyncSession, seller_id: int, trigger: str, now: datetime) -> int:
+    """A run over the stored cards, and its job, in the transaction that asks for it."""
+    run = PriceRun(seller_id=seller_id, trigger=trigger, started_at=now)
+    session.add(run)
+    await session.flush()
+    await mark_due(session, seller_id, STREAM)
+    await enqueue(session, reprice, seller_id=seller_id)
+    return run.id
+
+
+async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime) -> PriceRun:
+    """`confirmed` or `discarded`: the seller's word on a run that stopped for a look. Raises NotFound, NotAwaitingReview."""
+    await sync_state.locked(session, caller.seller_id)
+    run = await run_of(session, caller.seller_id, run_id)
+    if run.state != "awaiting_review" or run.upload_id is not None:
+        raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
+    if answer == "discarded":
+        run.state, run.finished_at = "discarded", now
+    else:
+        run.state, run.finished_at, run.summary = "running", None, {"confirmed": True}
+        await mark_due(session, caller.seller_id, STREAM)
+        await enqueue(session, reprice, seller_id=caller.seller_id)
+    note(session, caller, f"pricing.run_{answer}", f"price run {run_id} {answer}", now)
+    await session.flush()
+    return run
+
+
+async def run_of(session: AsyncSession, seller_id: int, run_id: int) -> PriceRun:
+    """Raises NotFound."""
+    run = await session.scalar(select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id))
+    if run is None:
+        raise errors.NotFound(f"there is no price run {run_id}")
+    return run
+
+
+async def oldest_open(session: AsyncSession, seller_id: int) -> PriceRun | None:
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == seller_id, PriceRun.state == "running", PriceRun.upload_id.is_(None)
+    )
+    return await session.scalar(statement.order_by(PriceRun.id).limit(1))
+
+
+async def work_off_one(work: Work, seller_id: int) -> bool:
+    """Run the oldest open run. True if there may be more to do, False if there is nothing or somebody else is at it."""
+    async with work.database.tenant(seller_id) as session:
+        due_at = await due_since(session, seller_id, STREAM)
+        run = await oldest_open(session, seller_id)
+        if run is None:
+            await forget(session, seller_id, STREAM, due_at)
+            return False
+        lease = await sync_state.take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
+    if lease is None:
+        return False
+    bound = log.bind(seller_id=seller_id, run_id=run.id)
+    try:
+        await _price(work, lease, run)
+    except LeaseLost:
+        bound.warning("lease_lost")
+    except CancelRequested:
+        bound.info("reprice_cancelled")
+        await _end(work, lease, run, "cancelled", {})
+    except errors.Problem as problem:
+        bound.info("reprice_failed", code=problem.code)
+        await _end(work, lease, run, "failed", {})
+    return True
+
+
+async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
+    async with work.database.tenant(lease.seller_id, snapshot=True) as session:
+        account = await session.get_one(Account, lease.seller_id)
+        asked = await store.run_of(session, account, run.started_at)
+        stock = await read_stock(session, account, asked)
+    priced = await asyncio.to_thread(
+        engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
+    )
+    told = engine.summary(priced)
+    counts = {name: value for name, value in asdict(told).items() if name in ("cards", "priced", "held", "blocked")}
+    full = account.entitlements(run.started_at).sync_mode == "full"
+    if full and engine.breaker(priced) and not run.summary.get("confirmed"):
+        await _end(work, lease, run, "awaiting_review", counts | {"changed": 0})
+        return
+    rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
+    writer = slabs.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
+    await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))
+    await _end(work, lease, run, "completed", counts | {"changed": rows["asked"].sum()}, push=full)
+
+
+def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
+    """The rows whose target is another than before, by id; `asked` where it asks for a price that the card does not have."""
+    rows = priced.select(
+        cards["id"],
+        "rule_id",
+        price="current_price",
+        target_price="target",
+        target_price_old=cards["target_price"],
+    ).filter(pl.col("target_price").ne_missing(pl.col("target_price_old")))
+    asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
+    return rows.with_columns(asked=asks.fill_null(False)).sort("id")
+
+
+async def _end(
+    work: Work, lease: Lease, run: PriceRun, state: str, summary: dict[str, Any], *, push: bool = False
+) -> None:
+    """The run's last transaction: state, fingerprint of the export, the agent's task, lease."""
+    now = clock.now()
+    async with work.database.tenant(lease.seller_id) as session:
+        own = await own_state(session, lease)
+        await session.execute(
+            update(PriceRun)
+            .where(PriceRun.seller_id == lease.seller_id, PriceRun.id == run.id)
+            .values(state=state, finished_at=now, summary=summary)
+        )
+        own.export_fingerprint = await fingerprint(session, lease.seller_id)
+        await session.flush()
+        if push and summary.get("changed"):
+            await push_prices(session, lease.seller_id, now)
+        told = f"price run {run.id} {state}: {summary.get('changed', 0)} price changes"
+        session.add(
+            Activity(
+                seller_id=lease.seller_id, actor="pricing", action="pricing.repriced", summary=told, created_at=now
+            )
+        )
+        if state == "completed":
+            await hold_lease(session, lease, now)
+        await sync_state.release_lease(session, lease)
+
+
+async def push_prices(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """One task for the agent to apply what the export holds, unless one waits already."""
+    waiting = await session.scalar(
+        select(func.count()).where(
+            AgentTask.seller_id == seller_id, AgentTask.kind == "apply_price_updates", AgentTask.status == "pending"
+        )
+    )
+    if not waiting:
+        await enqueue_task(session, seller_id, "apply_price_updates", {}, now)

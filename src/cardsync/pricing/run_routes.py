@@ -1,0 +1,167 @@
+"""Price runs over HTTP: started, looked at, confirmed or discarded; what the rules come to on the cards; why a card asks what it asks."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from litestar import Router, get, post
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.limits import RUNS_SHOWN
+from cardsync.pricing import analyse, reprice
+from cardsync.pricing.analysis import Finding
+from cardsync.pricing.explain import explain_card
+from cardsync.pricing.models import PriceRun
+from cardsync.rate_limits.groups import WRITES
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, problems
+
+
+class RunRequested(msgspec.Struct):
+    run_id: int
+
+
+class PriceRunShown(msgspec.Struct):
+    id: int
+    trigger: str
+    state: Literal["running", "completed", "awaiting_review", "discarded", "cancelled", "failed"]
+    started_at: str
+    finished_at: str | None
+    cards: int
+    priced: int
+    changed: int
+    held: int
+    blocked: dict[str, int]
+
+
+class PriceRuns(msgspec.Struct):
+    runs: list[PriceRunShown]
+
+
+class RuleAnalysis(msgspec.Struct):
+    rules: list[Finding]
+    unmatched: int
+
+
+class ExplainedCard(msgspec.Struct):
+    id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+
+
+class ExplainedBlocker(msgspec.Struct):
+    code: str
+    message: str
+
+
+class MatchingRule(msgspec.Struct):
+    id: int
+    name: str
+    kind: Literal["base", "sale"]
+    priority: int
+    outcome: Literal["governs", "blocks", "applies", "lost"]
+    reason: str
+
+
+class GoverningRule(msgspec.Struct):
+    id: int
+    name: str
+    priority: int
+
+
+class Explanation(msgspec.Struct):
+    """Every step has `name`, `input`, `output`, `summary` and its own fields."""
+
+    marketplace_id: int
+    card: ExplainedCard
+    currency: str
+    current_price: str | None
+    target_price: str | None
+    computed_at: str
+    blockers: list[ExplainedBlocker]
+    matching_rules: list[MatchingRule]
+    governing_rule: GoverningRule | None
+    steps: list[dict[str, Any]]
+    inputs: dict[str, Any]
+    historical_breakdown: dict[str, Any] | None
+
+
+def _shown(run: PriceRun) -> PriceRunShown:
+    told: dict[str, Any] = run.summary
+    return msgspec.convert(
+        {
+            "id": run.id,
+            "trigger": run.trigger,
+            "state": run.state,
+            "started_at": clock.rfc3339(run.started_at),
+            "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
+            **{name: told.get(name) or 0 for name in ("cards", "priced", "changed", "held")},
+            "blocked": told.get("blocked") or {},
+        },
+        PriceRunShown,
+    )
+
+
+@post("/reprice", status_code=202, opt=WRITES, responses=problems(*FOR_EITHER, errors.MutexHeld))
+async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested:
+    """Price every card anew by the live rules; the run is worked off in the background."""
+    return RunRequested(await reprice.request(session, caller, clock.now()))
+
+
+@get("/runs", responses=problems(*BEHIND_A_KEY))
+async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
+    """The newest runs first."""
+    statement = select(PriceRun).where(PriceRun.seller_id == caller.seller_id).order_by(PriceRun.id.desc())
+    return PriceRuns([_shown(run) for run in await session.scalars(statement.limit(RUNS_SHOWN))])
+
+
+@get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
+    """One run."""
+    return _shown(await reprice.run_of(session, caller.seller_id, run_id))
+
+
+REVIEWING = problems(*FOR_EITHER, errors.NotFound, errors.NotAwaitingReview)
+
+
+@post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
+async def confirm_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
+    """The large moves are meant: the run goes on."""
+    return _shown(await reprice.settle_review(session, caller, run_id, "confirmed", clock.now()))
+
+
+@post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=REVIEWING)
+async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
+    """The run's prices are not wanted; every target stays as it was."""
+    return _shown(await reprice.settle_review(session, caller, run_id, "discarded", clock.now()))
+
+
+@get("/rules/analysis", responses=problems(*BEHIND_A_KEY))
+async def analyse_rules(caller: Caller, database: Database) -> RuleAnalysis:
+    """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as they stand."""
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        found = await analyse.analyse(session, caller.seller_id, clock.now())
+    return RuleAnalysis(found.rules, found.unmatched)
+
+
+@get("/pricing/explain/{marketplace_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def explain_price(caller: Caller, database: Database, marketplace_id: int) -> Explanation:
+    """Why the card asks for what it asks: every step with its input, its output and a sentence."""
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        told = await explain_card(session, caller.seller_id, marketplace_id, clock.now())
+    return msgspec.convert(told, Explanation)
+
+
+router = Router(
+    path="/pricing",
+    route_handlers=[request_reprice, list_runs, read_run, confirm_run, discard_run, analyse_rules],
+    tags=["pricing"],
+)
+explaining = Router(path="", route_handlers=[explain_price], tags=["pricing"])

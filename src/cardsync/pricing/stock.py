@@ -1,0 +1,146 @@
+"""The seller's stored cards as the engine reads them: a run in, the run with its queries judged and one frame out.
+
+Which rule and which sale selects a card is answered by PostgreSQL in the same pass that reads the card: a CASE by priority, in one COPY.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+import polars as pl
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.models import Account
+from cardsync.db import copy_chunks, driver, frame_of
+from cardsync.pricing.history import past_of
+from cardsync.pricing.queries import Selection, selections
+from cardsync.pricing.rules import Rule, Sale
+from cardsync.pricing.run import TIME, Run
+from cardsync.pricing.store import pins_of
+
+_PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
+_STOCK: Final = f"""
+    SELECT c.id, c.marketplace_id, {{rule}}, {{sale}}, c.quantity, c.custom::integer,
+           {", ".join(f"(c.{name} * 10000)::bigint" for name in _PRICES)},
+           (extract(epoch FROM greatest(c.observed_at, l.observed_at)) * 1000000)::bigint, (c.product_line = ANY (:lines))::integer
+      FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
+     WHERE c.seller_id = :seller AND {{where}} ORDER BY c.id
+"""
+_OWN: Final = re.compile(r"(?<!:):(q[0-9]+)(?![0-9])")
+_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
+    (
+        "id",
+        "marketplace_id",
+        "rule_id",
+        "sale_id",
+        "quantity",
+        "custom",
+        *_PRICES,
+        "observed_at",
+        "product_line_enabled",
+    ),
+    pl.Int64,
+)
+
+
+@dataclass(frozen=True)
+class Stock:
+    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id` and `target_price`; the run that prices them."""
+
+    run: Run
+    cards: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A run whose queries were looked at, and the conditions that they come to, in the order of priority."""
+
+    run: Run
+    rules: list[tuple[int, Selection]]
+    sales: list[tuple[int, Selection]]
+
+
+async def read_stock(
+    session: AsyncSession,
+    account: Account,
+    run: Run,
+    where: str = "NOT c.gone",
+    card_id: int | None = None,
+    **values: Any,
+) -> Stock:
+    """Every active card, or those that a condition over `card c` selects; with `card_id` nobody else's past is read."""
+    chosen = await choices(session, account.seller_id, run)
+    bound: dict[str, Any] = {"seller": account.seller_id, "now": run.now, "lines": account.product_lines, **values}
+    sql = _STOCK.format(rule=_first_of(chosen.rules, bound, "r"), sale=_first_of(chosen.sales, bound, "s"), where=where)
+    data = await copy_chunks(session, await _literal(session, sql, bound))
+    rows = await asyncio.to_thread(frame_of, data, _SCHEMA)
+    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
+    inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
+    pins = await pins_of(session, account.seller_id)
+    return Stock(chosen.run, _cards(rows.with_columns(**inputs), pins))
+
+
+async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
+    """Rules and sales whose query can't be read any more are marked broken."""
+    live, active = run.live, run.active_sales
+    found = await selections(session, seller_id, [*(rule.query for rule in live), *(sale.query for sale in active)])
+    of_rules, of_sales = found[: len(live)], found[len(live) :]
+    broken_rules = {rule.id for rule, selection in zip(live, of_rules, strict=True) if selection.where is None}
+    broken_sales = {sale.id for sale, selection in zip(active, of_sales, strict=True) if selection.where is None}
+    judged = replace(
+        run,
+        rules=[replace(rule, broken=True) if rule.id in broken_rules else rule for rule in run.rules],
+        sales=[replace(sale, broken=True) if sale.id in broken_sales else sale for sale in run.sales],
+    )
+    return Choices(judged, _pairs(live, of_rules), _pairs(active, of_sales))
+
+
+def _pairs(things: Sequence[Rule | Sale], found: Sequence[Selection]) -> list[tuple[int, Selection]]:
+    # A rule that can't be read takes, and so blocks, whatever no earlier one governs; a sale that can't be read takes nothing.
+    return [
+        (thing.id, selection)
+        for thing, selection in zip(things, found, strict=True)
+        if selection.where is not None or isinstance(thing, Rule)
+    ]
+
+
+def _first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
+    whens = [f"WHEN {condition_of(selection, bound, f'{prefix}{id}')} THEN {int(id)}" for id, selection in choices]
+    return f"CASE {' '.join(whens)} END" if whens else "NULL::bigint"
+
+
+def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> str:
+    """The condition with its values under names of their own, which are added to `bound`."""
+    if selection.where is None:
+        return "true"
+    bound |= {f"{prefix}_{name}": value for name, value in selection.where.values.items()}
+    own = _OWN.sub(lambda found: f":{prefix}_{found[1]}", selection.where.sql)
+    return f"({own})"
+
+
+_DIALECT: Final = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
+
+
+async def _literal(session: AsyncSession, sql: str, values: dict[str, Any]) -> str:
+    """The statement with its values written in by the driver: COPY takes no parameters."""
+    connection = await driver(session)
+    bindable = str(text(sql).compile(dialect=_DIALECT))
+    return psycopg.AsyncClientCursor(connection).mogrify(cast(Any, bindable), values)
+
+
+def _cards(rows: pl.DataFrame, pins: dict[int, int]) -> pl.DataFrame:
+    unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
+    pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+    return rows.rename({"price": "current_price"}).with_columns(
+        pl.col("custom", "product_line_enabled").cast(pl.Boolean),
+        pl.col("observed_at").cast(TIME),
+        pin=pinned if pins else pl.lit(None, pl.Int64),
+        **unknown,
+    )
