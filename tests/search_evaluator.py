@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from builders import Seller
@@ -32,7 +33,9 @@ class Inventory:
     names: dict[str, set[int]]
     rules: list[tuple[int, str, Tree]]
     places: dict[int, list[tuple[int, int, int]]]
-    before: dict[int, Row]
+    # By card, oldest first, without the newest, which stands on the card.
+    observed: dict[int, list[Row]]
+    pinned: set[int]
     seen: dict[str, datetime]
     sold: list[tuple[int, datetime, int]]
     codes: dict[int, str]
@@ -49,7 +52,9 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree]], now: 
     places = defaultdict(list)
     for row in await rows("SELECT * FROM card_location WHERE seller_id = :s"):
         places[row["card_id"]].append((row["box"], row["slot"], row["quantity"]))
-    observed = await rows("SELECT * FROM price_observation WHERE seller_id = :s ORDER BY observed_at")
+    history: dict[int, list[Row]] = defaultdict(list)
+    for row in await rows("SELECT * FROM price_observation WHERE seller_id = :s ORDER BY observed_at"):
+        history[row["card_id"]].append(row)
     seen = await rows("SELECT * FROM line_snapshot WHERE seller_id = :s")
     sold = await rows("SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp) AS placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL")  # fmt: skip
     codes = await rows("SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0")
@@ -60,7 +65,8 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree]], now: 
         names,
         rules,
         places,
-        {row["card_id"]: row for row in observed},
+        history,
+        {row["marketplace_id"] for row in await rows("SELECT * FROM pinned_price WHERE seller_id = :s")},
         {row["product_line"]: row["observed_at"] for row in seen},
         [(row["sku_id"], row["placed_at"], row["quantity"]) for row in sold],
         {row["id"]: row["set_code"].lower() for row in codes},
@@ -254,7 +260,8 @@ def _has(inv: Inventory, card: Row, thing: str) -> bool:
 def _flag(inv: Inventory, card: Row, flag: str) -> bool:
     price, target = card["price"], card["target_price"]
     shelved = sum(quantity for _, _, quantity in inv.places.get(card["id"], []))
-    before = inv.before.get(card["id"])
+    seen = [*inv.observed.get(card["id"], []), card]
+    before = seen[-2] if len(seen) > 1 else None
     match flag:
         case "gone" | "custom":
             return bool(card[flag])
@@ -275,14 +282,10 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
         case "foil":
             return "foil" in card["printing"].lower()
         case "moved":
-            recent = card["observed_at"] >= inv.now - timedelta(days=14)
-            return bool(
-                recent
-                and before
-                and card["market"] is not None
-                and (before["market"] or 0) > 0
-                and abs(card["market"] - before["market"]) >= before["market"] * Decimal("0.05")
-            )
+            recent = inv.now - timedelta(days=14)
+            return any(new["observed_at"] >= recent and _moves(old, new) for old, new in pairwise(seen))
+        case "pinned":
+            return card["marketplace_id"] in inv.pinned
         case "review":
             return card["match"] == "ambiguous" or card["condition"] is None
         case "confirmed" | "in-flux":
@@ -290,6 +293,11 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
         case "audit":
             return _audit(inv, card, before)
     return False
+
+
+def _moves(old: Row, new: Row) -> bool:
+    was, now = old["market"] or 0, new["market"] or 0
+    return bool(was > 0 and now > 0 and abs(now - was) >= was * Decimal("0.05"))
 
 
 def _agreed(inv: Inventory, card: Row, before: Row | None) -> bool:

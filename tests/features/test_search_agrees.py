@@ -64,6 +64,9 @@ async def an_inventory(service, seed: int):
     for priority, (name, query) in enumerate(rules, 1):
         [made] = await service.sql(seller.id, insert, s=seller.id, n=name, p=priority, q=query)
         kept_rules.append((made["id"], name, parse(query)))
+    for sku in dice.sample(range(1, 31), 4):
+        pin = "INSERT INTO pinned_price (seller_id, marketplace_id, price) VALUES (:s, :sku, 1)"
+        await service.sql(seller.id, pin, s=seller.id, sku=sku)
     # Some targets are above, some below, some missing.
     await service.sql(
         seller.id,

@@ -31,7 +31,7 @@ AMOUNTS = {
 
 # The values that a card had before its newest.
 _PREVIOUS = """CROSS JOIN LATERAL (
- SELECT o.quantity, o.market, o.observed_at FROM price_observation o
+ SELECT o.quantity, o.observed_at FROM price_observation o
   WHERE o.seller_id = :seller AND o.card_id = c.id ORDER BY o.observed_at DESC LIMIT 1) before"""
 
 
@@ -44,10 +44,13 @@ def previous_agrees(seen_again: str) -> str:
 _DRIFTED = """c.id IN (SELECT l.card_id FROM card_location l JOIN card d ON d.seller_id = l.seller_id AND d.id = l.card_id
  WHERE l.seller_id = :seller AND d.seller_id = :seller GROUP BY l.card_id, d.quantity HAVING sum(l.quantity) > d.quantity)"""
 
-# As pricing has it: the market moved by 5 % or more in the last 14 days.
-_MOVED = f"""c.id IN (SELECT c.id FROM card c {_PREVIOUS}
- WHERE c.seller_id = :seller AND c.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
-   AND before.market > 0 AND abs(c.market - before.market) * 20 >= before.market)"""
+# As pricing has it: the market moved by 5 % or more between two observations, at most 14 days ago.
+_MOVED = """c.id IN (SELECT moves.card_id FROM (
+   SELECT card_id, observed_at, market, lag(market) OVER (PARTITION BY card_id ORDER BY observed_at) AS before
+     FROM (SELECT o.card_id, o.observed_at, o.market FROM price_observation o WHERE o.seller_id = :seller
+           UNION ALL SELECT d.id, d.observed_at, d.market FROM card d WHERE d.seller_id = :seller) AS seen
+ ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
+   AND moves.market > 0 AND moves.before > 0 AND abs(moves.market - moves.before) * 20 >= moves.before)"""
 
 # The quantity fell by more than was sold since it was last seen to be higher. A sale may be a day older than the upload that
 # still had the card; cancelled and refunded orders sell nothing.
