@@ -47,7 +47,7 @@ WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
-        "session", "invitations/{token}", "shelves/put", "shelves/move", "shelves/remove",
+        "session", "invitations/{token}", "shelves/put", "shelves/put_many", "shelves/move", "shelves/remove",
         "lists", "lists/{list_id}/cards", "contributions",
     )
 } | {("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
@@ -151,6 +151,7 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/shelves"),
         ("GET", "/api/shelves/{box}"),
         ("POST", "/api/shelves/put"),
+        ("POST", "/api/shelves/put_many"),
         ("POST", "/api/shelves/move"),
         ("POST", "/api/shelves/remove"),
         ("POST", "/api/session"),
@@ -354,7 +355,7 @@ OWN_REFUSALS = {
         **READS_JSON, **OWNERS, 404: {"not_found"}, 422: {"invalid_payload", "invalid_name", "name_taken"},
     },
     ("DELETE", "/api/lists/{list_id}"): {**OWNERS, 404: {"not_found"}},
-    ("POST", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "list_full"}},
+    ("POST", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}, 422: {"invalid_payload", "list_full"}},
     ("DELETE", "/api/lists/{list_id}/cards"): {**READS_JSON, **OWNERS, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
     **{
@@ -408,7 +409,7 @@ OWN_REFUSALS = {
     },
     ("GET", "/api/shelves/{box}"): {422: {"invalid_payload"}},
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}}
-       for what in ("put", "move", "remove")},
+       for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
     ("POST", "/api/contributions/{card_id}/publish"): {404: {"not_found"}, 409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {

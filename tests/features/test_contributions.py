@@ -114,6 +114,43 @@ async def test_what_the_marketplace_lists_takes_over_lists_and_places(shop):
     assert await seen(owner) == [live]
 
 
+async def test_lists_count_and_take_what_a_caller_sees(shop):
+    seller, owner, bea = shop
+    listed_here = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
+    private, shared = await contribute(bea), await contribute(bea, number="153", shared=True)
+    path = f"/api/lists/{listed_here}/cards"
+    ids = [private["id"], shared["id"]]
+    by_owner = (await owner.post(path, json={"card_ids": ids})).json()
+    assert (by_owner["added"], by_owner["requested"]) == (1, 1)
+    by_bea = (
+        await bea.post(path, json={"marketplace_ids": [private["marketplace_id"], shared["marketplace_id"]]})
+    ).json()
+    assert (by_bea["added"], by_bea["requested"], by_bea["list"]["card_count"]) == (1, 2, 2)
+    query = {"card_id": private["id"]}
+    told = [(await who.get("/api/lists", params=query)).json()["lists"][0] for who in (bea, owner, seller)]
+    assert [(row["card_count"], row["member"]) for row in told] == [(2, True), (1, False), (1, False)]
+    searched = (await owner.post(path, json={"search": "jaguar"})).json()
+    assert (searched["added"], searched["requested"]) == (0, 1)
+
+
+async def test_a_retired_one_is_refused_where_it_is_selected_directly_and_nothing_is_inserted(shop):
+    seller, owner, bea = shop
+    card = await contribute(bea, shared=True)
+    await seller.import_csv(a_csv(listed(1), a_row(2)))
+    binder = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
+    live = await card_ids(seller)
+    for body in ({"card_ids": [live[2], card["id"]]}, {"marketplace_ids": [2, card["marketplace_id"]]}):
+        answer = await owner.post(f"/api/lists/{binder}/cards", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (409, "stock_promoted_reload")
+    assert (await owner.get("/api/lists")).json()["lists"][0]["card_count"] == 0
+    filtered = (
+        await owner.post(f"/api/lists/{binder}/cards", json={"search": "jaguar", "selected_ids": [card["id"]]})
+    ).json()
+    assert (filtered["added"], filtered["requested"]) == (0, 0)
+    found_live = (await owner.post(f"/api/lists/{binder}/cards", json={"search": "jaguar"})).json()
+    assert (found_live["added"], found_live["requested"]) == (1, 1)
+
+
 @pytest.mark.parametrize("cells", [{"condition": "Lightly Played"}, {"condition": "Near Mint Foil"}, {"number": "153"}])
 async def test_another_card_does_not(shop, cells):
     seller, owner, bea = shop

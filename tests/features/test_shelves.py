@@ -156,7 +156,7 @@ async def test_each_seller_has_shelves_of_its_own(shop, a_seller):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", ""), ("GET", "/1"), ("POST", "/put"), ("POST", "/move"), ("POST", "/remove")],
+    [("GET", ""), ("GET", "/1"), ("POST", "/put"), ("POST", "/put_many"), ("POST", "/move"), ("POST", "/remove")],
 )
 async def test_keys_have_no_business_here(shop, method, path):
     seller, _, _ = shop
@@ -186,6 +186,61 @@ async def test_what_many_do_at_once_adds_up(shop):
     assert {answer.status_code for answer in told} <= {200, 404}
     assert [answer.status_code for answer in told[12:]] == [200, 200, 200]
     assert sum((await lying(seller)).values()) == 5
+
+
+async def put_many(browser: Browser, **body):
+    answer = await browser.post("/api/shelves/put_many", json={"box": 5, "start_slot": 2, "per_slot": 4, **body})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_many_are_put_slot_by_slot_and_the_same_again_puts_nothing(shop):
+    seller, browser, ids = shop
+    await put(browser, ids[2], 1, 1, 1)
+    told = await put_many(browser, card_ids=[ids[3], ids[1], ids[2]])
+    assert told == {"cards": 3, "quantity": 8, "requested": 3, "truncated": False, "first": "5-2", "last": "5-3"}
+    laid = {(ids[3], "5-2"): 3, (ids[1], "5-2"): 1, (ids[1], "5-3"): 2, (ids[2], "5-3"): 2, (ids[2], "1-1"): 1}
+    assert await lying(seller) == laid
+    again = await put_many(browser, card_ids=[ids[3], ids[1], ids[2]])
+    assert again == {"cards": 0, "quantity": 0, "requested": 3, "truncated": False, "first": None, "last": None}
+    assert await lying(seller) == laid
+    assert await found(seller, "is:unshelved or is:location-drift") == []
+
+
+async def test_a_search_selects_what_is_put(shop):
+    seller, browser, ids = shop
+    told = await put_many(browser, search="is:unshelved", selected_ids=[ids[1], ids[2]], per_slot=1, start_slot=1)
+    assert (told["cards"], told["quantity"], told["first"], told["last"]) == (2, 6, "5-1", "5-6")
+    assert await found(seller, "is:unshelved") == [3]
+    by_sku = await put_many(browser, marketplace_ids=[3, 99], start_slot=1)
+    assert (by_sku["cards"], by_sku["requested"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"search": " "}, {"search": "is:nonsense"}, {"search": "card", "per_slot": 0}, {"search": "card", "box": 0}],
+)
+async def test_a_selection_of_nothing_puts_nothing(shop, body):
+    seller, browser, _ = shop
+    answer = await browser.post("/api/shelves/put_many", json={"box": 5, "start_slot": 2, "per_slot": 4, **body})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
+    assert await lying(seller) == {}
+
+
+async def test_where_there_is_no_room_the_rest_is_told(shop):
+    _, browser, ids = shop
+    body = {"card_ids": list(ids.values()), "start_slot": 1_000_000}
+    told = await put_many(browser, **body, per_slot=3)
+    assert (told["cards"], told["truncated"], told["last"]) == (1, True, "5-1000000")
+    answer = await browser.post("/api/shelves/put_many", json={"box": 5, "per_slot": 1, **body})
+    assert answer.status_code == 422
+
+
+async def test_two_who_put_the_same_at_once_put_it_once(shop):
+    seller, browser, _ = shop
+    told = await asyncio.gather(*(put_many(browser, search="card") for _ in range(4)))
+    assert sorted(done["quantity"] for done in told) == [0, 0, 0, 9]
+    assert sum((await lying(seller)).values()) == 9
 
 
 async def test_a_gone_card_keeps_its_place_and_is_drift(shop):

@@ -15,6 +15,7 @@ from cardsync import errors
 from cardsync.accounts.caller import Caller
 from cardsync.cards.filters import CardFilter, game_of, ids_of, read_filter
 from cardsync.cards.selection import select_cards
+from cardsync.cards.visible import VISIBLE
 from cardsync.search.fields import QueryError
 from cardsync.search.known import Rows
 
@@ -49,7 +50,7 @@ _BY_ID = """
     SELECT c.id, min(given.place) AS place
       FROM unnest(CAST(:given AS bigint[])) WITH ORDINALITY AS given (id, place)
            JOIN card c ON c.seller_id = :seller AND c.{column} = given.id
-     WHERE c.seller_id = :seller AND {narrowed} GROUP BY c.id
+     WHERE c.seller_id = :seller AND {visible} AND {narrowed} GROUP BY c.id
 """
 _NARROWED = "c.id = ANY (CAST(:ids AS bigint[]))"
 
@@ -79,11 +80,15 @@ async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: date
     ids = None if selection.selected_ids is None else ids_of(selection.selected_ids)
     for column, given in (("marketplace_id", selection.marketplace_ids), ("id", selection.card_ids)):
         if given is not None:
-            values = {"seller": caller.seller_id, "given": [id for id in given if abs(id) < 2**63]}
+            values = {
+                "seller": caller.seller_id,
+                "member": caller.member_id,
+                "given": [id for id in given if abs(id) < 2**63],
+            }
             narrowed = "true" if ids is None else _NARROWED
-            return Picked(_BY_ID.format(column=column, narrowed=narrowed), values | ({} if ids is None else {"ids": list(ids)}))  # fmt: skip
+            return Picked(_BY_ID.format(column=column, narrowed=narrowed, visible=VISIBLE), values | ({} if ids is None else {"ids": list(ids)}))  # fmt: skip
     try:
-        found = await select_cards(rows, caller.seller_id, _filter(selection, ids), now)
+        found = await select_cards(rows, caller.seller_id, _filter(selection, ids), now, caller.member_id)
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
     return Picked(f"SELECT c.id, c.id AS place FROM card c WHERE {found.where}", found.values)

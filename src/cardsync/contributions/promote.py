@@ -6,11 +6,14 @@ takes over its lists and its places, and the contribution is retired.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.accounts.turns import one_at_a_time
+from cardsync.cards.picked import Selection
 
 PAIRS = """
     SELECT p.id AS contributed, min(l.id) AS live
@@ -52,7 +55,7 @@ async def promote(session: AsyncSession, seller_id: int) -> None:
         return
     contributed = [pair.contributed for pair in pairs]
     named = {"seller": seller_id, "contributed": contributed, "live": [pair.live for pair in pairs]}
-    # The row first: who puts it on a list at this moment holds it.
+    await _hold_lists(session, seller_id)
     await session.execute(text(RETIRED), {"seller": seller_id, "contributed": contributed})
     await session.execute(text(LISTS), named)
     await session.execute(text(PLACES), named)
@@ -60,26 +63,44 @@ async def promote(session: AsyncSession, seller_id: int) -> None:
 
 
 async def retire_private(session: AsyncSession, seller_id: int, member_id: int) -> None:
-    """The member goes: what nobody else saw goes along."""
+    """The member goes: what nobody else saw goes along, and nobody sees it any more."""
     await one_at_a_time(session, seller_id)
+    await _hold_lists(session, seller_id)
     private = text(
         "SELECT id FROM card WHERE seller_id = :seller AND contribution = 'private' AND contributed_by = :member"
     )
     ids = list(await session.scalars(private, {"seller": seller_id, "member": member_id}))
-    await session.execute(text(RETIRED), {"seller": seller_id, "contributed": ids})
+    gone = text(
+        "UPDATE card SET gone = true, quantity = 0 WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))"
+    )
+    await session.execute(gone, {"seller": seller_id, "ids": ids})
     await _leave(session, seller_id, ids)
 
 
-async def refuse_promoted(session: AsyncSession, seller_id: int, card_ids: list[int]) -> None:
-    """Raises StockPromotedReload if one of these, which were selected by their ids, is retired; the others stay as they are until the
-    transaction ends.
+async def refuse_promoted(
+    session: AsyncSession, seller_id: int, ids: list[int], column: Literal["id", "marketplace_id"] = "id"
+) -> None:
+    """Raises StockPromotedReload if one of these, which were selected directly, is retired. Who calls this holds a list or the account."""
+    retired = f"""
+        SELECT count(*) FROM card
+         WHERE seller_id = :seller AND contribution = 'retired' AND {column} = ANY (CAST(:ids AS bigint[]))
     """
-    held = text("""
-        SELECT contribution FROM card
-         WHERE seller_id = :seller AND contribution IS NOT NULL AND id = ANY (CAST(:ids AS bigint[])) ORDER BY id FOR SHARE
-    """)
-    if "retired" in list(await session.scalars(held, {"seller": seller_id, "ids": card_ids})):
+    if await session.scalar(text(retired), {"seller": seller_id, "ids": [id for id in ids if abs(id) < 2**63]}):
         raise errors.StockPromotedReload
+
+
+async def refuse_picked_promoted(session: AsyncSession, seller_id: int, selection: Selection) -> None:
+    """The same for the form of a selection that counts; a search finds no retired ones."""
+    if selection.marketplace_ids is not None:
+        await refuse_promoted(session, seller_id, selection.marketplace_ids, "marketplace_id")
+    elif selection.card_ids is not None:
+        await refuse_promoted(session, seller_id, selection.card_ids)
+
+
+async def _hold_lists(session: AsyncSession, seller_id: int) -> None:
+    """Who puts cards on a list holds it: from here on nobody does."""
+    held = text("SELECT id FROM card_list WHERE seller_id = :seller ORDER BY id FOR UPDATE")
+    await session.execute(held, {"seller": seller_id})
 
 
 async def _leave(session: AsyncSession, seller_id: int, card_ids: list[int]) -> None:

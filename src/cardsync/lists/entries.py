@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import activity, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.cards.picked import Picked, Selection, pick_cards
+from cardsync.contributions.promote import refuse_picked_promoted
 from cardsync.lists.lists import locked_list, refuse_staff
 
 
@@ -49,8 +50,9 @@ _REMOVE = """
 async def add_cards(
     session: AsyncSession, caller: Caller, list_id: int, selection: Selection, now: datetime, seconds: float
 ) -> Added:
-    """Raises NotFound, InvalidPayload, and ListFull if there is something new and no room for any of it."""
+    """Raises NotFound, InvalidPayload, StockPromotedReload, and ListFull if there is something new and no room for any of it."""
     await locked_list(session, caller.seller_id, list_id)
+    await refuse_picked_promoted(session, caller.seller_id, selection)
     values = {"list": list_id, "cap": limits.CARDS_PER_LIST, "now": now}
     [(requested, fresh, added)] = await _picking(session, caller, selection, _ADD, values, seconds)
     if fresh and not added:

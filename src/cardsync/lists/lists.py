@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import activity, errors, limits
 from cardsync.accounts.caller import Caller
+from cardsync.cards.visible import VISIBLE
 from cardsync.db import run
 from cardsync.lists.names import free_slug, name_key
 from cardsync.search.known import Rows
@@ -31,28 +32,31 @@ class ListRow(NamedTuple):
     member: bool
 
 
-_LISTS = """
+_LISTS = f"""
     SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count, count(c.id) FILTER (WHERE NOT c.gone) AS active_count,
-           count(c.id) FILTER (WHERE c.gone) AS gone_count, coalesce(bool_or({member}), false) AS member
+           count(c.id) FILTER (WHERE c.gone) AS gone_count, coalesce(bool_or({{member}}), false) AS member
       FROM card_list l LEFT JOIN (
-               card_list_entry e JOIN card c ON c.seller_id = :seller AND e.seller_id = :seller AND c.id = e.card_id
+               card_list_entry e JOIN card c ON c.seller_id = :seller AND e.seller_id = :seller AND c.id = e.card_id AND {VISIBLE}
            ) ON e.seller_id = l.seller_id AND e.list_id = l.id
-     WHERE l.seller_id = :seller AND l.deleted_at IS NULL AND {which}
+     WHERE l.seller_id = :seller AND l.deleted_at IS NULL AND {{which}}
      GROUP BY l.seller_id, l.id ORDER BY l.position, l.id
 """
 
 
-async def all_lists(rows: Rows, seller_id: int, asked: dict[str, int]) -> list[ListRow]:
+async def all_lists(rows: Rows, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
     """`asked` is the card that members are told of: its `card_id` or `marketplace_id`, or neither."""
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"
-    found = await rows(_LISTS.format(member=member, which="true"), {"seller": seller_id, **asked})
+    found = await rows(
+        _LISTS.format(member=member, which="true"), {"seller": caller.seller_id, "member": caller.member_id, **asked}
+    )
     return [ListRow(*row) for row in found]
 
 
-async def one_list(session: AsyncSession, seller_id: int, list_id: int) -> ListRow:
+async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> ListRow:
     statement = text(_LISTS.format(member="false", which="l.id = :id"))
-    return ListRow(*(await session.execute(statement, {"seller": seller_id, "id": list_id})).one())
+    named = {"seller": caller.seller_id, "member": caller.member_id, "id": list_id}
+    return ListRow(*(await session.execute(statement, named)).one())
 
 
 async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
@@ -91,7 +95,7 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
     }
     list_id = (await session.execute(text(_MAKE), values)).scalar_one()
     activity.note(session, caller, "list.created", f"list {name!r}", now)
-    return await one_list(session, caller.seller_id, list_id)
+    return await one_list(session, caller, list_id)
 
 
 async def rename_list(session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime) -> ListRow:
@@ -106,7 +110,7 @@ async def rename_list(session: AsyncSession, caller: Caller, list_id: int, name:
         session, "UPDATE card_list SET name = :name, name_key = :key WHERE seller_id = :seller AND id = :id", values
     )
     activity.note(session, caller, "list.renamed", f"list {list_id} is {name!r}", now)
-    return await one_list(session, caller.seller_id, list_id)
+    return await one_list(session, caller, list_id)
 
 
 async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: datetime) -> None:

@@ -97,7 +97,7 @@ async def read_lists(
     """All lists; with `marketplace_id` or `card_id` each tells whether that card is on it."""
     asked = _asked(request.query_params.dict())
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        found = await lists.all_lists(reading.rows, caller.seller_id, asked)
+        found = await lists.all_lists(reading.rows, caller, asked)
     return Lists([_body(caller, row, member=bool(asked)) for row in found], limits.CARDS_PER_LIST)
 
 
@@ -130,14 +130,14 @@ async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> De
     "/lists/{list_id:int}/cards",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.ListFull),
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.ListFull, errors.StockPromotedReload),
 )
 async def add_cards(
     caller: Caller, session: AsyncSession, settings: Settings, list_id: int, data: Selection
 ) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
     done = await entries.add_cards(session, caller, list_id, data, clock.now(), settings.read_seconds)
-    return CardsAdded(_body(caller, await lists.one_list(session, caller.seller_id, list_id)), *done)
+    return CardsAdded(_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
 
 @delete("/lists/{list_id:int}/cards", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY))
@@ -152,7 +152,7 @@ async def remove_cards(
     """Take the selected cards off the list. The selection stands in the body, or in the query: ids with commas or repeated."""
     selection = data if data and data.selects else of_query(request.query_params.dict())
     removed = await entries.remove_cards(session, caller, list_id, selection, clock.now(), settings.read_seconds)
-    return CardsRemoved(_body(caller, await lists.one_list(session, caller.seller_id, list_id)), removed)
+    return CardsRemoved(_body(caller, await lists.one_list(session, caller, list_id)), removed)
 
 
 router = Router(

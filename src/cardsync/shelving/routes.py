@@ -11,7 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.accounts.caller import Caller
+from cardsync.cards.picked import Selection
 from cardsync.shelving import boxes, places
+from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 from cardsync.shelving.places import Shelved
 from cardsync.web import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
@@ -45,6 +47,25 @@ class Remove(PlaceBody, kw_only=True):
 
     card_id: CardId
     quantity: Quantity | None = None
+
+
+class PutMany(Selection, kw_only=True):
+    """A selection as lists take it. What of it lies nowhere yet is put, `per_slot` of them into each slot from `start_slot` on."""
+
+    box: Number
+    start_slot: Number
+    per_slot: Quantity
+
+
+class PutCards(msgspec.Struct):
+    """How many cards, and of all of them how many; `first` and `last` are codes of slots. `truncated`: the same again puts the next."""
+
+    cards: int
+    quantity: int
+    requested: int
+    truncated: bool
+    first: str | None
+    last: str | None
 
 
 class Location(msgspec.Struct):
@@ -142,6 +163,15 @@ async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedC
     return _told(await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now()))
 
 
+@post("/shelves/put_many", status_code=200, responses=WRITES)
+async def put_many_cards(caller: Caller, session: AsyncSession, data: PutMany) -> PutCards:
+    """Put what of a selection lies nowhere yet into a row of slots."""
+    start = Place(data.box, data.start_slot)
+    done = await put_many(session, caller, data, start, data.per_slot, clock.now())
+    first, last = (place.code if place else None for place in (done.first, done.last))
+    return PutCards(done.cards, done.quantity, done.requested, done.truncated, first, last)
+
+
 @post("/shelves/move", status_code=200, responses=WRITES)
 async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
     """Move a card, or some of it, to another slot."""
@@ -155,4 +185,6 @@ async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> Sh
     return _told(await places.remove(session, caller, data.card_id, _place(data), data.quantity, clock.now()))
 
 
-router = Router(path="", route_handlers=[read_shelves, read_box, put_card, move_card, remove_card], tags=["shelves"])
+router = Router(
+    path="", route_handlers=[read_shelves, read_box, put_card, put_many_cards, move_card, remove_card], tags=["shelves"]
+)

@@ -1,0 +1,87 @@
+"""Many cards put at once: a selection and a row of slots in, how many were put and where out.
+
+Only what lies nowhere yet is put, so that the same again puts nothing. Cards follow in the order in which they were selected (those of a
+search by id); a slot takes `per_slot` of them, and a card that does not fit goes on in the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.accounts.caller import Caller
+from cardsync.accounts.turns import one_at_a_time
+from cardsync.activity import note
+from cardsync.cards.picked import Selection, pick_cards
+from cardsync.contributions.promote import refuse_picked_promoted
+from cardsync.shelving.place import Place
+
+
+class PutTogether(NamedTuple):
+    """`requested`: how many cards were selected. `truncated`: there were more than are put at once; the same again puts the next ones."""
+
+    cards: int
+    quantity: int
+    requested: int
+    truncated: bool
+    first: Place | None
+    last: Place | None
+
+
+_PUT = """
+    WITH picked AS MATERIALIZED ({picked}),
+    lying AS (SELECT card_id, sum(quantity) AS quantity FROM card_location WHERE seller_id = :seller GROUP BY card_id),
+    waiting AS (
+        SELECT p.id, p.place, c.quantity - coalesce(l.quantity, 0) AS quantity
+          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id LEFT JOIN lying l ON l.card_id = c.id
+    ),
+    ranged AS (
+        SELECT id, quantity, CAST(sum(quantity) OVER (ORDER BY place, id) AS bigint) AS upto FROM waiting WHERE quantity > 0
+    ),
+    fitting AS (SELECT id, upto - quantity AS begins, upto AS ends FROM ranged WHERE upto <= :most),
+    split AS (
+        SELECT id, :start + turn AS slot, least(ends, (turn + 1) * :per_slot) - greatest(begins, turn * :per_slot) AS quantity
+          FROM fitting, generate_series(begins / :per_slot, (ends - 1) / :per_slot) AS turn
+    ),
+    put AS (
+        INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
+        SELECT :seller, id, :box, slot, quantity FROM split
+        ON CONFLICT (seller_id, card_id, box, slot) DO UPDATE SET quantity = l.quantity + excluded.quantity
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM fitting), (SELECT coalesce(max(ends), 0) FROM fitting), (SELECT count(*) FROM picked),
+           (SELECT count(*) FROM ranged) > (SELECT count(*) FROM fitting), min(slot), max(slot), (SELECT count(*) FROM put)
+      FROM split
+"""
+
+
+async def put_many(
+    session: AsyncSession, caller: Caller, selection: Selection, start: Place, per_slot: int, now: datetime
+) -> PutTogether:
+    """Raises InvalidPayload, StockPromotedReload."""
+
+    async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
+        return (await session.execute(text(query), given)).all()
+
+    await one_at_a_time(session, caller.seller_id)
+    await refuse_picked_promoted(session, caller.seller_id, selection)
+    picked = await pick_cards(rows, caller, selection, now)
+    room = (limits.SHELF_NUMBER - start.slot + 1) * per_slot
+    values = {"box": start.box, "start": start.slot, "per_slot": per_slot, "most": min(limits.SHELVED_AT_ONCE, room)}
+    whole = _PUT.format(picked=picked.query)
+    named = {name: value for name, value in (picked.values | values).items() if f":{name}" in whole}
+    [(cards, quantity, requested, truncated, first, last, _)] = await rows(whole, named)
+    if truncated and not cards:
+        raise errors.InvalidPayload(f"there is no room for the first card behind {start.code}")
+    if not cards:
+        return PutTogether(0, 0, requested, False, None, None)
+    ends = Place(start.box, first), Place(start.box, last)
+    note(
+        session, caller, "shelf.put_many", f"{quantity} of {cards} cards put into {ends[0].code} to {ends[1].code}", now
+    )
+    return PutTogether(cards, quantity, requested, truncated, *ends)
