@@ -237,8 +237,9 @@ def filled_lists(made: Ground, seller: int) -> None:
         connection.execute("VACUUM ANALYZE card_list, card_list_entry")
 
 
-def lists(report: Report, made: Ground, client: Client, hand: Hand, rounds: int) -> None:
+def lists(report: Report, made: Ground, key: str, hand: Hand, rounds: int) -> None:
     filled_lists(made, hand.seller)
+    client = Client(made.settings.bind, key)
     s = hand.seller
     [(list_id, card_id)] = hand.rows(
         f"SELECT (SELECT id FROM card_list WHERE seller_id = {s} AND slug = 'l2'), (SELECT max(card_id) FROM card_list_entry WHERE seller_id = {s})"
@@ -282,7 +283,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         with ground.service(made, workers=0), psycopg.connect(libpq_url(made.url), autocommit=True) as connection:
             client, hand = Client(made.settings.bind, seller.api_key), Hand(connection, seller.seller_id)
             searches(report, client, hand, rounds)
-            lists(report, made, client, hand, rounds)
+            lists(report, made, seller.api_key, hand, rounds)
     return report
 
 
