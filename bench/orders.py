@@ -1,6 +1,9 @@
 """`python bench/orders.py [--rounds 9]`: 50,000 orders. The 202 through the real web process against inflating and orjson.loads alone;
-applying them, first as new and then again, against a COPY of the same rows into an unlogged table; what the web process's memory does
-while ten such uploads come at once.
+applying them, first as new and then again, from the stored bytes to the commit; what the web process's memory does while ten such
+uploads come at once.
+
+The floor of applying is the COPY alone: typed rows, encoded before, into an unlogged table without a key. What no store of orders can do
+without is timed beside it: reading the bytes, and the same COPY into a logged table that has its two keys and nothing else.
 """
 
 from __future__ import annotations
@@ -92,14 +95,15 @@ def sent(client: Client, body: bytes) -> float:
 
 
 def applying(made: Ground, report: Report, rounds: int) -> None:
-    times: dict[str, list[float]] = {"floor": [], "new": [], "again": []}
+    times: dict[str, list[float]] = {name: [] for name in ("floor", "keys", "read", "new", "again")}
     written = 0
     for turn in range(rounds + 1):
         plain = orders(COUNT, turn + 100)
         body = igzip.compress(plain, 2)
         seller = made.new_seller()
         made.settle()
-        took = [copied(made, plain), *made.in_database(lambda database: applied(made, database, seller, [body, body]))]  # noqa: B023
+        took = [copied(made, plain), copied(made, plain, keys=True), seconds_to_read(body)]
+        took += made.in_database(lambda database: applied(made, database, seller, [body, body]))  # noqa: B023
         if turn:
             for name, value in zip(times, took, strict=True):
                 times[name].append(value)
@@ -112,24 +116,35 @@ def applying(made: Ground, report: Report, rounds: int) -> None:
     for name, values in times.items():
         report.note(f"{name:<6} {spread(values, 'ms', 1000)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
+    least = (middle["read"] + middle["keys"]) / middle["floor"]
+    report.note(f"read + keys, what no store of orders can do without: {least:.1f} x the floor")
     report.at_most("applying 50,000 new orders / COPY into an unlogged table", middle["new"] / middle["floor"], 6)
     report.at_most("the same again / applying them new", middle["again"] / middle["new"], 0.5)
     report.at_most("rows written by the same again", written, 0, "rows")
 
 
-def copied(made: Ground, plain: bytes) -> float:
-    """COPY of the typed rows into an unlogged table, encoded before."""
+def seconds_to_read(body: bytes) -> float:
+    return ground.seconds(lambda: ingest._read(body, "orders"))
+
+
+def copied(made: Ground, plain: bytes, *, keys: bool = False) -> float:
+    """COPY of the typed rows into an unlogged table, encoded before; or into a logged one with its keys."""
     read = rows.read(plain, "orders")
     data = encode(read.frame.drop("row"))
     types = ["text", "text", "date", "text", "numeric", "numeric", "numeric"]
     columns = ", ".join(f"{name} {kind}" for name, kind in zip(read.frame.columns[1:], types, strict=True))
     with made.admin() as connection:
-        connection.execute(f"DROP TABLE IF EXISTS floor_orders; CREATE UNLOGGED TABLE floor_orders ({columns})")
-        return ground.seconds(lambda: _copy(connection, data))
+        connection.execute("DROP TABLE IF EXISTS floor_orders")
+        if keys:
+            columns += ", seller_id bigint DEFAULT 1, id bigint GENERATED ALWAYS AS IDENTITY"
+            columns += ", PRIMARY KEY (seller_id, id), UNIQUE (seller_id, order_number)"
+        connection.execute(f"CREATE {'' if keys else 'UNLOGGED'} TABLE floor_orders ({columns})")
+        return ground.seconds(lambda: _copy(connection, data, read.frame.columns[1:]))
 
 
-def _copy(connection: psycopg.Connection[object], data: memoryview) -> None:
-    with connection.cursor().copy("COPY floor_orders FROM STDIN WITH (FORMAT csv, NULL '\\N')") as copy:
+def _copy(connection: psycopg.Connection[object], data: memoryview, columns: list[str]) -> None:
+    statement = f"COPY floor_orders ({', '.join(columns)}) FROM STDIN WITH (FORMAT csv, NULL '\\N')"
+    with connection.cursor().copy(statement) as copy:
         for start in range(0, len(data), 1 << 18):
             copy.write(data[start : start + (1 << 18)])
 
