@@ -27,7 +27,15 @@ SHOWN = (
 ALWAYS = ("x-request-id", "ratelimit")
 SENT = ("content-type", "if-none-match", "x-idempotency-key", "x-product-line", "x-sync-cycle-id")
 # Numbers that count sellers, uploads and seconds of this run; those that the service chooses itself.
-COUNTED = {"upload_id", "id", "transaction_id", "cooldown_remaining_seconds", "retry_after_seconds"}
+COUNTED = {
+    "upload_id",
+    "id",
+    "transaction_id",
+    "cooldown_remaining_seconds",
+    "retry_after_seconds",
+    "rule_id",
+    "run_id",
+}
 PATTERNS = (
     # Before the key inside it is.
     (re.compile(r"https?://[^\s\"]+/objects/[^\s\"]+"), "<upload url>"),
@@ -174,6 +182,7 @@ async def a_cycle(book: Book, seller: Seller) -> None:
     await service.run_jobs()
     await book.ask("upload done", http, "GET", upload)
     await book.ask("export", http, "GET", "/api/v1/export/price-updates")
+    await book.ask("explain", http, "GET", "/api/v1/pricing/explain/1001")
     picture = {"sync_cycle_id": "cycle-1", "step_name": "import_prices", "screenshot": base64.b64encode(png()).decode()}
     await book.ask("debug", http, "POST", "/api/v1/sync/debug", json=picture)
     steps = [

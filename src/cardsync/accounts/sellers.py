@@ -240,5 +240,5 @@ async def delete_seller(database: Database, store: Store, seller_id: int, tables
         found = await session.scalar(delete(Seller).where(Seller.id == seller_id).returning(Seller.id))
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
-    for kind in ("syncs", "accepted", "debug"):
+    for kind in ("syncs", "accepted", "debug", "receipts"):
         await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))

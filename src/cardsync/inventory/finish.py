@@ -36,6 +36,8 @@ class Outcome:
     fingerprint: str
     lines: list[str]
     new_lines: list[str]
+    # Where the run's receipts lie.
+    receipts: str | None = None
 
 
 async def finish(
@@ -58,7 +60,8 @@ async def finish(
             .values(
                 state="awaiting_review" if in_review else "completed",
                 finished_at=now,
-                summary={name: report[name] for name in ("priced", "changed", "blocked")},
+                summary={name: report[name] for name in ("priced", "changed", "blocked")}
+                | {"cards": report["applied"], "receipts": outcome.receipts},
             )
         )
         await _supersede_reviews(session, upload)

@@ -29,6 +29,7 @@ from cardsync.jobs import Work
 from cardsync.pricing import engine, store
 from cardsync.pricing.export import fingerprint_of
 from cardsync.pricing.history import Past, past_of
+from cardsync.pricing.kept import keep
 from cardsync.pricing.run import Run
 from cardsync.storage import ObjectMissing
 from cardsync.sync.state import Lease, hold_lease
@@ -71,6 +72,9 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     blocked = {} if later else {code: n for code, n in engine.summary(priced).blocked.items() if n}
     hold = later or bool(verdict.review)
     rows = await asyncio.to_thread(with_targets, rows, priced, hold=hold)
+    keeping = None
+    if account.attribution_logging and not hold:
+        keeping = asyncio.create_task(keep(work.store, upload.seller_id, verdict.run_id, priced, run))
     del priced
     changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
     changes = await number_cards(work, upload.seller_id, changes)
@@ -88,7 +92,10 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         await slabs.write(writer, plan)
     finally:
         outcome = await telling
-    await finish(writer, upload, verdict, outcome, gone, reprice=later and not verdict.review)
+        receipts = await keeping if keeping else None
+    await finish(
+        writer, upload, verdict, replace(outcome, receipts=receipts), gone, reprice=later and not verdict.review
+    )
 
 
 async def boundary(work: Work, lease: Lease) -> None:

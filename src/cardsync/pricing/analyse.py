@@ -14,7 +14,7 @@ from cardsync.accounts.models import Account
 from cardsync.pricing import store
 from cardsync.pricing.analysis import Finding, RuleFacts, findings
 from cardsync.pricing.queries import selections
-from cardsync.pricing.stock import condition_of
+from cardsync.pricing.stock import ON_SALE, condition_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ async def analyse(session: AsyncSession, seller_id: int, now: datetime) -> Analy
     rows = await session.execute(
         text(
             f"SELECT selecting, count(*) FROM (SELECT {listed} AS selecting FROM card c"
-            " WHERE c.seller_id = :seller AND NOT c.gone) found GROUP BY selecting"
+            f" WHERE c.seller_id = :seller AND {ON_SALE}) found GROUP BY selecting"
         ),
         bound,
     )

@@ -15,24 +15,27 @@ from cardsync.accounts.models import Account
 from cardsync.clock import rfc3339
 from cardsync.inventory.models import Card
 from cardsync.money import dollars, to_units
-from cardsync.pricing import engine, store
+from cardsync.pricing import engine
+from cardsync.pricing.kept import breakdown
 from cardsync.pricing.rules import Rule, Sale
 from cardsync.pricing.run import Run
-from cardsync.pricing.sentences import blocker_codes, explain, money
+from cardsync.pricing.sentences import blocker_codes, explain, input_told, money
 from cardsync.pricing.steps import BLOCKERS
 from cardsync.pricing.stock import choices, condition_of, read_stock
+from cardsync.pricing.store import run_of
+from cardsync.storage import Store
 from cardsync.sync.models import SyncState
 
-_MONEY_INPUTS: Final = engine.PRICE_INPUTS
 
-
-async def explain_card(session: AsyncSession, seller_id: int, marketplace_id: int, now: datetime) -> dict[str, Any]:
+async def explain_card(
+    session: AsyncSession, store: Store, seller_id: int, marketplace_id: int, now: datetime
+) -> dict[str, Any]:
     """The explanation as it goes over the wire. Raises NotFound for a card that is not the seller's."""
     card = await session.scalar(select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id))
     if card is None:
         raise errors.NotFound(f"there is no card {marketplace_id}")
     account = await session.get_one(Account, seller_id)
-    asked = await store.run_of(session, account, now)
+    asked = await run_of(session, account, now)
     stock = await read_stock(session, account, asked, "c.id = :wanted", card_id=card.id, wanted=card.id)
     run = stock.run
     rules, sales = await _matching(session, seller_id, run, card.id)
@@ -54,19 +57,13 @@ async def explain_card(session: AsyncSession, seller_id: int, marketplace_id: in
         "matching_rules": _told(rules, sales, row),
         "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
         "steps": explain(row, run),
-        "inputs": {name: _input(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS}
+        "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS}
         | {name: getattr(card, name) for name in _TEXTS},
-        "historical_breakdown": None,
+        "historical_breakdown": await breakdown(session, store, card),
     }
 
 
 _TEXTS: Final = ("condition", "printing", "language")
-
-
-def _input(name: str, value: Any) -> Any:
-    if isinstance(value, datetime):
-        return rfc3339(value)
-    return money(value) if name in _MONEY_INPUTS or name == "pin" else value
 
 
 async def _matching(session: AsyncSession, seller_id: int, run: Run, card_id: int) -> tuple[list[Rule], list[Sale]]:

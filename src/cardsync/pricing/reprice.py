@@ -30,6 +30,7 @@ from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
 from cardsync.pricing import engine, store
 from cardsync.pricing.export import fingerprint
+from cardsync.pricing.kept import keep
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.stock import read_stock
 from cardsync.sync import state as sync_state
@@ -138,11 +139,15 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
     )
     told = engine.summary(priced)
-    counts = {name: value for name, value in asdict(told).items() if name in ("cards", "priced", "held", "blocked")}
+    counts: dict[str, Any] = {
+        name: value for name, value in asdict(told).items() if name in ("cards", "priced", "held", "blocked")
+    }
     full = account.entitlements(run.started_at).sync_mode == "full"
     if full and engine.breaker(priced) and not run.summary.get("confirmed"):
         await _end(work, lease, run, "awaiting_review", counts | {"changed": 0})
         return
+    if run.trigger == "sync" and account.attribution_logging:
+        counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     writer = slabs.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
     await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))

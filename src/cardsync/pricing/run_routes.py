@@ -18,6 +18,7 @@ from cardsync.pricing.analysis import Finding
 from cardsync.pricing.explain import explain_card
 from cardsync.pricing.models import PriceRun
 from cardsync.rate_limits.groups import WRITES
+from cardsync.storage import Store
 from cardsync.web import BEHIND_A_KEY, FOR_EITHER, problems
 
 
@@ -152,10 +153,10 @@ async def analyse_rules(caller: Caller, database: Database) -> RuleAnalysis:
 
 
 @get("/pricing/explain/{marketplace_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
-async def explain_price(caller: Caller, database: Database, marketplace_id: int) -> Explanation:
+async def explain_price(caller: Caller, database: Database, store: Store, marketplace_id: int) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await explain_card(session, caller.seller_id, marketplace_id, clock.now())
+        told = await explain_card(session, store, caller.seller_id, marketplace_id, clock.now())
     return msgspec.convert(told, Explanation)
 
 

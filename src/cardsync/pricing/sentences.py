@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from cardsync.clock import rfc3339
 from cardsync.money import dollars
-from cardsync.pricing.engine import PRICE_STEPS
+from cardsync.pricing.engine import PRICE_INPUTS, PRICE_STEPS
 from cardsync.pricing.fees import net
 from cardsync.pricing.rules import Rule, Sale
 from cardsync.pricing.run import Run
@@ -62,6 +62,13 @@ def _step(name: str, before: int | None, after: int | None, said: str, own: dict
 
 def money(units: int | None) -> str | None:
     return None if units is None else dollars(units)
+
+
+def input_told(name: str, value: Any) -> Any:
+    """One of the engine's inputs as it goes over the wire."""
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    return money(value) if name in PRICE_INPUTS or name == "pin" else value
 
 
 def percent(bp: int) -> str:

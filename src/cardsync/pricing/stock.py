@@ -33,6 +33,8 @@ _STOCK: Final = f"""
       FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
      WHERE c.seller_id = :seller AND {{where}} ORDER BY c.id
 """
+# What a member contributed is for no marketplace to price.
+ON_SALE: Final = "NOT c.gone AND c.contribution IS NULL"
 _OWN: Final = re.compile(r"(?<!:):(q[0-9]+)(?![0-9])")
 _SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
     (
@@ -71,7 +73,7 @@ async def read_stock(
     session: AsyncSession,
     account: Account,
     run: Run,
-    where: str = "NOT c.gone",
+    where: str = ON_SALE,
     card_id: int | None = None,
     **values: Any,
 ) -> Stock:

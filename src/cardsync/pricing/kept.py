@@ -1,0 +1,71 @@
+"""Receipts in the object store: a priced run's file written under a key of its own, a card's latest receipt found and told again.
+
+The key stands in the run's summary; a run without one was made while attribution logging was off, or came of no sync.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.clock import rfc3339
+from cardsync.inventory.models import Card
+from cardsync.money import to_units
+from cardsync.pricing import receipts
+from cardsync.pricing.engine import INPUT_COLUMNS
+from cardsync.pricing.run import Run
+from cardsync.pricing.sentences import blocker_codes, explain, input_told, money
+from cardsync.storage import ObjectMissing, Store
+
+# The last upload that spoke of the card's whole product line, or the run that followed it because rules have queries.
+_LATEST = """
+    SELECT r.id, r.summary ->> 'receipts' AS key FROM price_run r
+     WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
+       AND (r.upload_id IS NULL OR r.upload_id = (
+            SELECT l.upload_id FROM line_snapshot l WHERE l.seller_id = :seller AND l.product_line = :line))
+     ORDER BY r.id DESC LIMIT 1
+"""
+
+
+async def keep(store: Store, seller_id: int, run_id: int, priced: pl.DataFrame, run: Run) -> str:
+    """The key of the file."""
+    key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
+    data = await asyncio.to_thread(receipts.pack, priced, run)
+    with store.spool() as (path, file):
+        file.write(data)
+        file.flush()
+        await store.write(key, path)
+    return key
+
+
+async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str, Any] | None:
+    """What the last sync wrote down of this card; None when it wrote nothing down."""
+    latest = (await session.execute(text(_LATEST), {"seller": card.seller_id, "line": card.product_line})).first()
+    if latest is None or latest.key is None:
+        return None
+    try:
+        data = await store.read(latest.key)
+    except ObjectMissing:
+        return None
+    row = await asyncio.to_thread(receipts.receipt, data, card.marketplace_id)
+    return None if row is None else _told(row, receipts.run_of(data), latest.id, card)
+
+
+def _told(row: dict[str, Any], run: Run, run_id: int, card: Card) -> dict[str, Any]:
+    target = None if card.target_price is None else to_units(card.target_price)
+    return {
+        "run_id": run_id,
+        "computed_at": rfc3339(run.now),
+        "reflects_current_price": row["target"] == target,
+        "current_price": money(row["current_price"]),
+        "final_price": money(row["target"]),
+        "rule_id": row["rule_id"],
+        "blockers": blocker_codes(row["blockers"]),
+        "steps": explain(row, run),
+        "inputs": {name: input_told(name, row[name]) for name in INPUT_COLUMNS if name in row},
+    }

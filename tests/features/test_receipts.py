@@ -1,0 +1,79 @@
+"""Receipts: what a sync wrote down of each price, told again for ever, and priced again from the file alone."""
+
+from __future__ import annotations
+
+from builders import a_csv, a_row
+from cardsync.pricing import receipts
+
+RULES = "/api/pricing/rules"
+
+
+async def breakdown(seller, marketplace_id=1):
+    answer = await seller.get(f"/api/v1/pricing/explain/{marketplace_id}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()["historical_breakdown"]
+
+
+async def files(seller):
+    rows = await seller.service.sql(
+        seller.id, "SELECT summary ->> 'receipts' AS key FROM price_run WHERE seller_id = :id ORDER BY id", id=seller.id
+    )
+    return [await seller.service.work.store.read(row["key"]) for row in rows if row["key"]]
+
+
+async def test_a_sync_leaves_a_receipt_that_describes_the_live_target(a_seller):
+    seller = await a_seller(capped=True)
+    await seller.import_csv(a_csv(a_row(1, market="9.00", price="1.00"), a_row(2, market="", low="")))
+    receipt = await breakdown(seller)
+    assert (receipt["final_price"], receipt["reflects_current_price"]) == ("1.15", True)
+    assert [step["name"] for step in receipt["steps"]][-1] == "change"
+    assert receipt["steps"][7]["seller_limit"] == "1.15"
+    assert receipt["inputs"]["market"] == "9.00"
+    blocked = await breakdown(seller, 2)
+    assert (blocked["final_price"], blocked["blockers"], blocked["reflects_current_price"]) == (
+        None,
+        ["no_usable_reference"],
+        True,
+    )
+
+
+async def test_a_receipt_stays_as_it_was_and_says_that_the_target_is_another_now(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
+    before = await breakdown(seller)
+    await seller.post(RULES, json={"name": "Dearer", "state": "published", "adjust_bp": 1000})
+    await seller.post("/api/pricing/reprice")
+    await seller.service.run_jobs()
+    after = await breakdown(seller)
+    assert (before["reflects_current_price"], after["reflects_current_price"]) == (True, False)
+    assert {name: value for name, value in after.items() if name != "reflects_current_price"} == {
+        name: value for name, value in before.items() if name != "reflects_current_price"
+    }
+
+
+async def test_without_attribution_logging_there_is_no_receipt(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
+    await seller.http.patch("/api/pricing/settings", json={"attribution_logging": False})
+    await seller.import_csv(a_csv(a_row(1, market="3.00", price="1.00")))
+    assert await breakdown(seller) is None
+
+
+async def test_rules_with_queries_leave_receipts_too(a_seller):
+    seller = await a_seller()
+    await seller.post(RULES, json={"name": "Dear", "state": "published", "query": "market>=5", "adjust_bp": 1000})
+    await seller.import_csv(a_csv(a_row(1, market="5.00", price="4.00")))
+    assert (await breakdown(seller))["final_price"] == "5.50"
+
+
+async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
+    seller = await a_seller(capped=True)
+    rows = [a_row(n, market=f"{n}.37", price=f"{n}.00", low=f"{n}.11") for n in range(1, 40)]
+    await seller.import_csv(a_csv(*rows))
+    await seller.post(
+        RULES, json={"name": "Dear", "state": "published", "query": "market>=5", "adjust_bp": 123, "rounding": "x9"}
+    )
+    await seller.import_csv(a_csv(*rows))
+    kept = await files(seller)
+    assert len(kept) == 2
+    assert [receipts.replay(data) for data in kept] == [0, 0]
