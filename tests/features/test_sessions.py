@@ -318,6 +318,7 @@ async def test_routes_of_both_take_a_session_and_give_what_the_key_gives(a_selle
     for path in ("/api/orders", "/api/customers", "/api/v1/status"):
         by_key, by_session = await seller.get(path), await browser.get(path)
         assert (by_session.status_code, by_session.json()) == (200, by_key.json()), path
+        assert by_session.headers["Cache-Control"] == "no-store"
     opened = await browser.post("/api/pull_sessions")
     assert (opened.status_code, opened.json()["order_count"]) == (201, 1)
     assert (await browser.get(f"/api/pull_sessions/{opened.json()['id']}")).status_code == 200

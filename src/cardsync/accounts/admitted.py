@@ -18,7 +18,7 @@ from cardsync.rate_limits.admission import RateLimits
 from cardsync.settings import Settings
 
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Callers(Enum):
@@ -43,9 +43,20 @@ def admitting(app: ASGIApp) -> ASGIApp:
         if callers is Callers.SESSION and not token:
             raise errors.SessionRequired
         scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
-        await app(scope, receive, send)
+        await app(scope, receive, _for_its_browser_alone(send) if token else send)
 
     return admitted
+
+
+def _for_its_browser_alone(send: Send) -> Send:
+    """No cache keeps what a cookie opened: unlike an Authorization header, a cookie does not keep shared ones away."""
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start" and not any(n == b"cache-control" for n, _ in message["headers"]):
+            message["headers"] = [*message["headers"], (b"cache-control", b"no-store")]
+        await send(message)
+
+    return answer
 
 
 def among_strangers(app: ASGIApp) -> ASGIApp:
