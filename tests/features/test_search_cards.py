@@ -299,3 +299,20 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     assert await found(seller, "is:audit is:gone") == [3]
     await sync(1, a_row(1, quantity=1), a_row(2, quantity=3), a_row(4, price="9.99"), *others)
     assert await found(seller, "is:in-flux") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " or ".join(f"{chr(97 + n % 26)}{n}" for n in range(200)),
+        "name:" + "|".join(f"{n}%_" for n in range(200)),
+        "-".join(f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(600)),
+        "-(" * 20 + "a or b" + ")" * 20,
+        '"' + "%" * 1_998 + '"',
+        "is:audit is:moved is:confirmed is:location-drift -is:in-flux has:rule unshelved>0 change>1",
+    ],
+)
+async def test_a_hostile_search_is_answered(seller, text):
+    page = await search(seller, text)
+    assert page["query_errors"] == []
+    assert page["total"] <= 7
