@@ -75,6 +75,7 @@ FIRST_PAGES = (
     Case("date", {"date_from": "2022-02-10", "date_to": "2025-08-20"}, "orders.order_date BETWEEN '2022-02-10' AND '2025-08-20'"),
     Case("refund", {"refund": "true"}, "orders.refund_amt IS NOT NULL"),
     Case("shipping_type", {"shipping_type": "expedited"}, "orders.shipping_type = 'expedited'"),
+    Case("usual shipping", {"shipping_type": "pwe"}, "orders.shipping_type = 'pwe'"),
 )  # fmt: skip
 
 
@@ -216,6 +217,8 @@ def first_pages(report: Report, client: Client, hand: Hand, orders: int, rounds:
 
 
 def other_reads(report: Report, client: Client, hand: Hand, orders: int, rounds: int) -> None:
+    empty = [get(client, "/api/orders", date_from="9999-01-01")[0] for _ in range(30)]
+    report.note(f"an answer without an order, most of it HTTP's: {spread(empty, 'ms', 1000)}")
     for case in others(orders):
         times: dict[str, list[float]] = {"ours": [], "apart": [], "together": []}
         for _ in range(rounds + 1):

@@ -89,7 +89,14 @@ def create_indexes() -> None:
         "ix_orders_date",
         "orders",
         ["seller_id", *NEWEST],
-        postgresql_include=["status_group", "feedback_rating", "total_amt", "placed_at_given", "search_text"],
+        postgresql_include=[
+            "status_group",
+            "shipping_type",
+            "feedback_rating",
+            "total_amt",
+            "placed_at_given",
+            "search_text",
+        ],
     )
     op.create_index("ix_orders_status", "orders", ["seller_id", "status_group", *NEWEST])
     op.create_index(

@@ -78,7 +78,14 @@ class Order(Base):
             "seller_id",
             text("order_date DESC NULLS LAST"),
             text("id DESC"),
-            postgresql_include=["status_group", "feedback_rating", "total_amt", "placed_at_given", "search_text"],
+            postgresql_include=[
+                "status_group",
+                "shipping_type",
+                "feedback_rating",
+                "total_amt",
+                "placed_at_given",
+                "search_text",
+            ],
         ),
         Index("ix_orders_status", "seller_id", "status_group", text("order_date DESC NULLS LAST"), text("id DESC")),
         # Plain envelopes are most orders of most sellers: they are found by their dates.
