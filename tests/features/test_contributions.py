@@ -1,5 +1,7 @@
 """Contributions: cards that a member has in hand and no marketplace lists yet; private, then published, then live stock."""
 
+import asyncio
+
 import pytest
 
 from browsers import Browser, joined, signed_in
@@ -216,3 +218,32 @@ async def test_keys_contribute_nothing(shop, path):
     seller, _, _ = shop
     answer = await seller.post(f"/api/contributions{path}", json=JAGUAR)
     assert (answer.status_code, answer.json()["code"]) == (403, "session_required")
+
+
+async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
+    """The import retires the contribution at some moment among them: whoever came before is carried over, whoever comes after is told."""
+    seller, _, bea = shop
+    binder = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
+    rows = []
+    for number in (201, 202, 203):
+        card = await contribute(bea, number=str(number), shared=True)
+        rows.append(listed(number, number=str(number)))
+        add = {"card_ids": [card["id"]]}
+        put = {"card_id": card["id"], "box": 1, "slot": number, "quantity": 1}
+        _, *told = await asyncio.gather(
+            seller.import_csv(a_csv(*rows)),
+            *(bea.post(f"/api/lists/{binder}/cards", json=add) for _ in range(4)),
+            *(bea.post("/api/shelves/put", json=put) for _ in range(4)),
+        )
+        assert {answer.status_code for answer in told} <= {200, 409}
+        live = (await card_ids(seller))[number]
+        placed = sum(answer.status_code == 200 for answer in told[4:])
+        query = "SELECT card_id, sum(quantity) AS lying FROM card_location WHERE seller_id = :id AND slot = :slot GROUP BY 1"
+        found_there = await seller.service.sql(seller.id, query, id=seller.id, slot=number)
+        assert found_there == ([{"card_id": live, "lying": placed}] if placed else [])
+        on_list = await seller.service.sql(
+            seller.id, "SELECT card_id FROM card_list_entry WHERE seller_id = :id AND card_id IN (:live, :old)",
+            id=seller.id, live=live, old=card["id"],
+        )  # fmt: skip
+        added = sum(answer.status_code == 200 for answer in told[:4])
+        assert on_list == ([{"card_id": live}] if added else [])
