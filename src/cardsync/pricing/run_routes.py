@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
-from litestar import Router, get, post
+from litestar import Response, Router, get, post
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -13,13 +13,13 @@ from cardsync import clock, errors
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.limits import RUNS_SHOWN
-from cardsync.pricing import analyse, reprice
+from cardsync.pricing import analyse, preview, reprice
 from cardsync.pricing.analysis import Finding
 from cardsync.pricing.explain import explain_card
 from cardsync.pricing.models import PriceRun
 from cardsync.rate_limits.groups import WRITES
 from cardsync.storage import Store
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, problems
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
 
 class RunRequested(msgspec.Struct):
@@ -144,6 +144,60 @@ async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> Pri
     return _shown(await reprice.settle_review(session, caller, run_id, "discarded", clock.now()))
 
 
+class LargestMove(msgspec.Struct):
+    marketplace_id: int
+    product_name: str | None
+    current_price: str | None
+    target_price: str
+    rule_id: int | None
+    reason: str
+
+
+class MoveBin(msgspec.Struct):
+    """Moves of from_bp up to, not including, to_bp; the last bin is open."""
+
+    from_bp: int
+    to_bp: int | None
+    count: int
+
+
+class Preview(msgspec.Struct):
+    cards: int
+    up: int
+    down: int
+    unchanged: int
+    held: int
+    blocked: dict[str, int]
+    listed_value_before: str
+    listed_value_after: str
+    largest: list[LargestMove]
+    histogram: list[MoveBin]
+
+
+_DOWNLOADS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+@post(
+    "/preview",
+    status_code=200,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
+)
+async def preview_prices(
+    caller: Caller, database: Database, data: dict[str, Any] | None = None, format: str | None = None
+) -> Response[Preview | bytes]:
+    """What `rules` and `sales` would ask in place of the live ones, of the cards that `search` selects; without `rules`, the live ones
+    with drafts. Nothing is written. `format=csv` or `parquet` downloads every card.
+    """
+    if format is not None and format not in _DOWNLOADS:
+        raise errors.InvalidPayload("format: must be csv or parquet")
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
+        if format is not None:
+            return Response(preview.every_card(out, format), media_type=_DOWNLOADS[format])
+        told = await preview.told(session, caller.seller_id, stock, out)
+    return Response(msgspec.convert(told, Preview))
+
+
 @get("/rules/analysis", responses=problems(*BEHIND_A_KEY))
 async def analyse_rules(caller: Caller, database: Database) -> RuleAnalysis:
     """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as they stand."""
@@ -162,7 +216,7 @@ async def explain_price(caller: Caller, database: Database, store: Store, market
 
 router = Router(
     path="/pricing",
-    route_handlers=[request_reprice, list_runs, read_run, confirm_run, discard_run, analyse_rules],
+    route_handlers=[preview_prices, request_reprice, list_runs, read_run, confirm_run, discard_run, analyse_rules],
     tags=["pricing"],
 )
 explaining = Router(path="", route_handlers=[explain_price], tags=["pricing"])

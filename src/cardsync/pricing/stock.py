@@ -114,7 +114,10 @@ def _pairs(things: Sequence[Rule | Sale], found: Sequence[Selection]) -> list[tu
 
 
 def _first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
-    whens = [f"WHEN {condition_of(selection, bound, f'{prefix}{id}')} THEN {int(id)}" for id, selection in choices]
+    whens = [
+        f"WHEN {condition_of(selection, bound, f'{prefix}{place}')} THEN {int(id)}"
+        for place, (id, selection) in enumerate(choices)
+    ]
     return f"CASE {' '.join(whens)} END" if whens else "NULL::bigint"
 
 

@@ -1,0 +1,100 @@
+"""Previews: what rules would ask, counted and listed, without a single write."""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+import pytest
+
+from builders import a_csv, a_row, read_csv
+
+PREVIEW = "/api/pricing/preview"
+ROWS = [
+    a_row(1, market="2.00", price="1.00", quantity=3),
+    a_row(2, market="0.50", price="1.00"),
+    a_row(3, market="1.00", price="1.00"),
+    a_row(4, market="", low="", price="1.00"),
+]
+AT_MARKET = {"rules": [{"adjust_bp": 0}]}
+
+
+async def previewed(seller, **body):
+    answer = await seller.post(PREVIEW, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def a_stocked(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*ROWS))
+    return seller
+
+
+async def test_a_preview_counts_moves_and_names_the_largest(a_seller):
+    seller = await a_stocked(a_seller)
+    found = await previewed(seller, **AT_MARKET)
+    counts = {name: found[name] for name in ("cards", "up", "down", "unchanged", "held", "blocked")}
+    assert counts == {"cards": 4, "up": 1, "down": 1, "unchanged": 1, "held": 0, "blocked": {"no_usable_reference": 1}}
+    assert (found["listed_value_before"], found["listed_value_after"]) == ("6.00", "8.50")
+    assert [(move["marketplace_id"], move["product_name"], move["current_price"], move["target_price"]) for move in found["largest"]] == [
+        (1, "Card 1", "1.00", "2.00"), (2, "Card 2", "1.00", "0.50"),
+    ]  # fmt: skip
+    assert all(move["reason"].endswith(".") for move in found["largest"])
+    assert {(entry["from_bp"], entry["count"]) for entry in found["histogram"] if entry["count"]} == {
+        (10_000, 1),
+        (-5_000, 1),
+    }
+
+
+async def test_nothing_is_written(a_seller):
+    seller = await a_stocked(a_seller)
+    before = await seller.cards(), await seller.service.sql(seller.id, "SELECT * FROM price_run")
+    await previewed(seller, **AT_MARKET)
+    assert (await seller.cards(), await seller.service.sql(seller.id, "SELECT * FROM price_run")) == before
+
+
+async def test_without_rules_of_its_own_it_is_the_live_ones_with_drafts(a_seller):
+    seller = await a_stocked(a_seller)
+    assert (await previewed(seller))["up"] == 1
+    await seller.post("/api/pricing/rules", json={"name": "draft", "adjust_bp": 1000})
+    assert (await previewed(seller))["up"] == 2
+    assert (await previewed(seller, rules=[]))["blocked"] == {"no_rule": 4}
+
+
+async def test_a_search_narrows_it_and_queries_choose(a_seller):
+    seller = await a_stocked(a_seller)
+    assert (await previewed(seller, **AT_MARKET, search="market>=1"))["cards"] == 2
+    rules = [{"query": "market>=2", "adjust_bp": 1000}, {"query": "market<1", "adjust_bp": 0}]
+    found = await previewed(seller, rules=rules)
+    assert [move["target_price"] for move in found["largest"]] == ["2.20", "0.50"]
+    assert found["blocked"] == {"no_rule": 2}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ({"rules": [{}, {"adjust": 1}]}, "invalid_rule", "rules[1].adjust"),
+        ({"rules": {}}, "invalid_rule", "rules"),
+        ({"rules": [{"query": "prise>1"}]}, "invalid_query", "query"),
+        ({"search": "prise>1"}, "invalid_query", "query"),
+        ({"search": 5}, "invalid_payload", "search"),
+        ({"sales": [{"adjust_bp": 5}]}, "invalid_rule", "sales[0]."),
+    ],
+)
+async def test_what_cannot_be_previewed_is_refused(a_seller, body, code, said):
+    answer = await (await a_seller()).post(PREVIEW, json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert answer.json()["error"].startswith(said)
+
+
+async def test_every_card_can_be_downloaded(a_seller):
+    seller = await a_stocked(a_seller)
+    sheet = await seller.post(f"{PREVIEW}?format=csv", json=AT_MARKET)
+    assert sheet.headers["content-type"].startswith("text/csv")
+    assert [(row["marketplace_id"], row["target_price"], row["blocked"]) for row in read_csv(sheet.content)] == [
+        ("1", "2.0000", ""), ("2", "0.5000", ""), ("3", "1.0000", ""), ("4", "", "no_usable_reference"),
+    ]  # fmt: skip
+    table = pl.read_parquet(io.BytesIO((await seller.post(f"{PREVIEW}?format=parquet", json=AT_MARKET)).content))
+    assert [str(target) for target in table["target_price"].drop_nulls()] == ["2.0000", "0.5000", "1.0000"]
+    assert (await seller.post(f"{PREVIEW}?format=xls", json=AT_MARKET)).status_code == 422
