@@ -56,7 +56,7 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree]], now: 
     for row in await rows("SELECT * FROM price_observation WHERE seller_id = :s ORDER BY observed_at"):
         history[row["card_id"]].append(row)
     seen = await rows("SELECT * FROM line_snapshot WHERE seller_id = :s")
-    sold = await rows("SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp) AS placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL")  # fmt: skip
+    sold = await rows("SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp) AS placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL AND o.status_group <> 'Cancelled' AND (o.refund_amt IS NULL OR o.total_amt IS NULL OR o.refund_amt < o.total_amt)")  # fmt: skip
     codes = await rows("SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0")
     return Inventory(
         now,
@@ -291,7 +291,7 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
         case "confirmed" | "in-flux":
             return not card["gone"] and _agreed(inv, card, before) == (flag == "confirmed")
         case "audit":
-            return _audit(inv, card, before)
+            return _audit(inv, card, [old for old in seen[:-1] if old["quantity"] != card["quantity"]])
     return False
 
 
@@ -305,9 +305,10 @@ def _agreed(inv: Inventory, card: Row, before: Row | None) -> bool:
     return bool(seen and seen > card["observed_at"]) or bool(before and before["quantity"] == card["quantity"])
 
 
-def _audit(inv: Inventory, card: Row, before: Row | None) -> bool:
-    if before is None or before["quantity"] <= card["quantity"]:
+def _audit(inv: Inventory, card: Row, others: list[Row]) -> bool:
+    if not others or others[-1]["quantity"] <= card["quantity"]:
         return False
+    before = others[-1]
     since = before["observed_at"] - timedelta(days=1)
-    sold = sum(n for sku, at, n in inv.sold if sku == card["marketplace_id"] and at and at >= since)
+    sold = sum(n for sku, at, n in inv.sold if sku == card["listing_id"] and at and at >= since)
     return sold < before["quantity"] - card["quantity"]

@@ -89,6 +89,10 @@ async def test_no_upload_and_no_export_speaks_of_them(shop):
     [card] = [card for card in await seller.cards() if card["id"] == mine["id"]]
     assert (card["gone"], card["quantity"], card["target_price"]) == (False, 2, None)
     assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1"]
+    # Nor does a price come to it by another way.
+    pinned = await seller.http.put(f"/api/pricing/pins/{mine['marketplace_id']}", json={"price": "7.77"})
+    explained = await seller.get(f"/api/v1/pricing/explain/{mine['marketplace_id']}")
+    assert (pinned.status_code, explained.status_code) == (404, 404)
 
 
 def listed(id: int = 1, **cells) -> dict[str, str]:

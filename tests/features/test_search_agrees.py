@@ -56,7 +56,12 @@ async def an_inventory(service, seed: int):
             await a_place(seller, card_id, box, slot, dice.choice([1, 2, 6]))
     for sku in dice.sample(range(1, 31), 8):
         placed = (clock.now() - timedelta(days=dice.choice([1, 5, 25]))).date()
-        await an_item(seller, await an_order(seller, order_date=placed), sku_id=sku, quantity=dice.choice([1, 4]))
+        ended = dice.choice(
+            [{}, {}, {"status": "Canceled"}, {"total_amt": 5, "refund_amt": 5}, {"total_amt": 5, "refund_amt": 2}]
+        )
+        await an_item(
+            seller, await an_order(seller, order_date=placed, **ended), sku_id=sku, quantity=dice.choice([1, 4])
+        )
     await service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
     rules = [("Premium", "bolt or price>=2"), ("None", "-(list:binder cond:NM)")]
     kept_rules = []

@@ -7,7 +7,7 @@ import pytest
 from builders import a_csv, a_row
 from cards_builder import a_list, a_place, card_ids, found, search
 from cardsync import clock
-from orders_builder import an_item, an_order
+from orders_builder import an_item, an_order, change_order
 
 ROWS = [
     a_row(1, name="Lightning Bolt", set="Magic 2010", number="146", rarity="C", market="2.00", price="1.50"),
@@ -299,6 +299,25 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     assert await found(seller, "is:audit is:gone") == [3]
     await sync(1, a_row(1, quantity=1), a_row(2, quantity=3), a_row(4, price="9.99"), *others)
     assert await found(seller, "is:in-flux") == []
+    # Another price does not make the loss forgotten, and neither does an order whose money went back.
+    back = await an_order(seller, order_date=(clock.now() - timedelta(days=4)).date(), total_amt=2, refund_amt=2)
+    await an_item(seller, back, sku_id=2, quantity=1)
+    await sync(0, a_row(1, quantity=1), a_row(2, quantity=3, price="3.33"), a_row(4, price="9.99"), *others)
+    assert await found(seller, "is:audit") == [2]
+    await change_order(seller, back, refund_amt=1)
+    assert await found(seller, "is:audit") == []
+
+
+async def test_a_custom_listing_that_was_sold_is_not_audited(a_seller):
+    seller = await a_seller()
+    photo = {"title": "Signed", "photo": "https://example.invalid/1.jpg"}
+    for days, quantity in ((6, 2), (2, 1)):
+        moment = clock.rfc3339(clock.now() - timedelta(days=days))
+        await seller.import_csv(a_csv(a_row(1, quantity=quantity, **photo)), **{"X-Exported-At": moment})
+    assert len((await seller.get("/api/cards?search=is:audit")).json()["cards"]) == 1
+    order = await an_order(seller, order_date=(clock.now() - timedelta(days=4)).date())
+    await an_item(seller, order, sku_id=1, quantity=1)
+    assert (await seller.get("/api/cards?search=is:audit")).json()["cards"] == []
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ async def explain_card(
 ) -> dict[str, Any]:
     """The explanation as it goes over the wire. Raises NotFound for a card that is not the seller's."""
     card = await session.scalar(select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id))
-    if card is None:
+    if card is None or card.contribution is not None:
         raise errors.NotFound(f"there is no card {marketplace_id}")
     account = await session.get_one(Account, seller_id)
     asked = await run_of(session, account, now)

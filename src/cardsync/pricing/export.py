@@ -24,7 +24,7 @@ _RECORD_END = f',"{_END}"\n'.encode()
 
 # The marketplace refuses a file that names an id twice: an id that a custom listing shares with another active card is left out.
 EXPORTED = """
-    seller_id = {seller_id} AND NOT gone AND target_price >= 0.01 AND target_price IS DISTINCT FROM price
+    seller_id = {seller_id} AND NOT gone AND contribution IS NULL AND target_price >= 0.01 AND target_price IS DISTINCT FROM price
     AND listing_id NOT IN (
         SELECT c.listing_id FROM card c JOIN card d ON d.seller_id = c.seller_id AND d.marketplace_id = c.listing_id
          WHERE c.seller_id = {seller_id} AND c.custom AND NOT c.gone AND NOT d.gone

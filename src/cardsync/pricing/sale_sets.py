@@ -131,7 +131,7 @@ async def pin(
     await sync_state.locked(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": marketplace_id}
     known = await session.scalar(
-        text("SELECT true FROM card WHERE seller_id = :seller AND marketplace_id = :id"), named
+        text("SELECT true FROM card WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"), named
     )
     if not known:
         raise errors.NotFound(f"there is no card {marketplace_id}")

@@ -52,18 +52,20 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
  ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
    AND moves.market > 0 AND moves.before > 0 AND abs(moves.market - moves.before) * 20 >= moves.before)"""
 
+# When the quantity was last another one.
+_ANOTHER = _PREVIOUS.replace("o.card_id = c.id", "o.card_id = c.id AND o.quantity <> c.quantity")
 # The quantity fell by more than was sold since it was last seen to be higher. A sale may be a day older than the upload that
-# still had the card; cancelled and refunded orders sell nothing.
+# still had the card; cancelled orders and those refunded in full sell nothing. An order names the listing, a custom one as any other.
 _AUDIT = f"""c.id IN (
  SELECT dropped.id FROM (
-   SELECT c.id, c.marketplace_id, before.quantity - c.quantity AS missing, before.observed_at - interval '1 day' AS since
-     FROM card c {_PREVIOUS} WHERE c.seller_id = :seller AND before.quantity > c.quantity
+   SELECT c.id, c.listing_id, before.quantity - c.quantity AS missing, before.observed_at - interval '1 day' AS since
+     FROM card c {_ANOTHER} WHERE c.seller_id = :seller AND before.quantity > c.quantity
  ) AS dropped LEFT JOIN (
    SELECT i.sku_id, i.quantity, {PLACED_AT} AS placed_at
      FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
     WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
-      AND orders.status_group <> 'Cancelled' AND orders.refund_amt IS NULL
- ) AS sold ON sold.sku_id = dropped.marketplace_id AND sold.placed_at >= dropped.since
+      AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE
+ ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
  GROUP BY dropped.id, dropped.missing HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
 
 # `stamped`, `confirmed` and `in-flux` are compiled. Nothing holds a card yet.

@@ -95,7 +95,8 @@ async def places_of_items(session: AsyncSession, seller_id: int, session_id: int
             SELECT DISTINCT ON (i.id) i.id, l.box, l.slot
               FROM pull_session_order p
               JOIN order_item i ON i.seller_id = p.seller_id AND i.order_id = p.order_id
-              JOIN card c ON c.seller_id = i.seller_id AND c.marketplace_id = i.sku_id
+              JOIN card c ON c.seller_id = i.seller_id
+                         AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
               JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
              WHERE p.seller_id = :seller AND i.seller_id = :seller AND c.seller_id = :seller AND l.seller_id = :seller
                AND p.session_id = :session
