@@ -112,7 +112,7 @@ class _Compiler:
             "cond": self._cond,
             "printing": lambda t: self._named("c.printing", t, _printings),
             "lang": lambda t: self._named("c.language", t, _languages),
-            "v": lambda t: self._other(t, EVERYTHING, self._variant),
+            "v": lambda t: self._other(t, EVERYTHING, lambda value: self._variants([value])),
             "list": lambda t: self._any(t, lambda value: self._list(t, value)),
             "box": lambda t: self._other(t, SHELVED, self._place),
             "loc": lambda t: self._other(t, SHELVED, self._place),
@@ -210,6 +210,11 @@ class _Compiler:
         values = [name for value in term.values for name in names(str(value), term.op)]
         return self._one_of(column, term, [*values, ""] if term.op == "!=" else values)
 
+    def _variants(self, values: Iterable[str]) -> str:
+        """Few cards have any: the others are told by one look."""
+        has_any = _joined(" OR ", [self._like(f"%{opens}%") for opens in "(["])
+        return f"({has_any} AND {_joined(' OR ', map(self._variant, values))})"
+
     def _variant(self, value: str) -> str:
         """What stands in parentheses in the product's name, or in its set's."""
         inner = _escaped(folded(value).strip(" "))
@@ -238,7 +243,7 @@ class _Compiler:
 
     def _flag(self, value: str) -> str:
         if value == "stamped":
-            return _joined(" OR ", map(self._variant, STAMPS))
+            return self._variants(STAMPS)
         if value in ("confirmed", "in-flux"):
             agreed = self._agreed()
             return f"(NOT c.gone AND ({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'})"
