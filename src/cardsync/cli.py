@@ -20,6 +20,7 @@ from cardsync.members import commands as members
 from cardsync.migrate import head_revision
 from cardsync.openapi import document
 from cardsync.price_file import price_file
+from cardsync.pricing import commands as pricing
 from cardsync.releases import commands as releases
 from cardsync.serve import database, run_web
 from cardsync.serve import serve as run_serve
@@ -141,6 +142,7 @@ def admin() -> None:
 
 for group in (accounts.seller, accounts.key, members.member, credits.credits, releases.release):
     admin.add_command(group)
+program.add_command(pricing.pricing)
 
 
 @program.group()

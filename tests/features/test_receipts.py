@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
+from click.testing import CliRunner
+
 from builders import a_csv, a_row
+from cardsync.cli import program
 from cardsync.pricing import receipts
 
 RULES = "/api/pricing/rules"
@@ -77,3 +83,19 @@ async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
     kept = await files(seller)
     assert len(kept) == 2
     assert [receipts.replay(data) for data in kept] == [0, 0]
+
+
+async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeypatch):
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
+    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1), a_row(2)))
+    run_id = (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"]
+
+    async def replayed(*arguments: object):
+        return await asyncio.to_thread(CliRunner().invoke, program, ["pricing", "replay", *map(str, arguments)])
+
+    told = await replayed(run_id, "--json")
+    assert (told.exit_code, json.loads(told.stdout)) == (0, {"run_id": run_id, "cards": 2, "differ": 0})
+    unknown = await replayed(run_id + 1_000)
+    assert (unknown.exit_code, "there is no price run" in unknown.output) == (1, True)

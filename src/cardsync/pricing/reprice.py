@@ -7,6 +7,7 @@ worker left is found by the sweep and begun again: what was written already is e
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from dataclasses import asdict
 from datetime import datetime
@@ -19,7 +20,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.accepted import due_since, forget
+from cardsync.accepted import due_since, forget, is_away
 from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.activity import note
@@ -127,6 +128,14 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
     except errors.Problem as problem:
         bound.info("reprice_failed", code=problem.code)
         await _end(work, lease, run, "failed", {})
+    except Exception as e:
+        if is_away(e):
+            # The database or the object store went away: the sweep comes back to it.
+            bound.warning("reprice_waits", kind=type(e).__name__)
+            return False
+        bound.exception("reprice_crashed")
+        with contextlib.suppress(LeaseLost):
+            await _end(work, lease, run, "failed", {})
     return True
 
 

@@ -1,0 +1,64 @@
+"""`cardsync pricing …`: arguments in, one operation called, its result printed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import click
+from sqlalchemy import select
+
+from cardsync import errors
+from cardsync.accounts.models import Seller
+from cardsync.command_line import ROW_ID, settings_with, with_database
+from cardsync.db import Database
+from cardsync.pricing import receipts
+from cardsync.pricing.models import PriceRun
+from cardsync.storage import ObjectMissing, Store, open_store
+
+
+@click.group()
+def pricing() -> None:
+    """Look after price runs."""
+
+
+@pricing.command("replay")
+@click.argument("run_id", type=ROW_ID, metavar="RUN")
+@click.option("--json", "as_json", is_flag=True)
+def pricing_replay(run_id: int, as_json: bool) -> None:
+    """Price a run's cards again from its receipts; exit status 1 if any comes to another price."""
+    settings = settings_with()
+
+    async def replay(database: Database) -> tuple[int, int]:
+        data = await _receipts_of(database, open_store(settings), run_id)
+        cards = await asyncio.to_thread(lambda: receipts.unpack(data)[0].height)
+        return cards, await asyncio.to_thread(receipts.replay, data)
+
+    cards, differ = with_database(replay, settings)
+    if as_json:
+        click.echo(json.dumps({"run_id": run_id, "cards": cards, "differ": differ}))
+    else:
+        click.echo(f"price run {run_id}: {cards - differ:,} of {cards:,} cards come to the same price")
+    if differ:
+        raise SystemExit(1)
+
+
+async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:
+    """A run's number is nobody else's, but its row is seen only by its seller. Raises CommandError."""
+    async with database.shared() as session:
+        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+    for seller_id in sellers:
+        async with database.tenant(seller_id) as session:
+            run = await session.scalar(select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id))
+        if run is None:
+            continue
+        key = run.summary.get("receipts")
+        if key is None:
+            raise errors.CommandError(
+                f"price run {run_id} has no receipts: no sync made it, or attribution logging was off"
+            )
+        try:
+            return await store.read(key)
+        except ObjectMissing:
+            raise errors.CommandError(f"the receipts of price run {run_id} are no longer in the object store") from None
+    raise errors.CommandError(f"there is no price run {run_id}")
