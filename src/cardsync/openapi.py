@@ -131,6 +131,8 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
         "UnknownRoute": _internal_error("404", "not_found", "There is no such address"),
         "MethodNotAllowed": _finished("405", {"description": problems(errors.MethodNotAllowed)[405].description}),
     }
+    for name in ("Selection", "PutMany"):
+        _tell_ids(components["schemas"][name]["properties"])
     for operations in schema["paths"].values():
         for operation in operations.values():
             operation["responses"] = _answers(operation["responses"])
@@ -199,3 +201,10 @@ def _tell_body(body: dict[str, Any]) -> None:
     body["required"] = {"type": "null"} not in form["schema"].get("oneOf", [])
     body["description"] = "JSON in UTF-8, plain or gzipped."
     body["content"]["application/gzip"] = {"schema": {"type": "string", "contentMediaType": "application/json"}}
+
+
+def _tell_ids(properties: dict[str, Any]) -> None:
+    """A selection reads its ids itself."""
+    for name in ("marketplace_ids", "card_ids"):
+        [ids] = [form for form in properties[name]["oneOf"] if form["type"] == "array"]
+        ids["items"] = {"type": "integer"}

@@ -509,6 +509,28 @@ def test_the_inventory_upload_tells_both_of_its_forms():
     assert "X-Product-Line" in headers
 
 
+QUERIES = {
+    ("GET", "/api/cards"): "search game product_line status selected_ids sort direction page per_page",
+    ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to product_line refund unfeedbacked "
+    "shipping_type ship_mark pull_session items_per_order items",
+    ("GET", "/api/customers"): "page per_page",
+    ("DELETE", "/api/lists/{list_id}/cards"): "marketplace_ids card_ids search game product_line status selected_ids",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUERIES, ids=" ".join)
+def test_a_route_that_reads_its_query_itself_tells_its_parameters(name):
+    parameters = OPERATIONS[name]["parameters"]
+    assert [each["name"] for each in parameters if each["in"] == "query"] == QUERIES[name].split()
+    assert not any(each["required"] for each in parameters if each["in"] == "query")
+
+
+def test_ids_of_a_selection_are_told_as_integers():
+    for name in ("Selection", "PutMany"):
+        told = DOCUMENT["components"]["schemas"][name]["properties"]["card_ids"]["oneOf"]
+        assert {"type": "array", "items": {"type": "integer"}} in told
+
+
 @pytest.mark.parametrize("name", sorted(ORDER_UPLOADS), ids=" ".join)
 def test_an_order_upload_tells_its_rows_plain_and_gzipped(name):
     body = OPERATIONS[name]["requestBody"]

@@ -154,6 +154,65 @@ async def test_a_selection_to_remove_may_stand_in_the_query(seller):
     assert await found(seller, "list:binder") == [5]
 
 
+async def remove_both(seller, list_id, query, **body):
+    """With a body and a query."""
+    answer = await seller.http.request("DELETE", f"/api/lists/{list_id}/cards?{query}", json=body)
+    return answer.json().get("removed", answer.status_code)
+
+
+async def test_a_body_and_a_query_are_one_selection(seller):
+    ids = await card_ids(seller)
+    made = await make(seller)
+    await add(seller, made["id"], search="bolt or shock")
+    assert await remove_both(seller, made["id"], f"selected_ids={ids[1]}", search="bolt") == 1
+    assert await remove_both(seller, made["id"], "selected_ids=", search="bolt") == 0
+    assert await remove_both(seller, made["id"], "game=pokemon", search="bolt") == 0
+    assert await remove_both(seller, made["id"], "search=shock", search="bolt") == 422
+    assert await remove_both(seller, made["id"], f"card_ids={ids[2]}", search="bolt") == 1
+    assert await remove_both(seller, made["id"], "search=shock", search=" ") == 1
+    assert await found(seller, "list:binder") == [3, 4, 5]
+
+
+async def test_a_blank_game_hides_no_product_line(seller):
+    made = await make(seller)
+    assert await add(seller, made["id"], game=" ", product_line="pokemon") == (0, 0, False)
+    assert await add(seller, made["id"], search="bolt", game="\t", product_line="Pokemon") == (0, 0, False)
+    two = {"search": "bolt", "game": "magic", "product_line": "pokemon"}
+    assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json=two)) == (422, "invalid_payload")
+    assert await remove_both(seller, made["id"], "game=%20&product_line=pokemon") == 0
+    assert await add(seller, made["id"], search="shock", game=" ", product_line="magic") == (1, 1, False)
+    for query, status in (("game=%20&product_line=pokemon", 200), ("game=magic&product_line=pokemon", 422)):
+        answer = await seller.get(f"/api/cards?{query}")
+        assert (answer.status_code, answer.json().get("total", 0)) == (status, 0)
+    assert (await seller.get("/api/cards?game=Magic&product_line=magic")).json()["total"] == 6
+
+
+async def test_ids_are_integers_and_nothing_like_them(seller):
+    ids = await card_ids(seller)
+    made = await make(seller)
+    assert await add(seller, made["id"], search="bolt", selected_ids=None) == (0, 0, False)
+    assert await add(seller, made["id"], selected_ids=None) == (0, 0, False)
+    await add(seller, made["id"], search="bolt")
+    assert await remove(seller, made["id"], search="bolt", selected_ids=None) == 0
+    for like in ([str(ids[1])], [float(ids[1])], [None], [[ids[1]]]):
+        for name in ("card_ids", "marketplace_ids"):
+            answer = await seller.post(f"/api/lists/{made['id']}/cards", json={name: like})
+            assert refusal(answer) == (422, "invalid_payload"), like
+            assert name in answer.json()["error"]
+    for like in ("0_1", "١", "1.0", "+1", "1,,2", "1" * 19):
+        assert await remove_both(seller, made["id"], f"marketplace_ids={like}".replace("+", "%2B")) == 422, like
+    assert await remove_both(seller, made["id"], "marketplace_ids=1,%202") == 2
+
+
+async def test_a_nul_in_a_query_is_no_crash(seller):
+    made = await make(seller)
+    for query in ("game=%00x", "product_line=%00", "search=%00x", "search=name:%22%00%22"):
+        assert await remove_both(seller, made["id"], query) == 0, query
+    for query in ("status=%00x", "marketplace_ids=%00", "card_ids=1%00"):
+        assert await remove_both(seller, made["id"], query) == 422, query
+    assert await remove_both(seller, made["id"], "selected_ids=%001") == 0
+
+
 async def test_what_is_gone_stays_on_the_list(seller):
     made = await make(seller)
     await add(seller, made["id"], search="is:gone or bolt")

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from msgspec import UNSET
 
 from builders import SellerBuilder, a_csv, a_row
 from cards_builder import a_list, card_ids
@@ -48,7 +49,7 @@ def a_selection(dice: random.Random, own: dict[int, int], others: dict[int, int]
         search=maybe(dice.choice(SEARCHES), 0.7),
         game=maybe(dice.choice(["magic", "Magic", "pokemon", "nothing", " "])),
         status=maybe(dice.choice(["active", "gone", "all", "ALL"])),
-        selected_ids=maybe(narrowing, 0.5),
+        selected_ids=dice.choice([UNSET, UNSET, None, narrowing, narrowing]),
     )
 
 
@@ -61,8 +62,8 @@ def allowed(selection: Selection, own: dict[int, int]) -> set[int]:
         most &= set(selection.card_ids)
     elif selection.game and selection.game.strip().lower() not in ("", "magic"):
         most = set()
-    if selection.selected_ids is not None:
-        given = selection.selected_ids
+    if selection.selected_ids is not UNSET:
+        given = selection.selected_ids or []
         texts = [str(part) for part in (given.split(",") if isinstance(given, str) else given)]
         well_formed = all(text.strip().isdecimal() for text in texts)
         most &= {int(text) for text in texts} if texts and well_formed else set()

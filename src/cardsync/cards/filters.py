@@ -49,7 +49,7 @@ def read_filter(given: Given) -> CardFilter:
     """Raises InvalidPayload."""
     return CardFilter(
         search=_last(given, "search"),
-        game=game_of(_last(given, "game") or _last(given, "product_line")),
+        game=line_of(_last(given, "game"), _last(given, "product_line")),
         status=cast(Status, _one_of(given, "status", get_args(Status)) or "active"),
         ids=ids_of(given["selected_ids"][-1]) if given.get("selected_ids") else None,
     )
@@ -63,6 +63,14 @@ def read_page(given: Given) -> CardPage:
         sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "name"),
         direction=cast(Direction, _one_of(given, "direction", get_args(Direction)) or "asc"),
     )
+
+
+def line_of(game: str, product_line: str) -> str:
+    """The line that these two names of one thing name. Raises InvalidPayload if they name two."""
+    named = [line for text in (game, product_line) if (line := game_of(text))]
+    if len(set(named)) > 1:
+        raise errors.InvalidPayload("game and product_line are the same thing: they name two product lines")
+    return named[0] if named else ""
 
 
 def game_of(text: str) -> str:

@@ -5,6 +5,7 @@ The first of these forms that is given counts; `selected_ids` narrow any of them
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -13,30 +14,43 @@ import msgspec
 
 from cardsync import errors
 from cardsync.accounts.caller import Caller
-from cardsync.cards.filters import CardFilter, game_of, ids_of, read_filter
+from cardsync.cards.filters import CardFilter, ids_of, line_of, read_filter
 from cardsync.cards.selection import select_cards
 from cardsync.cards.visible import VISIBLE
 from cardsync.search.fields import QueryError
 from cardsync.search.known import Rows
 
+Ids = list[Any]
+"""Integers. Told as such by `Selection` itself: what reads bodies would take "5" and 5.0 for them."""
+_ID = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_TEXTS = ("search", "game", "product_line", "status")
+_FORMS = ("marketplace_ids", "card_ids")
+
 
 class Selection(msgspec.Struct):
     """`marketplace_ids`, else `card_ids`, else `search` with its filters. Custom listings have negative marketplace ids."""
 
-    marketplace_ids: list[int] | None = None
-    card_ids: list[int] | None = None
+    marketplace_ids: Ids | None = None
+    card_ids: Ids | None = None
     search: str | None = None
     game: str | None = None
     product_line: str | None = None
     status: str | None = None
-    selected_ids: list[Any] | str | None = None
+    selected_ids: list[Any] | str | msgspec.UnsetType | None = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        for name in _FORMS:
+            for place, id in enumerate(getattr(self, name) or ()):
+                if type(id) is not int:
+                    raise ValueError(f"{name}[{place}]: expected an integer")
 
     @property
-    def selects(self) -> bool:
-        """Is there more than a blank search?"""
-        texts = (self.search, self.game, self.product_line, self.status)
-        others = (self.marketplace_ids, self.card_ids, self.selected_ids)
-        return any(text and text.strip() for text in texts) or any(other is not None for other in others)
+    def given(self) -> dict[str, Any]:
+        """What there is, by name. A blank text is nothing; `selected_ids` that hold nothing, even null, narrow."""
+        texts = {name: text for name in _TEXTS if (text := getattr(self, name)) and text.strip()}
+        forms = {name: ids for name in _FORMS if (ids := getattr(self, name)) is not None}
+        narrowing = {} if self.selected_ids is msgspec.UNSET else {"selected_ids": self.selected_ids}
+        return texts | forms | narrowing
 
 
 class Picked(NamedTuple):
@@ -57,27 +71,35 @@ _NARROWED = "c.id = ANY (CAST(:ids AS bigint[]))"
 
 def of_query(given: Mapping[str, Sequence[str]]) -> Selection:
     """A selection in a query: ids with commas or repeated. Raises InvalidPayload."""
-    texts = {name: given[name][-1] for name in ("search", "game", "product_line", "status") if given.get(name)}
-    ids = {name: _integers(name, given[name]) for name in ("marketplace_ids", "card_ids") if name in given}
-    narrowing = ",".join(given["selected_ids"]) if "selected_ids" in given else None
+    texts = {name: given[name][-1] for name in _TEXTS if given.get(name)}
+    ids = {name: _integers(name, given[name]) for name in _FORMS if name in given}
+    narrowing = ",".join(given["selected_ids"]) if "selected_ids" in given else msgspec.UNSET
     return Selection(**texts, **ids, selected_ids=narrowing)  # type: ignore[arg-type]
 
 
 def _integers(name: str, texts: Sequence[str]) -> list[int]:
     joined = ",".join(texts).strip()
-    try:
-        return [int(part) for part in joined.split(",")] if joined else []
-    except ValueError:
-        raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of ids") from None
+    parts = [part.strip() for part in joined.split(",")] if joined else []
+    if not all(_ID.fullmatch(part) for part in parts):
+        raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of ids")
+    return [int(part) for part in parts]
+
+
+def both(body: Selection | None, query: Selection) -> Selection:
+    """One selection of what stands in a body and in a query. Raises InvalidPayload for what stands in both."""
+    said, asked = (body or Selection()).given, query.given
+    for name in asked.keys() & said.keys():
+        raise errors.InvalidPayload(f"{name}: it stands in the body and in the query")
+    return Selection(**said, **asked)
 
 
 async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: datetime) -> Picked:
     """Raises InvalidPayload for one that selects by nothing at all, and for a search that can't be read."""
-    if not selection.selects:
+    if not selection.given:
         raise errors.InvalidPayload(
             "nothing is selected: send marketplace_ids, card_ids, or a search that is not blank"
         )
-    ids = None if selection.selected_ids is None else ids_of(selection.selected_ids)
+    ids = None if selection.selected_ids is msgspec.UNSET else ids_of(selection.selected_ids)
     for column, given in (("marketplace_id", selection.marketplace_ids), ("id", selection.card_ids)):
         if given is not None:
             values = {
@@ -96,5 +118,5 @@ async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: date
 
 def _filter(selection: Selection, ids: tuple[int, ...] | None) -> CardFilter:
     status = read_filter({"status": [selection.status or ""]}).status
-    game = game_of(selection.game or selection.product_line or "")
+    game = line_of(selection.game or "", selection.product_line or "")
     return CardFilter((selection.search or "").replace("\0", "\ufffd"), game, status, ids)

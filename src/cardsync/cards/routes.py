@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -58,6 +59,7 @@ _QUERY = {
 }
 
 
+@dataclass
 class _CardsQuery(Operation):
     """GET /cards reads its query itself: what can't be read there is told in our words."""
 

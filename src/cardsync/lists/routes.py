@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from litestar import Request, Router, delete, get, patch, post
+from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.accounts.caller import Caller
-from cardsync.cards.picked import Selection, of_query
+from cardsync.cards.picked import Selection, both, of_query
 from cardsync.db import Database
 from cardsync.lists import entries, lists
 from cardsync.lists.lists import ListRow
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems, storable
 
 
 class ListName(msgspec.Struct):
@@ -140,7 +142,38 @@ async def add_cards(
     return CardsAdded(_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
 
-@delete("/lists/{list_id:int}/cards", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY))
+_SELECTED = {
+    "marketplace_ids": "These listings; custom ones are negative",
+    "card_ids": "These inventory rows",
+    "search": "What a search in the language of docs/search.md finds",
+    "game": "Cards of this product line",
+    "product_line": "The same as `game`",
+    "status": "active unless told; gone or all",
+    "selected_ids": "Of these inventory rows only. Empty or malformed: none",
+}
+
+
+@dataclass
+class _SelectionQuery(Operation):
+    """The query reads as a body does: what can't be read there is refused in our words."""
+
+    def __post_init__(self) -> None:
+        told = [
+            Parameter(
+                name=name, param_in="query", required=False, description=text, schema=Schema(type=OpenAPIType.STRING)
+            )
+            for name, text in _SELECTED.items()
+        ]
+        self.parameters = [*(self.parameters or ()), *told]
+
+
+@delete(
+    "/lists/{list_id:int}/cards",
+    status_code=200,
+    opt=WRITES,
+    operation_class=_SelectionQuery,
+    responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY),
+)
 async def remove_cards(
     request: Request[Any, Any, Any],
     caller: Caller,
@@ -149,8 +182,8 @@ async def remove_cards(
     list_id: int,
     data: Selection | None = None,
 ) -> CardsRemoved:
-    """Take the selected cards off the list. The selection stands in the body, or in the query: ids with commas or repeated."""
-    selection = data if data and data.selects else of_query(request.query_params.dict())
+    """Take the selected cards off the list. The selection stands in the body, in the query (ids with commas or repeated), or in both."""
+    selection = both(data, of_query(storable(request.query_params.dict())))
     removed = await entries.remove_cards(session, caller, list_id, selection, clock.now(), settings.read_seconds)
     return CardsRemoved(_body(caller, await lists.one_list(session, caller, list_id)), removed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -98,6 +99,7 @@ def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
     ]
 
 
+@dataclass
 class _OrdersQuery(Operation):
     """GET /orders reads its query itself: what can't be read there is refused in our words."""
 
@@ -105,6 +107,7 @@ class _OrdersQuery(Operation):
         self.parameters = _described(_ORDERS)
 
 
+@dataclass
 class _CustomersQuery(Operation):
     def __post_init__(self) -> None:
         self.parameters = _described(_PAGE)
