@@ -309,7 +309,7 @@ OBSERVATIONS = """
 """
 # Uploads and runs by their place in the order, because ids differ between sellers.
 RUNS = """
-    SELECT u.place, r.trigger, r.state, r.summary, r.finished_at IS NOT NULL AS finished
+    SELECT u.place, r.trigger, r.state, r.summary - 'receipts' AS summary, r.summary ->> 'receipts' IS NOT NULL AS receipts, r.finished_at IS NOT NULL AS finished
       FROM price_run r JOIN (SELECT id, rank() OVER (ORDER BY id) AS place FROM upload WHERE seller_id = %(seller)s) u
         ON u.id = r.upload_id WHERE r.seller_id = %(seller)s ORDER BY u.place
 """
