@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -26,6 +26,7 @@ from sqlalchemy.orm import DeclarativeBase
 
 from cardsync.polled import PolledReads
 from cardsync.reading import Readings
+from cardsync.turns import Turns
 
 APP_ROLE = "cardsync_app"
 NULL = "\\N"
@@ -68,6 +69,7 @@ class Database:
     hot: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
     polled: PolledReads
     readings: Readings
+    turns: Turns = field(default_factory=Turns)
 
     @classmethod
     @asynccontextmanager
@@ -103,10 +105,20 @@ class Database:
             yield session
 
     @asynccontextmanager
+    async def bounded(self, seller_id: int, seconds: float, *, snapshot: bool = False) -> AsyncIterator[AsyncSession]:
+        """The same for what may be long: few of a seller at a time, no statement longer than this, no wait for a lock longer than half of it."""
+        async with self.turns.of(seller_id), self.tenant(seller_id, snapshot=snapshot) as session:
+            await session.execute(text(_BOUNDS), {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"})
+            yield session
+
+    @asynccontextmanager
     async def shared(self) -> AsyncIterator[AsyncSession]:
         """One transaction on tables that belong to no seller; tenant tables look empty from here."""
         async with self.sessions() as session, session.begin():
             yield session
+
+
+_BOUNDS = "SELECT set_config('statement_timeout', :most, true), set_config('lock_timeout', :lock, true)"
 
 
 async def enter_tenant(session: AsyncSession, seller_id: int) -> None:

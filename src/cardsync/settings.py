@@ -86,7 +86,9 @@ class Settings(BaseSettings):
         3, ge=1, description="Database connections of a web process for reads that may be long; others wait for one"
     )
     read_seconds: float = Field(
-        5, gt=0, description="A statement of a read that may be long (orders, customers) is ended after so long: 503"
+        5,
+        gt=0,
+        description="A statement that may be long (reads, searches, analyses) is ended after so long: 503 or, for a search, 422",
     )
     secret_key: str | None = Field(
         None, description="Signs upload URLs; absent: made once and kept in DATA_DIR (set it where hosts are several)"

@@ -110,6 +110,13 @@ async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSe
         yield session
 
 
+async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
+    """The same for what selects cards by a search, or waits for who does."""
+    database, settings = provide_database(state), provide_settings(state)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        yield session
+
+
 def provide_settings(state: State) -> Settings:
     return cast(Settings, state.settings)
 

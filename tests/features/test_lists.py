@@ -3,11 +3,13 @@
 import asyncio
 
 import pytest
+from sqlalchemy import text
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from cards_builder import card_ids, found
 from cardsync import limits
+from cardsync.search.compile import FLAGS
 
 
 async def make(seller, name="Binder"):
@@ -261,6 +263,46 @@ async def test_adding_and_deleting_at_once_leave_no_stray_card(seller):
         seller.http.delete(f"/api/lists/{made['id']}"),
     )
     assert await found(seller, "has:list") == []
+
+
+async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, service):
+    """A list that somebody holds: writes to it are told to come again, and take no more than two connections of the pool."""
+    made, other = await make(seller), await a_seller()
+    async with service.database.tenant(seller.id) as session:
+        held = text("SELECT FROM card_list WHERE seller_id = :seller AND id = :list FOR UPDATE")
+        await session.execute(held, {"seller": seller.id, "list": made["id"]})
+        path = f"/api/lists/{made['id']}"
+        asked = [asyncio.create_task(seller.post(f"{path}/cards", json={"search": "bolt"})) for _ in range(12)]
+        asked += [asyncio.create_task(seller.http.delete(path)) for _ in range(3)]
+        # So long as they stand in line.
+        await asyncio.sleep(0.5)
+        await make(other)
+        first, _ = await asyncio.wait(asked, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+        answers = [task.result() for task in first]
+        assert answers
+        assert {refusal(answer) for answer in answers} == {(503, "service_unavailable")}
+        assert int(answers[0].headers["retry-after"]) > 0
+    assert {answer.status_code for answer in await asyncio.gather(*asked)} <= {200, 404, 503}
+
+
+async def test_a_write_that_searches_too_long_is_refused(seller, service, monkeypatch):
+    monkeypatch.setitem(FLAGS, "held", "pg_sleep(3) IS NULL")
+    made, browser = await make(seller), await signed_in(seller)
+    service.app.state.settings = service.settings.model_copy(update={"read_seconds": 1})
+    try:
+        shelf = {"search": "is:held", "box": 1, "start_slot": 1, "per_slot": 1}
+        answers = [
+            await seller.post(f"/api/lists/{made['id']}/cards", json={"search": "is:held"}),
+            await browser.post("/api/shelves/put_many", json=shelf),
+        ]
+        for answer in answers:
+            assert refusal(answer) == (422, "invalid_payload")
+            assert "longer than 1 s" in answer.json()["error"]
+        rule = {"name": "Held", "query": "is:held", "priority": 1}
+        assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201
+        assert refusal(await seller.get("/api/pricing/rules/analysis")) == (503, "service_unavailable")
+    finally:
+        service.app.state.settings = service.settings
 
 
 async def test_custom_listings_have_negative_ids(a_seller):

@@ -11,6 +11,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.accounts.caller import Caller
@@ -120,3 +124,26 @@ def _filter(selection: Selection, ids: tuple[int, ...] | None) -> CardFilter:
     status = read_filter({"status": [selection.status or ""]}).status
     game = line_of(selection.game or "", selection.product_line or "")
     return CardFilter((selection.search or "").replace("\0", "\ufffd"), game, status, ids)
+
+
+async def run_picked(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    statement: str,
+    values: Mapping[str, Any],
+    seconds: float,
+) -> Sequence[Any]:
+    """The rows of a statement on `{picked}`, with those values that it names, `now` one of them. Raises InvalidPayload also if it takes too long."""
+
+    async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
+        return (await session.execute(text(query), given)).all()
+
+    picked = await pick_cards(rows, caller, selection, values["now"])
+    whole = statement.format(picked=picked.query)
+    try:
+        return await rows(whole, {n: value for n, value in {**picked.values, **values}.items() if f":{n}" in whole})
+    except DBAPIError as e:
+        if isinstance(e.orig, psycopg.errors.QueryCanceled):
+            raise errors.InvalidPayload(f"search: it takes longer than {seconds:g} s: ask for less") from e
+        raise

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import psycopg
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import activity, errors, limits
 from cardsync.accounts.caller import Caller
-from cardsync.cards.picked import Picked, Selection, pick_cards
+from cardsync.cards.picked import Selection, run_picked
 from cardsync.contributions.promote import refuse_picked_promoted
 from cardsync.lists.lists import locked_list, refuse_staff
 
@@ -54,7 +50,7 @@ async def add_cards(
     await locked_list(session, caller.seller_id, list_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
     values = {"list": list_id, "cap": limits.CARDS_PER_LIST, "now": now}
-    [(requested, fresh, added)] = await _picking(session, caller, selection, _ADD, values, seconds)
+    [(requested, fresh, added)] = await run_picked(session, caller, selection, _ADD, values, seconds)
     if fresh and not added:
         raise errors.ListFull(f"the list has {limits.CARDS_PER_LIST:,} cards, and no room for another")
     if added:
@@ -68,29 +64,7 @@ async def remove_cards(
     """How many were on it. Raises NotFound and InvalidPayload."""
     refuse_staff(caller)
     await locked_list(session, caller.seller_id, list_id)
-    removed = len(await _picking(session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds))
+    removed = len(await run_picked(session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds))
     if removed:
         activity.note(session, caller, "list.cards_removed", f"{removed} cards from list {list_id}", now)
     return removed
-
-
-async def _picking(
-    session: AsyncSession, caller: Caller, selection: Selection, statement: str, values: dict[str, Any], seconds: float
-) -> Sequence[Any]:
-    async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
-        return (await session.execute(text(query), given)).all()
-
-    picked = await pick_cards(rows, caller, selection, values["now"])
-    await session.execute(text(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}"))
-    try:
-        return await rows(*_bound(statement, picked, values))
-    except DBAPIError as e:
-        if isinstance(e.orig, psycopg.errors.QueryCanceled):
-            raise errors.InvalidPayload(f"search: it takes longer than {seconds:g} s: ask for less") from e
-        raise
-
-
-def _bound(statement: str, picked: Picked, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The statement with what it names."""
-    whole = statement.format(picked=picked.query)
-    return whole, {name: value for name, value in (picked.values | values).items() if f":{name}" in whole}

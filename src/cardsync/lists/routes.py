@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Router, delete, get, patch, post
+from litestar.di import Provide
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -19,7 +20,7 @@ from cardsync.lists import entries, lists
 from cardsync.lists.lists import ListRow
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems, storable
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems, provide_bounded_session, storable
 
 
 class ListName(msgspec.Struct):
@@ -191,5 +192,7 @@ async def remove_cards(
 router = Router(
     path="",
     route_handlers=[read_lists, create_list, rename_list, delete_list, add_cards, remove_cards],
+    # Each waits for who else writes to lists.
+    dependencies={"session": Provide(provide_bounded_session)},
     tags=["lists"],
 )

@@ -18,6 +18,7 @@ from cardsync.pricing.analysis import Finding
 from cardsync.pricing.explain import explain_card
 from cardsync.pricing.models import PriceRun
 from cardsync.rate_limits.groups import WRITES
+from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
@@ -199,9 +200,9 @@ async def preview_prices(
 
 
 @get("/rules/analysis", responses=problems(*BEHIND_A_KEY))
-async def analyse_rules(caller: Caller, database: Database) -> RuleAnalysis:
+async def analyse_rules(caller: Caller, database: Database, settings: Settings) -> RuleAnalysis:
     """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as they stand."""
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await analyse.analyse(session, caller.seller_id, clock.now())
     return RuleAnalysis(found.rules, found.unmatched)
 

@@ -6,18 +6,16 @@ search by id); a slot takes `per_slot` of them, and a card that does not fit goe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.accounts.turns import one_at_a_time
 from cardsync.activity import note
-from cardsync.cards.picked import Selection, pick_cards
+from cardsync.cards.picked import Selection, run_picked
 from cardsync.contributions.promote import refuse_picked_promoted
 from cardsync.shelving.place import Place
 
@@ -61,21 +59,27 @@ _PUT = """
 
 
 async def put_many(
-    session: AsyncSession, caller: Caller, selection: Selection, start: Place, per_slot: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    start: Place,
+    per_slot: int,
+    now: datetime,
+    seconds: float,
 ) -> PutTogether:
     """Raises InvalidPayload, StockPromotedReload."""
-
-    async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
-        return (await session.execute(text(query), given)).all()
-
     await one_at_a_time(session, caller.seller_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
-    picked = await pick_cards(rows, caller, selection, now)
     room = (limits.SHELF_NUMBER - start.slot + 1) * per_slot
-    values = {"box": start.box, "start": start.slot, "per_slot": per_slot, "most": min(limits.SHELVED_AT_ONCE, room)}
-    whole = _PUT.format(picked=picked.query)
-    named = {name: value for name, value in (picked.values | values).items() if f":{name}" in whole}
-    [(cards, quantity, requested, truncated, first, last, _)] = await rows(whole, named)
+    values = {
+        "box": start.box,
+        "start": start.slot,
+        "per_slot": per_slot,
+        "most": min(limits.SHELVED_AT_ONCE, room),
+        "now": now,
+    }
+    found = await run_picked(session, caller, selection, _PUT, values, seconds)
+    [(cards, quantity, requested, truncated, first, last, _)] = found
     if truncated and not cards:
         raise errors.InvalidPayload(f"there is no room for the first card behind {start.code}")
     if not cards:

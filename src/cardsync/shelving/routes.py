@@ -6,17 +6,19 @@ from typing import Annotated
 
 import msgspec
 from litestar import Router, get, post
+from litestar.di import Provide
 from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.cards.picked import Selection
+from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 from cardsync.shelving.places import Shelved
-from cardsync.web import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems
+from cardsync.web import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems, provide_bounded_session
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
@@ -163,11 +165,13 @@ async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedC
     return _told(await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now()))
 
 
-@post("/shelves/put_many", status_code=200, responses=WRITES)
-async def put_many_cards(caller: Caller, session: AsyncSession, data: PutMany) -> PutCards:
+@post(
+    "/shelves/put_many", status_code=200, responses=WRITES, dependencies={"session": Provide(provide_bounded_session)}
+)
+async def put_many_cards(caller: Caller, session: AsyncSession, settings: Settings, data: PutMany) -> PutCards:
     """Put what of a selection lies nowhere yet into a row of slots."""
     start = Place(data.box, data.start_slot)
-    done = await put_many(session, caller, data, start, data.per_slot, clock.now())
+    done = await put_many(session, caller, data, start, data.per_slot, clock.now(), settings.read_seconds)
     first, last = (place.code if place else None for place in (done.first, done.last))
     return PutCards(done.cards, done.quantity, done.requested, done.truncated, first, last)
 
