@@ -189,7 +189,7 @@ def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any],
         case "lang":
             return bool(card["language"]), lambda v: v in (card["language"], LANGUAGES.get(card["language"], ""))
         case "v":
-            return True, lambda v: _variant(card, v)
+            return bool(_variants(card)), lambda v: _variant(card, v)
         case "box":
             return bool(places), lambda v: any(box == v for box, _, _ in places)
         case "loc":
@@ -234,10 +234,32 @@ def _printing(printing: str, wanted: str, exact: bool) -> bool:
 def _variant(card: Row, wanted: str) -> bool:
     if wanted == "No Rarity" and card["product_line"] != "pokemon_japan":
         return False
-    name, set_name = (folded(card[field]).strip(" ") for field in ("product_name", "set_name"))
     inner = folded(wanted).strip(" ")
-    variants = [name.partition("(")[2], name.partition("[")[2], set_name.partition("(")[2]]
-    return any(inner in variant for variant in variants)
+    return any(_has_words(variant, inner) for variant in _variants(card))
+
+
+def _variants(card: Row) -> list[str]:
+    """What stands between an opening bracket and the next that closes one of its kind."""
+    found = []
+    for text in (folded(card[field]).strip(" ") for field in ("product_name", "set_name")):
+        for opens, closes in ("()", "[]"):
+            for at in (place for place, letter in enumerate(text) if letter == opens):
+                inside, closed, _ = text[at + 1 :].partition(closes)
+                found += [inside] if closed and inside else []
+    return found
+
+
+def _has_words(text: str, wanted: str) -> bool:
+    """Neither end of it goes on with a letter or digit."""
+    letters = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+    for at in range(len(text) - len(wanted) + 1):
+        before, behind = text[:at][-1:], text[at + len(wanted) :][:1]
+        if text[at : at + len(wanted)] == wanted:
+            cut_before = wanted[0] in letters and before in letters
+            cut_behind = wanted[-1] in letters and behind in letters
+            if not cut_before and not cut_behind:
+                return True
+    return False
 
 
 def _governing(inv: Inventory, card: Row) -> str | None:

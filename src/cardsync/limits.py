@@ -47,6 +47,8 @@ SEARCHED_CHARACTERS = 200
 SEARCH_CHARACTERS = 2_000
 SEARCH_TERMS = 200
 SEARCH_DEPTH = 20
+# What the rules that a search asks for compare with, counted once for each time it asks.
+SEARCH_RULE_VALUES = 2_000
 CARDS_PER_PAGE = 50
 CARDS_PER_PAGE_MOST = 200
 CARD_HISTORY_SHOWN = 365

@@ -6,6 +6,7 @@ snapshot of one seller's tables, writes nothing, and none of its statements take
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
@@ -22,6 +23,7 @@ Connection = psycopg.AsyncConnection[TupleRow]
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 # How many statements begin a reading.
 _BEGINNING = 3
+_KEPT_CHARACTERS = 8_000
 # Who gets no connection in this time is told to come again.
 _WAIT_SECONDS = 10
 
@@ -48,7 +50,8 @@ class Reading:
     ) -> list[list[TupleRow]]:
         """The rows of each statement. The last message of a reading may end it."""
         before, self._begin = self._begin or "", None
-        message = f"{before}{'; '.join(map(_bindable, statements))}{'; COMMIT' if last else ''}"
+        bindable = [await _bindable(statement) for statement in statements]
+        message = f"{before}{'; '.join(bindable)}{'; COMMIT' if last else ''}"
         self._open = True
         # A cursor that binds by itself: made for it by the pool.
         cursor = await self._connection.execute(cast(Any, message), values)
@@ -66,9 +69,18 @@ class Reading:
                 await self._connection.execute("ROLLBACK")
 
 
-@lru_cache(maxsize=500)
-def _bindable(statement: str) -> str:
+async def _bindable(statement: str) -> str:
+    """What is too long to be kept is also too long to be read while others wait."""
+    if len(statement) > _KEPT_CHARACTERS:
+        return await asyncio.to_thread(_read, statement)
+    return _kept(statement)
+
+
+def _read(statement: str) -> str:
     return str(text(statement).compile(dialect=_DIALECT))
+
+
+_kept = lru_cache(maxsize=500)(_read)
 
 
 class Readings:

@@ -38,7 +38,8 @@ whole = st.integers(-9, 12).map(Decimal)
 
 def _ranges(ends):
     pairs = st.tuples(st.none() | ends, st.none() | ends).filter(lambda p: p != (None, None))
-    return pairs.map(lambda p: Range(*p))
+    ordered = pairs.map(lambda p: p if None in p else (min(p), max(p)))
+    return ordered.map(lambda p: Range(*p))
 
 
 def _several(values):

@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from search_trees import depth, trees
+from search_trees import trees
 
 from cardsync.catalog.collector_number import read_collector_number
-from cardsync.search.fields import QueryError
+from cardsync.search.fields import QueryError, nearest
 from cardsync.search.parser import parse
 from cardsync.search.tree import (
     EVERYTHING,
@@ -69,6 +69,12 @@ MEANINGS = [
     ("f:1st", term("printing", ":", "1st")),
     ("lang:JA", term("lang", ":", "ja")),
     ("change>-10%", term("change", ">", Decimal(-10))),
+    ("change:-5%..10%", term("change", ":", Range(Decimal(-5), Decimal(10)))),
+    ("price:1..1", term("price", ":", Range(Decimal(1), Decimal(1)))),
+    ("-order", Not(Word("order"))),
+    ('-"or"', Not(Phrase("or"))),
+    ("game:Pokémon", term("game", ":", "pokemon")),
+    ('pl:"FLESH & blood tcg"', term("game", ":", "flesh_and_blood")),
     ('list:"My Binder"', term("list", ":", Named("My Binder"))),
     ("rule:7", term("rule", ":", Decimal(7))),
     ("rule:Premium", term("rule", ":", Named("Premium"))),
@@ -120,6 +126,16 @@ REFUSED = [
     ('""', 0, None),
     ('name:" "', 0, None),
     ("́", 0, None),
+    ("a -or b", 2, None),
+    ("-OR", 0, None),
+    ("change:1%0", 0, None),
+    ("change:%5", 0, None),
+    ("change:5%%", 0, None),
+    ("change:1%0..5%", 0, None),
+    ("price!=9..1", 0, None),
+    ("change:9%..1%", 0, None),
+    ("cn:9..1", 0, None),
+    ("id:9..1|3", 0, None),
 ]
 
 
@@ -160,7 +176,32 @@ def test_is_gone_counts_outside_a_negation_only():
 @settings(max_examples=300)
 @given(trees)
 def test_the_canonical_text_means_the_same(tree):
-    assume(depth(tree) <= 20)
+    assert parse(print_query(tree), canonical=True) == tree
+
+
+# What is as long, as many and as deep as a search may be.
+AT_THE_LIMITS = [
+    "-(" * 20 + "-not:foil" + ")" * 20,
+    "-(" * 19 + "a or -(-not:foil|gone b)" + ")" * 19,
+    " ".join(["f:abcdefg"] * 200),
+    " ".join(["pl:abcdef"] * 200),
+    " ".join(["cn:abcdef"] * 200),
+    '""'.join(["", *["a"] * 199, ""]).removeprefix('"').removesuffix('"'),
+    '"' + "\\a" * 999 + '"',
+    " ".join(["list:Ab"] * 200),
+    "v:" + "|".join(["no symbol"] * 190),
+]
+
+
+@pytest.mark.parametrize("text", AT_THE_LIMITS)
+def test_at_the_limits_too_the_canonical_text_means_the_same(text):
+    tree = parse(text)
+    assert parse(print_query(tree), canonical=True) == tree
+
+
+@pytest.mark.parametrize("text", AT_THE_LIMITS[:5])
+def test_a_canonical_text_is_no_deeper_and_its_names_are_no_longer(text):
+    tree = parse(text)
     assert parse(print_query(tree)) == tree
 
 
@@ -179,7 +220,7 @@ def test_any_text_is_read_or_refused(text):
     except QueryError as e:
         refused = e
     if tree is not None:
-        assert parse(print_query(tree)) == tree
+        assert parse(print_query(tree), canonical=True) == tree
     else:
         assert 0 <= refused.offset <= len(text)
 
@@ -188,7 +229,7 @@ def test_any_text_is_read_or_refused(text):
 @settings(max_examples=10_000, deadline=None)
 @given(trees)
 def test_the_canonical_text_means_the_same_ten_thousand_times(tree):
-    assert parse(print_query(tree)) == tree
+    assert parse(print_query(tree), canonical=True) == tree
 
 
 @pytest.mark.parametrize(
@@ -221,6 +262,14 @@ def test_the_search_texts_of_many_rows_are_those_of_each(texts):
     made = search_columns(rows)["search_text"].to_list()
     assert made == [search_text(t, t, t, n.key, n.total) for t, n in zip(texts, numbers, strict=True)]
     assert [text.count(sign) for text in made for sign in "\x1f\x1e\x1d\x1c\x1b"] == [1] * (5 * len(made))
+
+
+def test_a_long_word_is_no_mistyped_name_and_a_guess_is_cheap():
+    assert nearest("bindr", ["other", "binder"]) == "binder"
+    assert nearest("B" * 40, ["b" * 100, "c"]) == "b" * 100
+    assert nearest("b" * 41, ["b" * 41]) is None
+    assert nearest("xyz", ["b"]) is None
+    assert nearest("x", []) is None
 
 
 @given(st.text())

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from builders import a_csv, a_row
+from cards_builder import a_list, card_ids, found
 from cardsync import clock
 from cardsync.worker import opened, sweep
 
@@ -230,3 +231,58 @@ async def test_losing_candidates_are_named(a_seller):
     assert [entry["outcome"] for entry in told["matching_rules"]] == ["governs", "lost"]
     assert told["governing_rule"]["id"] == first["id"]
     assert told["steps"][1]["losing_candidates"] == [told["matching_rules"][1]["id"]]
+
+
+@pytest.mark.parametrize("loss", ["rename", "delete"])
+@pytest.mark.parametrize(
+    ("query", "before"),
+    [
+        ('list:"keep"', [1]),
+        ('card -list:"keep"', [2, 3]),
+        ('-(card list:"keep") or "card 1"', [1, 2, 3]),
+        ('-(-list:"keep")', [1]),
+    ],
+)
+async def test_a_rule_or_sale_never_selects_more_because_its_list_is_gone(a_seller, query, before, loss):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n, market="5.00", price="5.00") for n in (1, 2, 3))))
+    binder = await a_list(seller, "keep", (await card_ids(seller))[1])
+    rule = await made(seller, name="Raised", priority=1, query=query, adjust_bp=1000)
+    times = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now() + timedelta(days=1)}
+    sale = {"name": "Sale", "adjust_bp": -5000, "query": query} | {
+        name: clock.rfc3339(at) for name, at in times.items()
+    }
+    assert (await seller.post("/api/pricing/sales", json=sale)).status_code == 201
+
+    async def selected():
+        await repriced(seller)
+        assert await found(seller, "rule:Raised") == before
+        return [id for id, target in (await targets(seller)).items() if target == "2.7500"]
+
+    assert (await selected(), await warnings_of(seller, rule)) == (before, [])
+    path = f"/api/lists/{binder}"
+    lost = await (seller.http.patch(path, json={"name": "kept"}) if loss == "rename" else seller.http.delete(path))
+    assert lost.status_code == 200
+    before = []
+    assert (await selected(), await warnings_of(seller, rule)) == ([], ["there is no list 'keep'"])
+
+
+async def warnings_of(seller, rule):
+    return (await seller.get(f"{RULES}/{rule['id']}")).json()["warnings"]
+
+
+@pytest.mark.parametrize("query", ["rule:Competitive", "-rule:Competitive", "bolt has:photo|rule"])
+async def test_a_rule_or_sale_that_asks_for_rules_is_refused_and_a_stored_one_is_broken(a_seller, query):
+    seller = await a_seller()
+    times = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now() + timedelta(days=1)}
+    of_a_sale = {"adjust_bp": -1000} | {name: clock.rfc3339(at) for name, at in times.items()}
+    for path, more in ((RULES, {}), ("/api/pricing/sales", of_a_sale)):
+        refused = await seller.post(path, json={"name": "Circular", "query": query} | more)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_query"), refused.text
+    rule = await made(seller, name="Circular", priority=1, query="bolt")
+    await seller.import_csv(a_csv(a_row(1)))
+    set_query = "UPDATE pricing_rule SET query = :q WHERE id = :id"
+    await seller.service.sql(seller.id, set_query, q=query, id=rule["id"])
+    assert (await repriced(seller))["blocked"] == {"rule_broken": 1}
+    assert (await found(seller, "has:rule"), await found(seller, "rule:Competitive")) == ([], [])
+    assert await warnings_of(seller, rule)

@@ -6,7 +6,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cards_builder import a_list, a_place, card_ids, found, search
-from cardsync import clock
+from cardsync import clock, reading
 from orders_builder import an_item, an_order, change_order
 
 ROWS = [
@@ -335,3 +335,92 @@ async def test_a_hostile_search_is_answered(seller, text):
     page = await search(seller, text)
     assert page["query_errors"] == []
     assert page["total"] <= 7
+
+
+async def test_a_rule_that_asks_for_a_game_that_is_not_there_blocks_like_one_that_cannot_be_read(a_seller, service):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, name="Lightning Bolt"), a_row(2, name="Bolt of Cloth"), a_row(3)))
+    await rules(seller, "lightning", "game:chess", "bolt")
+    assert await found(seller, "has:rule") == [1]
+    assert await found(seller, "rule:R0") == [1]
+    assert await found(seller, "rule:R1|R2") == []
+    assert await found(seller, "-rule:R0|R2") == [2, 3]
+
+
+async def rules(seller, *queries):
+    """In place of the seller's own: R0, R1, …"""
+    await seller.service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
+    insert = (
+        "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings)"
+        " SELECT :s, 'R' || n, n + 1, 'published', query, '{}' FROM unnest(CAST(:q AS text[])) WITH ORDINALITY AS given(query, at),"
+        " LATERAL (SELECT (at - 1)::integer AS n) AS numbered"
+    )
+    await seller.service.sql(seller.id, insert, s=seller.id, q=list(queries))
+
+
+async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(a_seller, service, monkeypatch):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, name="Lightning Bolt"), a_row(2)))
+    words = " or ".join(f"w{number}" for number in range(49))
+    await rules(seller, *([words] * 39), f"{words} or bolt")
+    assert await found(seller, "has:rule") == [1]
+    assert await found(seller, "rule:R39") == [1]
+    [problem] = (await search(seller, "bolt rule:R39 or has:rule"))["query_errors"]
+    assert (problem["message"], problem["offset"]) == ("has: the rules have more than 2,000 terms to compare with", 17)
+    await rules(seller, *([" or ".join(f"w{number}" for number in range(200))] * 40))
+    [problem] = (await search(seller, "has:rule"))["query_errors"]
+    assert "more than 2,000 terms" in problem["message"]
+
+
+async def test_a_long_statement_is_kept_by_nobody(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1)))
+    before = reading._kept.cache_info().currsize
+    for number in range(3):
+        assert await found(seller, " or ".join(f"w{n}" for n in range(190 + number))) == []
+    assert reading._kept.cache_info().currsize <= before + 3
+
+
+VARIANTS = [
+    a_row(1, line="Pokemon", name="Charizard (12) Staff of X"),
+    a_row(2, line="Pokemon", name="Pikachu (Staff Prerelease)"),
+    a_row(3, line="Pokemon", name="Mewtwo", set="2004 Decks (World Championships 2004)"),
+    a_row(4, line="Pokemon", name="Eevee [Champion's Staff]", set="Base Set (Shadowless)"),
+    a_row(5, line="Pokemon", name="Staff Bearer", set="Staff Set", rarity="Rare (Staff)"),
+    a_row(6, line="Pokemon", name="Torchic (staffage] (50%)", set="Energy (No Symbol)"),
+    a_row(7, line="Pokemon", name="Ditto (Staff"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+async def with_variants(service):
+    from builders import SellerBuilder
+
+    seller = await SellerBuilder(service)(lines=["pokemon"])
+    await seller.import_csv(a_csv(*VARIANTS))
+    return seller
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("v:staff", [2, 4]),
+        ("v!=staff", [1, 3, 6]),
+        ("-v:staff", [1, 3, 5, 6, 7]),
+        ("v!=staff|12", [3, 6]),
+        ("is:stamped", [2, 4]),
+        ("v:champion", [4]),
+        ('v:"world championships"', [3]),
+        ("v:championships", [3]),
+        ("v:world-championships", []),
+        ("v:shadowless", [4]),
+        ("v:no symbol", [6]),
+        ("v:%", [6]),
+        ("v:50", [6]),
+        ('v:"staff)"', []),
+        ('v:"staffage]"', [6]),
+        ('v:")]"', []),
+    ],
+)
+async def test_a_variant_is_whole_words_inside_one_pair_of_brackets(with_variants, text, ids):
+    assert await found(with_variants, text) == ids

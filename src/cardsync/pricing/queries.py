@@ -24,12 +24,12 @@ class Selection(NamedTuple):
 
 
 async def need_readable(session: AsyncSession, seller_id: int, query: str) -> None:
-    """Raises InvalidQuery, also for a list or a rule that is not the seller's."""
+    """Raises InvalidQuery, also for a list that is not the seller's, and for one that asks for rules."""
     if not query:
         return
     try:
         tree = parse(query)
-        compile_query(tree, await known_names(_rows(session), seller_id, tree))
+        compile_query(tree, await known_names(_rows(session), seller_id, tree), of_rule=True)
     except QueryError as e:
         raise errors.InvalidQuery(f"query: {e} (at offset {e.offset})") from e
 
@@ -52,7 +52,7 @@ async def selections(session: AsyncSession, seller_id: int, queries: Sequence[st
 
 def _selection(tree: Tree, known: Any) -> Selection:
     try:
-        where = compile_query(tree, known, saved=True)
+        where = compile_query(tree, known, of_rule=True, saved=True)
     except QueryError as e:
         return Selection(None, [f"The query can't be read: {e}"])
     return Selection(where, where.warnings)

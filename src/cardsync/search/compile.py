@@ -5,12 +5,13 @@ A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from cardsync import limits
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import NAMES
@@ -18,6 +19,7 @@ from cardsync.lists.names import name_key
 from cardsync.search.fields import CONDITIONS, ORDERS, STAMPS, QueryError, nearest
 from cardsync.search.flags import AMOUNTS, FLAGS, ON_LIST, SHELVED, THINGS, previous_agrees
 from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
+from cardsync.search.variants import ANY, pattern_of, plain_variant
 from cardsync.search.words import NAME, NUMBER, RARITY, SET, TOTAL, folded, plain_text, without_spaces, words
 
 NOTHING = "false"
@@ -52,25 +54,36 @@ class Where(NamedTuple):
     warnings: list[str]
 
 
-def compile_query(tree: Tree, known: Known, *, saved: bool = False) -> Where:
-    """Raises QueryError for a list, rule or game that is not the seller's; in a saved search such a list has no cards."""
-    compiler = _Compiler(known, saved)
-    sql = compiler.condition(tree)
+def compile_query(tree: Tree, known: Known, *, of_rule: bool = False, saved: bool = False) -> Where:
+    """Raises QueryError: for a list, rule or game that is not the seller's, and for a rule or sale that asks for rules.
+
+    In a saved search such a list has no cards; where that would select more, the search selects nothing.
+    """
+    compiler = _Compiler(known, {}, of_rule, saved)
+    sql = compiler.whole(tree)
     return Where(sql, compiler.values, compiler.warnings)
 
 
 class _Compiler:
-    def __init__(self, known: Known, saved: bool) -> None:
+    def __init__(self, known: Known, values: dict[str, Any], of_rule: bool, saved: bool) -> None:
         self.known = known
+        self.values = values
+        self.of_rule = of_rule
         self.saved = saved
-        self.values: dict[str, Any] = {}
         self.warnings: list[str] = []
-        self._in_rule = False
+        self._negations = 0
+        self._widened = False
+        self._selecting: dict[int, str] | None = None
+        self._values_each = self._rule_values = 0
 
     def bind(self, value: Any) -> str:
         name = f"q{len(self.values)}"
         self.values[name] = value
         return f":{name}"
+
+    def whole(self, tree: Tree) -> str:
+        sql = self.condition(tree)
+        return NOTHING if self._widened else sql
 
     def condition(self, tree: Tree) -> str:
         match tree:
@@ -79,13 +92,19 @@ class _Compiler:
             case Phrase():
                 return self._contains(tree.text)
             case Not():
-                return f"({self.condition(tree.part)}) IS NOT TRUE"
+                return self._negated(tree.part)
             case And():
                 return _joined(" AND ", map(self.condition, tree.parts)) or EVERYTHING
             case Or():
                 return _joined(" OR ", map(self.condition, tree.parts))
             case Term():
                 return self._term(tree)
+
+    def _negated(self, tree: Tree) -> str:
+        self._negations += 1
+        sql = self.condition(tree)
+        self._negations -= 1
+        return f"({sql}) IS NOT TRUE"
 
     def _like(self, *parts: str) -> str:
         """Parts that were written in are escaped already."""
@@ -112,13 +131,13 @@ class _Compiler:
             "cond": self._cond,
             "printing": lambda t: self._named("c.printing", t, _printings),
             "lang": lambda t: self._named("c.language", t, _languages),
-            "v": lambda t: self._other(t, EVERYTHING, lambda value: self._variants([value])),
+            "v": lambda t: self._other(t, f"c.search_text ~ {self.bind(ANY)}", self._variant),
             "list": lambda t: self._any(t, lambda value: self._list(t, value)),
             "box": lambda t: self._other(t, SHELVED, self._place),
             "loc": lambda t: self._other(t, SHELVED, self._place),
             "is": lambda t: self._any(t, self._flag),
-            "has": lambda t: self._any(t, self._thing),
-            "rule": lambda t: self._any(t, lambda value: self._rule(t, value)),
+            "has": lambda t: self._any(t, lambda value: self._thing(t, value)),
+            "rule": self._rule,
         }
         return by_field[term.field](term)
 
@@ -188,10 +207,11 @@ class _Compiler:
         return self._other(term, self._present(NUMBER, TOTAL), one)
 
     def _game(self, term: Term) -> str:
+        lines = {folded(line): line for line in self.known.lines}
         for value in term.values:
-            if value not in self.known.lines:
+            if value not in lines:
                 raise QueryError(f"game: {value!r} is no product line", term.at, nearest(str(value), self.known.lines))
-        return self._one_of("c.product_line", term, list(term.values))
+        return self._one_of("c.product_line", term, [lines[str(value)] for value in term.values])
 
     def _one_of(self, column: str, term: Term, values: list[Any]) -> str:
         among = f"<> ALL (CAST({self.bind(values)} AS text[]))" if term.op == "!=" else f"= ANY (CAST({self.bind(values)} AS text[]))"  # fmt: skip
@@ -210,27 +230,28 @@ class _Compiler:
         values = [name for value in term.values for name in names(str(value), term.op)]
         return self._one_of(column, term, [*values, ""] if term.op == "!=" else values)
 
-    def _variants(self, values: Iterable[str]) -> str:
-        """Few cards have any: the others are told by one look."""
-        has_any = _joined(" OR ", [self._like(f"%{opens}%") for opens in "(["])
-        return f"({has_any} AND {_joined(' OR ', map(self._variant, values))})"
-
     def _variant(self, value: str) -> str:
-        """What stands in parentheses in the product's name, or in its set's."""
-        inner = _escaped(folded(value).strip(" "))
-        in_name = [self._like(f"%{NAME}%{opens}%{inner}%{SET}%") for opens in "(["]
-        in_set = self._like(f"%{SET}%(%{without_spaces(inner)}%{RARITY}%")
-        found = _joined(" OR ", [*in_name, in_set])
+        found = self._variants([value])
         # Only Japanese cards were ever printed without a rarity.
         return f"({found} AND c.product_line = 'pokemon_japan')" if value == "No Rarity" else found
+
+    def _variants(self, values: list[str]) -> str:
+        """Few cards have any: the others are told by a look or two that cost less."""
+        pattern = pattern_of(values)
+        if pattern is None:
+            return NOTHING
+        one = _escaped(plain_variant(values[0])).replace(" ", "%")
+        held = [self._like("%", text, "%") for text in ([one] if len(values) == 1 else "([")]
+        return f"(({_joined(' OR ', held)}) AND c.search_text ~ {self.bind(pattern)})"
 
     def _list(self, term: Term, value: Value) -> str:
         known = self.known.list_names if isinstance(value, Named) else self.known.lists
         name = name_key(value.name) if isinstance(value, Named) else str(value)
         if (found := known.get(name)) is None:
-            if not self.saved and not self._in_rule:
+            if not self.saved:
                 raise QueryError(f"list: there is no list {name!r}", term.at, nearest(name, known))
             self.warnings.append(f"there is no list {name!r}")
+            self._widened |= self._negations % 2 == 1
             return NOTHING
         return f"c.id IN ({ON_LIST} AND e.list_id = {self.bind(found)})"
 
@@ -243,7 +264,7 @@ class _Compiler:
 
     def _flag(self, value: str) -> str:
         if value == "stamped":
-            return self._variants(STAMPS)
+            return self._variants(list(STAMPS))
         if value in ("confirmed", "in-flux"):
             agreed = self._agreed()
             return f"(NOT c.gone AND ({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'})"
@@ -255,40 +276,60 @@ class _Compiler:
         seen_again = _joined(" OR ", later) or NOTHING
         return f"{seen_again} OR c.id IN ({previous_agrees(seen_again)})"
 
-    def _thing(self, value: str) -> str:
+    def _thing(self, term: Term, value: str) -> str:
         if value == "rule":
-            return _joined(" OR ", [self._governed(rule.id) for rule in self.known.rules]) or NOTHING
+            return _joined(" OR ", self._rules(term).values()) or NOTHING
         return THINGS[value]
 
-    def _rule(self, term: Term, value: Value) -> str:
+    def _rule(self, term: Term) -> str:
+        """The first rule whose query selects the card is one of those."""
+        selecting = self._rules(term)
+        wanted = {id for value in term.values for id in self._rule_ids(term, value)}
+        if not wanted & selecting.keys():
+            return NOTHING
+        whens = " ".join(f"WHEN {sql} THEN {int(id)}" for id, sql in selecting.items())
+        return f"(CASE {whens} END) IN ({', '.join(str(int(id)) for id in sorted(wanted))})"
+
+    def _rule_ids(self, term: Term, value: Value) -> list[int]:
         ids = {rule.id: rule.name for rule in self.known.rules} | dict(self.known.idle_rules)
         if isinstance(value, Named):
             wanted = name_key(value.name)
             found = [id for id, name in ids.items() if name_key(name) == wanted]
         else:
             found = [id for id in ids if id == value]
-        if not found and not self._in_rule:
+        if not found:
             told = value.name if isinstance(value, Named) else f"{value}"
             raise QueryError(f"rule: there is no rule {told!r}", term.at, nearest(told, ids.values()))
-        return _joined(" OR ", map(self._governed, found)) or NOTHING
+        return found
 
-    def _governed(self, rule_id: int) -> str:
-        """Its query selects the card, and no rule before it does. A rule that can't be read blocks all after it."""
-        before: list[str] = []
-        if self._in_rule:
-            return NOTHING
-        self._in_rule = True
-        try:
-            for rule in self.known.rules:
+    def _rules(self, term: Term) -> dict[int, str]:
+        """What governing rules select, in their turn. Compiled once; but every term that asks for them has all of it in its SQL."""
+        if self.of_rule:
+            raise QueryError(f"{term.field}: a rule or a sale can't ask for rules", term.at)
+        before = len(self.values)
+        if self._selecting is None:
+            self._selecting = dict(self._selections(term))
+            self._values_each = len(self.values) - before
+        self._rule_values += self._values_each
+        self._need_few(self._rule_values, term)
+        return self._selecting
+
+    def _selections(self, term: Term) -> Iterator[tuple[int, str]]:
+        """A rule that can't be read, or asks for what is not there, blocks all after it."""
+        before = len(self.values)
+        for rule in self.known.rules:
+            try:
                 if rule.tree is None:
-                    return NOTHING
-                selected = self.condition(rule.tree)
-                if rule.id == rule_id:
-                    return f"({selected}) AND ({_joined(' OR ', before) or NOTHING}) IS NOT TRUE"
-                before.append(selected)
-            return NOTHING
-        finally:
-            self._in_rule = False
+                    return
+                yield rule.id, _Compiler(self.known, self.values, of_rule=True, saved=True).whole(rule.tree)
+            except QueryError:
+                return
+            self._need_few(len(self.values) - before, term)
+
+    def _need_few(self, values: int, term: Term) -> None:
+        if values > limits.SEARCH_RULE_VALUES:
+            most = f"{limits.SEARCH_RULE_VALUES:,}"
+            raise QueryError(f"{term.field}: the rules have more than {most} terms to compare with", term.at)
 
 
 def _joined(sign: str, parts: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from cardsync.catalog.collector_number import read_collector_number
@@ -37,10 +37,19 @@ class Refused(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    by_text = {name.casefold(): name for name in known}
-    return next((by_text[text] for text in get_close_matches(word.casefold(), by_text, n=1, cutoff=0.0)), None)
+    """By how they begin. Nobody mistyped a word as long as a sentence."""
+    if len(word) > _GUESSED_CHARACTERS:
+        return None
+    best, most = None, 0.0
+    alike = SequenceMatcher(b=word.casefold()[:_GUESSED_CHARACTERS])
+    for name in known:
+        alike.set_seq1(name.casefold()[:_GUESSED_CHARACTERS])
+        if alike.real_quick_ratio() > most and alike.quick_ratio() > most and (ratio := alike.ratio()) > most:
+            best, most = name, ratio
+    return best
 
 
+_GUESSED_CHARACTERS = 40
 CONDITIONS = ("NM", "LP", "MP", "HP", "DMG", "U")
 FLAGS = (
     "gone", "active", "unshelved", "location-drift", "custom", "stamped", "priced", "unpriced", "underpriced", "overpriced",
@@ -64,6 +73,8 @@ SELECTORS = {
 SPACED_SELECTORS = sorted((name for name in SELECTORS if " " in name), key=len, reverse=True)
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
+
+_LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()}
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,6})?", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
@@ -115,7 +126,10 @@ def _range(text: str, read: Callable[[str], Decimal]) -> Range:
     low, _, high = text.partition("..")
     if not low and not high:
         raise Refused("a range needs an end")
-    return Range(read(low) if low else None, read(high) if high else None)
+    found = Range(read(low) if low else None, read(high) if high else None)
+    if found.low is not None and found.high is not None and found.low > found.high:
+        raise Refused(f"{text!r} ends before it begins")
+    return found
 
 
 def _number(written: Written, op: str) -> Value:
@@ -125,7 +139,13 @@ def _number(written: Written, op: str) -> Value:
 
 
 def _percent(written: Written, op: str) -> Value:
-    return _number(Written(written.text.replace("%", ""), written.quoted), op)
+    if ".." in written.text and op not in ORDERS:
+        return _range(written.text, _one_percent)
+    return _one_percent(written.text)
+
+
+def _one_percent(text: str) -> Decimal:
+    return _decimal(text.removesuffix("%"))
 
 
 def _whole(text: str) -> Decimal:
@@ -173,10 +193,10 @@ def _condition(written: Written, op: str) -> Value:
 
 def _game(written: Written, op: str) -> Value:
     """Whether the seller has such a line is asked later: an operator may allow lines that we do not know."""
-    text = written.text.strip().casefold()
+    text = folded(written.text).strip()
     if not text:
         raise Refused("there is no game to look for")
-    return NAME_BY_LABEL.get(text, text)
+    return _LINE_NAMES.get(text, text)
 
 
 def _variant(written: Written, op: str) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -34,7 +35,8 @@ async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
     governing: tuple[GoverningRule, ...] = ()
     idle: dict[int, str] = {}
     if any(_asks_rules(tree) for tree in trees):
-        governing, idle = _rules(await rows(_RULES, values))
+        # Many long queries take longer to read than other requests may wait.
+        governing, idle = await asyncio.to_thread(_rules, await rows(_RULES, values))
     asked = [*trees, *(rule.tree for rule in governing if rule.tree is not None)]
     fields = {(term.field, value) for tree in asked for term in terms(tree) for value in term.values}
     names = {name for name, _ in fields}

@@ -22,9 +22,9 @@ _OR = re.compile(r'or(?=[\s()"]|$)', re.IGNORECASE)
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def parse(text: str) -> Tree:
-    """Raises QueryError. A text of nothing but space is everything."""
-    if len(text) > limits.SEARCH_CHARACTERS:
+def parse(text: str, *, canonical: bool = False) -> Tree:
+    """Raises QueryError. A text of nothing but space is everything. A canonical text may be longer than the one that was written."""
+    if len(text) > limits.SEARCH_CHARACTERS and not canonical:
         raise QueryError(f"a search has at most {limits.SEARCH_CHARACTERS:,} characters", limits.SEARCH_CHARACTERS)
     return _Parser(_NOT_STORABLE.sub("\ufffd", text)).everything()
 
@@ -75,7 +75,8 @@ class _Parser:
             return self._atom()
         start = self._at
         self._at += 1
-        if self._peek() in ("", ")", "-") or self._peek().isspace():
+        nothing = self._peek() in ("", ")", "-") or self._peek().isspace()
+        if nothing or _OR.match(self._text, self._at):
             raise QueryError("there is nothing behind this -", start)
         return Not(self._atom(), start)
 

@@ -117,21 +117,32 @@ def asks_for_gone(tree: Tree) -> bool:
     return False
 
 
+# The shortest names of fields.
+_SHORT = {"set": "s", "number": "cn", "rarity": "r", "printing": "f", "game": "pl"}
+
+
 def print_query(tree: Tree) -> str:
+    """No deeper than what the tree was read from."""
     match tree:
         case Word():
             return tree.text
         case Phrase():
             return _quoted(tree.text)
         case Term():
-            return f"{tree.field}{tree.op}{'|'.join(_value(value) for value in tree.values)}"
+            return _term(_SHORT.get(tree.field, tree.field), tree)
+        case Not(Term(field="is") as flags):
+            return _term("not", flags)
         case Not():
             inner = print_query(tree.part)
-            return f"-({inner})" if isinstance(tree.part, Not | And | Or) else f"-{inner}"
+            return f"-({inner})" if inner.startswith("-") or isinstance(tree.part, And | Or) else f"-{inner}"
         case And():
             return " ".join(f"({print_query(p)})" if isinstance(p, Or) else print_query(p) for p in tree.parts)
         case Or():
             return " or ".join(map(print_query, tree.parts))
+
+
+def _term(name: str, term: Term) -> str:
+    return f"{name}{term.op}{'|'.join(_value(value) for value in term.values)}"
 
 
 _NEEDS_NO_QUOTES = re.compile(r"[^\s()\"|:=<>!\\]+")

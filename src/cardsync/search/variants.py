@@ -1,0 +1,52 @@
+"""What `v:` looks for in a card's search text: selectors in, a pattern for LIKE that is quick and one of a regular expression out. Pure.
+
+A variant is what stands inside one (...) or [...] of the product's name or its set's. It is found by whole words: `champion` is not in
+`(World Championships 2004)`. A word ends where no letter of a to z and no digit goes on.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cardsync.search.words import RARITY, SET, folded, without_spaces
+
+_ROUND, _SQUARE = ("(", ")"), ("[", "]")
+_SPACES = f"[ {without_spaces(' ')}]"
+_APART = f"{SET}{RARITY}"
+_OF_WORD = re.compile("[a-z0-9]")
+
+
+def _inside(opens: str, closes: str, inner: str) -> str:
+    return rf"\{opens}{inner}\{closes}"
+
+
+def _anywhere(found: list[str]) -> str:
+    """Before the rarity, which may have parentheses too."""
+    return f"^[^{RARITY}]*(?:{'|'.join(found)})"
+
+
+# A product or a set that has a variant at all.
+ANY = _anywhere([_inside(opens, closes, rf"[^\{closes}{_APART}]+") for opens, closes in (_ROUND, _SQUARE)])
+
+
+def plain_variant(value: str) -> str:
+    return folded(value).strip(" ")
+
+
+def pattern_of(values: list[str]) -> str | None:
+    """None if no variant can be any of these: what has both closing brackets in it stands inside neither."""
+    found = [
+        _inside(opens, closes, _among(closes, value))
+        for value in map(plain_variant, values)
+        for opens, closes in (_ROUND, _SQUARE)
+        if closes not in value
+    ]
+    return _anywhere(found) if found else None
+
+
+def _among(closes: str, value: str) -> str:
+    other = rf"[^\{closes}{_APART}]*"
+    apart = rf"[^a-z0-9\{closes}{_APART}]"
+    before = f"(?:{other}{apart})?" if _OF_WORD.match(value[0]) else other
+    behind = f"(?:{apart}{other})?" if _OF_WORD.match(value[-1]) else other
+    return before + re.escape(value).replace("\\ ", _SPACES) + behind
