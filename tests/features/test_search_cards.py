@@ -171,6 +171,7 @@ async def test_filters_narrow(seller):
     ids = await card_ids(seller)
     assert await found(seller, "", game="Pokemon Japan") == [4]
     assert await found(seller, "", product_line="pokemon") == [3]
+    assert await found(seller, "", game="Pokémon") == await found(seller, "game:Pokémon") == [3]
     assert await found(seller, "", game="nothing of ours") == []
     assert await found(seller, "bolt", status="all") == [1, 8]
     assert await found(seller, "bolt", status="gone") == [8]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from cardsync import errors, limits
-from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.search.fields import LINE_NAMES
+from cardsync.search.words import folded
 
 Status = Literal["active", "gone", "all"]
 Sort = Literal["name", "set", "number", "price", "target", "quantity", "updated", "location"]
@@ -74,8 +75,7 @@ def line_of(game: str, product_line: str) -> str:
 
 
 def game_of(text: str) -> str:
-    name = text.strip().casefold()
-    return NAME_BY_LABEL.get(name, name)
+    return LINE_NAMES.get(folded(text).strip(), text.strip().casefold())
 
 
 def ids_of(given: Any) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
-from cardsync.catalog.product_lines import NAME_BY_LABEL
+from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.search.tree import Named, Place, Range, Value
 from cardsync.search.words import folded
 
@@ -74,7 +74,8 @@ SPACED_SELECTORS = sorted((name for name in SELECTORS if " " in name), key=len, 
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
 
-_LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()}
+# By folded label and by name.
+LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {name: name for name in NAMES}
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,6})?", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
@@ -196,7 +197,7 @@ def _game(written: Written, op: str) -> Value:
     text = folded(written.text).strip()
     if not text:
         raise Refused("there is no game to look for")
-    return _LINE_NAMES.get(text, text)
+    return LINE_NAMES.get(text, text)
 
 
 def _variant(written: Written, op: str) -> Value:
