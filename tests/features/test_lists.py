@@ -72,11 +72,22 @@ async def test_a_slug_is_never_used_again(seller):
     assert (await make(seller, "ピカ"))["slug"] == "list"
 
 
-@pytest.mark.parametrize("name", [None, 5, "", "   ", "x" * 101, ["a"]])
+@pytest.mark.parametrize(
+    "name", [None, 5, "", "   ", "x" * 101, ["a"], "\u200b", "a\nb", "a\u0007", "a\u2028b", " \u2060\ufeff "]
+)
 async def test_a_name_that_is_none_is_refused(seller, name):
     made = await make(seller)
     assert refusal(await seller.post("/api/lists", json={"name": name})) == (422, "invalid_name")
     assert refusal(await seller.http.patch(f"/api/lists/{made['id']}", json={"name": name})) == (422, "invalid_name")
+
+
+async def test_a_name_is_kept_as_it_is_seen(seller):
+    assert (await make(seller, " Bin\u200bder\u202e "))["name"] == "Binder"
+    assert refusal(await seller.post("/api/lists", json={"name": "\ufeffbinder"})) == (422, "name_taken")
+    # Characters are counted as they are kept: a letter with its accent is one.
+    assert (await make(seller, "e\u0301" * 100))["name"] == "\u00e9" * 100
+    assert await found(seller, 'list:"bin\u200bder"') == []
+    assert (await seller.get("/api/cards", params={"search": 'list:"bin\u200bder"'})).json()["query_errors"] == []
 
 
 async def test_a_name_is_one_list_s_alone(seller):
@@ -244,6 +255,18 @@ async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, monkeypat
     assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json={"search": "bolt"})) == (422, "list_full")
     # Nothing new: nothing that there would be no room for.
     assert await add(seller, made["id"], marketplace_ids=[5, 3]) == (0, 2, False)
+
+
+async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, monkeypatch):
+    monkeypatch.setattr(limits, "CARDS_PER_LIST", 2)
+    owner, bea = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
+    private = await bea.post("/api/contributions", json={"name": "Mine", "set": "Own", "number": "1", "condition": "NM", "quantity": 1})  # fmt: skip
+    path = f"/api/lists/{(await make(seller))['id']}/cards"
+    assert (await bea.post(path, json={"card_ids": [private.json()["id"]]})).json()["added"] == 1
+    told = (await owner.post(path, json={"marketplace_ids": [1, 2, 3]})).json()
+    assert (told["added"], told["truncated"], told["list"]["card_count"]) == (2, True, 2)
+    assert refusal(await seller.post(path, json={"marketplace_ids": [3]})) == (422, "list_full")
+    assert refusal(await bea.post(path, json={"marketplace_ids": [3]})) == (422, "list_full")
 
 
 async def test_the_last_place_is_given_once(seller, monkeypatch):

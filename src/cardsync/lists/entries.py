@@ -1,4 +1,7 @@
-"""Cards on a list: a selection in, how many were added or removed out. Adding is idempotent, and goes up to the list's cap."""
+"""Cards on a list: a selection in, how many were added or removed out. Adding is idempotent, and goes up to the list's cap.
+
+The cap is on what the caller sees of the list: no place is taken by what another member keeps private, so that it shows nowhere.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import activity, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.cards.picked import Selection, run_picked
+from cardsync.cards.visible import VISIBLE
 from cardsync.contributions.promote import refuse_picked_promoted
 from cardsync.lists.lists import locked_list, refuse_staff
 
@@ -22,13 +26,16 @@ class Added(NamedTuple):
     truncated: bool
 
 
-_ADD = """
-    WITH picked AS MATERIALIZED ({picked}),
+_ADD = f"""
+    WITH picked AS MATERIALIZED ({{picked}}),
     fresh AS MATERIALIZED (
         SELECT p.id, p.place FROM picked p WHERE NOT EXISTS (
             SELECT FROM card_list_entry e WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id)
     ),
-    room AS (SELECT :cap - count(*) AS room FROM card_list_entry WHERE seller_id = :seller AND list_id = :list),
+    room AS (
+        SELECT :cap - count(*) AS room FROM card_list_entry e JOIN card c ON c.seller_id = e.seller_id AND c.id = e.card_id
+         WHERE e.seller_id = :seller AND e.list_id = :list AND c.seller_id = :seller AND {VISIBLE}
+    ),
     added AS (
         INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
         SELECT :seller, :list, id, :now FROM fresh ORDER BY place LIMIT (SELECT greatest(room, 0) FROM room)

@@ -15,7 +15,7 @@ from cardsync import activity, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.db import run
-from cardsync.lists.names import free_slug, name_key
+from cardsync.lists.names import free_slug, is_one_line, name_key, seen_name
 from cardsync.search.known import Rows
 
 
@@ -132,9 +132,11 @@ def readable_name(name: Any) -> str:
     """As it is kept. Raises InvalidName."""
     if not isinstance(name, str):
         raise errors.InvalidName("name: a list's name is a text")
-    kept = name.strip()
+    kept = seen_name(name)
     if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
         raise errors.InvalidName(f"name: a list's name has 1 to {limits.LIST_NAME_CHARACTERS} characters")
+    if not is_one_line(kept):
+        raise errors.InvalidName("name: a list's name is one line without control characters")
     return kept
 
 
