@@ -20,13 +20,14 @@ import ground
 import import_inventory
 from cardsync.cards.queries import _COLUMNS, _FROM
 from cardsync.db import libpq_url
-from cardsync.reading import _bindable
+from cardsync.reading import _read as _bindable
 from cardsync.search.parser import parse
 from ground import Client, Ground, Report
 
 PAGE = 50
 SIX_TERMS = "lightning bolt cond:NM|LP price>=5 -is:foil list:binder"
 
+STAMP = "prerelease|staff|winner|finalist|champion|stamped"
 _IN_LIST = "c.id IN (SELECT card_id FROM card_list_entry WHERE seller_id = {s} AND list_id = (SELECT id FROM card_list WHERE seller_id = {s} AND slug = 'binder'))"
 
 
@@ -84,8 +85,8 @@ SEARCHES: dict[str, str] = {
     "is:foil price>5": "c.printing LIKE '%oil%' AND c.price > 5",
     "-is:foil cond:NM": "c.printing NOT LIKE '%oil%' AND c.condition = 'NM'",
     "lang:ja": "c.language = 'Japanese'",
-    "v:staff": "c.search_text LIKE '%staff%' AND (c.search_text LIKE '%\x1f%(%staff%\x1e%' OR c.search_text LIKE '%\x1e%(%staff%\x1d%')",
-    "is:stamped": "c.search_text ~ '\x1f[^\x1e]*[(\\[][^\x1e]*(prerelease|staff|winner|finalist|champion|stamped)'",
+    "v:staff": r"c.search_text LIKE '%staff%' AND c.search_text ~ '^[^\x1d]*(\(([^)\x1d\x1e]*[^a-z0-9)\x1d\x1e])?staff([^a-z0-9)\x1d\x1e][^)\x1d\x1e]*)?\)|\[([^]\x1d\x1e]*[^]a-z0-9\x1d\x1e])?staff([^]a-z0-9\x1d\x1e][^]\x1d\x1e]*)?\])'",
+    "is:stamped": rf"c.search_text ~ '[(\[]' AND c.search_text ~ '^[^\x1d]*(\(([^)\x1d\x1e]*[^a-z0-9)\x1d\x1e])?({STAMP})([^a-z0-9)\x1d\x1e][^)\x1d\x1e]*)?\)|\[([^]\x1d\x1e]*[^]a-z0-9\x1d\x1e])?({STAMP})([^]a-z0-9\x1d\x1e][^]\x1d\x1e]*)?\])'",
     "is:unpriced": "c.price IS NULL",
     "is:underpriced": "c.price < c.target_price",
     "is:overpriced price>1": "c.price > c.target_price AND c.price > 1",

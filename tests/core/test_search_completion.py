@@ -9,7 +9,7 @@ OWN = OwnNames(
     sets=["Base Set", "Dominaria United", 'The "Set"'],
     games=["magic", "pokemon"],
     lists=[("binder", "My Binder"), ("sold-out", "Sold Out")],
-    rules=["Premium"],
+    rules=["Premium", "7"],
 )
 
 
@@ -28,7 +28,18 @@ OWN = OwnNames(
         ('set:"the', [r'set:"The \"Set\""']),
         ("game:", ["game:magic", "game:pokemon"]),
         ("list:sold", ["list:sold-out"]),
-        ("rule:", ["rule:Premium"]),
+        ("rule:", ['rule:"7"', "rule:Premium"]),
+        ("rule:7", ['rule:"7"']),
+        ('name:"a b" is:gon', ["is:gone"]),
+        (r'"a \" b" is:gon', ["is:gone"]),
+        ('"a (b" -is:gon', ["is:gone"]),
+        ('list:"My Binder"|sold', ['list:"My Binder"|sold-out']),
+        ('s:"a|dom', []),
+        ('is:gone "open is:gon', []),
+        ("v:no s", ['v:"No Symbol"']),
+        ("a -(variant!=staff|Master Ball P", ['variant!=staff|"Master Ball Pattern"']),
+        ('"v:no s', []),
+        ("v:staff is:gon", ["is:gone"]),
         ("v:no", ['v:"No Rarity"', 'v:"No Symbol"']),
         ("price:", []),
         ("nothing:", []),

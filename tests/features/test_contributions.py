@@ -8,6 +8,7 @@ from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids, found
 from cardsync.members import roster
+from cardsync.search.known import own_names
 
 JAGUAR = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "condition": "NM", "quantity": 2}
 
@@ -251,3 +252,15 @@ async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
         )  # fmt: skip
         added = sum(answer.status_code == 200 for answer in told[:4])
         assert on_list == ([{"card_id": live}] if added else [])
+
+
+async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
+    seller, _, bea = shop
+    await contribute(bea)
+    [member] = await service.sql(seller.id, "SELECT contributed_by FROM card WHERE contribution = 'private'")
+
+    async def sets(member_id: int | None) -> list[str]:
+        async with service.app.state.database.readings.of(seller.id, 5) as reading:
+            return list((await own_names(reading.rows, seller.id, member_id)).sets)
+
+    assert (await sets(member["contributed_by"]), await sets(None)) == (["Aetherdrift"], [])

@@ -10,8 +10,12 @@ from cardsync.search.fields import CONDITIONS, FIELDS, FLAGS, SELECTORS, THINGS
 from cardsync.search.words import folded
 
 MOST = 20
-# The term under the cursor: not inside closed quotes.
-_LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:"[^"]*)?)$')
+_CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_HIDDEN = "\0"
+# The term under the cursor, where closed quotes are hidden.
+_LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:".*)?)$', re.DOTALL)
+# A selector with its space may stand there without quotes.
+_SPACED = re.compile(r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]* [^()"|]*)$', re.IGNORECASE)
 _FIELD_NAMES = (*dict.fromkeys(field.name for field in FIELDS.values()), "not")
 _TERM = re.compile(r"([a-z_]+)(!=|<=|>=|[:=<>])(.*)", re.IGNORECASE | re.DOTALL)
 
@@ -37,17 +41,32 @@ class Completion:
 
 def complete(text: str, own: OwnNames) -> list[Completion]:
     """At the end of `text`. What begins as the term does comes first, then what holds it."""
-    found = _LAST.search(text)
-    if found is None:
+    hidden = _CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text)
+    if spaced := _spaced(text, hidden):
+        return spaced
+    found = _LAST.search(hidden)
+    if found is None or hidden.endswith(_HIDDEN):
         return []
-    at, term = found.start(1), found.group(1)
-    if not (split := _TERM.fullmatch(term)):
-        return [Completion(at, f"{name}:") for name in _like(term, _FIELD_NAMES)]
-    name, op, value = split.groups()
-    alternatives, bar, last = value.rpartition("|")
-    before = f"{name}{op}{alternatives}{bar}"
+    at = found.start(1)
+    if not (split := _TERM.fullmatch(text[at:])):
+        return [Completion(at, f"{name}:") for name in _like(text[at:], _FIELD_NAMES)]
+    name, _, value = split.groups()
+    # A bar inside open quotes parts no alternatives.
+    alternatives, bar, _ = hidden[len(text) - len(value) :].partition('"')[0].rpartition("|")
+    last = value[len(alternatives) + len(bar) :]
+    before = text[at : len(text) - len(last)]
     told = _values(name.lower(), own)
-    return [Completion(at, before + _quoted(word), told[word]) for word in _like(last.lstrip('"'), told)]
+    quoted = _quoted_name if FIELDS.get(name.lower()) is FIELDS["rule"] else _quoted
+    return [Completion(at, before + quoted(word), told[word]) for word in _like(last.lstrip('"'), told)]
+
+
+def _spaced(text: str, hidden: str) -> list[Completion]:
+    """Selectors that begin with a value that has a space in it."""
+    if not (found := _SPACED.search(hidden)):
+        return []
+    at, begun = found.start(1), folded(found.group(2))
+    meant = dict.fromkeys(name for written, name in SELECTORS.items() if written.startswith(begun))
+    return [Completion(at, text[at : found.start(2)] + _quoted(name)) for name in meant]
 
 
 def _values(field: str, own: OwnNames) -> dict[str, str]:
@@ -76,3 +95,8 @@ def _quoted(word: str) -> str:
     return (
         word if re.fullmatch(r"[\w.-]+", word) and ".." not in word else '"' + re.sub(r'(["\\])', r"\\\1", word) + '"'
     )
+
+
+def _quoted_name(word: str) -> str:
+    """Digits alone would be an id."""
+    return f'"{word}"' if word.isdecimal() else _quoted(word)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from cardsync.cards.visible import VISIBLE
 from cardsync.catalog.product_lines import NAMES
 from cardsync.pricing.rules import DEFAULT_PRIORITY
 from cardsync.search.compile import GoverningRule, Known
@@ -75,14 +76,17 @@ async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
     return {row[0]: row[1] for row in await rows(_SEEN, values)}
 
 
-_SETS = "SELECT DISTINCT set_name FROM card WHERE seller_id = :seller AND NOT gone AND set_name <> '' ORDER BY set_name"
+_SETS = f"""
+    SELECT DISTINCT c.set_name FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.set_name <> '' AND {VISIBLE} ORDER BY c.set_name
+"""
 _OWN_LISTS = "SELECT slug, name FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL ORDER BY position, id"
 _OWN_RULES = "SELECT name FROM pricing_rule WHERE seller_id = :seller ORDER BY priority, id"
 
 
-async def own_names(rows: Rows, seller_id: int) -> OwnNames:
-    """For completing a search."""
-    values = {"seller": seller_id}
+async def own_names(rows: Rows, seller_id: int, member_id: int | None = None) -> OwnNames:
+    """For completing a search: what the member may see, or, without one, a key."""
+    values = {"seller": seller_id, "member": member_id}
     return OwnNames(
         sets=[row[0] for row in await rows(_SETS, values)],
         games=[row[0] for row in await rows(_LINES, values)],
