@@ -28,10 +28,10 @@ ORDER = ["NM", "LP", "MP", "HP", "DMG"]
 class Inventory:
     now: datetime
     cards: list[Row]
-    # By slug and by name's key; rules in their order: (id, name, tree).
+    # By slug and by name's key; published rules in their order: (id, name, tree), without one if it can't be read.
     lists: dict[str, set[int]]
     names: dict[str, set[int]]
-    rules: list[tuple[int, str, Tree]]
+    rules: list[tuple[int, str, Tree | None]]
     places: dict[int, list[tuple[int, int, int]]]
     # By card, oldest first, without the newest, which stands on the card.
     observed: dict[int, list[Row]]
@@ -41,7 +41,7 @@ class Inventory:
     codes: dict[int, str]
 
 
-async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree]], now: datetime) -> Inventory:
+async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]], now: datetime) -> Inventory:
     async def rows(query: str) -> list[Row]:
         return await seller.service.sql(seller.id, query, s=seller.id)
 
@@ -197,7 +197,7 @@ def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any],
         case "list":
             return True, lambda v: card["id"] in (inv.names[name_key(v.name)] if isinstance(v, Named) else inv.lists[v])
         case "rule":
-            return True, lambda v: _governing(inv, card) == name_key(v.name)
+            return True, lambda v: _is_rule(_governing(inv, card), v)
         case "has":
             return True, lambda v: _has(inv, card, v)
     return True, lambda v: _flag(inv, card, v)
@@ -262,8 +262,17 @@ def _has_words(text: str, wanted: str) -> bool:
     return False
 
 
-def _governing(inv: Inventory, card: Row) -> str | None:
-    return next((name_key(name) for _, name, tree in inv.rules if holds(inv, card, tree)), None)
+def _governing(inv: Inventory, card: Row) -> tuple[int, str] | None:
+    for id, name, tree in inv.rules:
+        if tree is None:
+            return None
+        if holds(inv, card, tree):
+            return id, name_key(name)
+    return None
+
+
+def _is_rule(governing: tuple[int, str] | None, wanted: Any) -> bool:
+    return governing is not None and (name_key(wanted.name) if isinstance(wanted, Named) else int(wanted)) in governing
 
 
 def _has(inv: Inventory, card: Row, thing: str) -> bool:

@@ -55,6 +55,7 @@ def _measured(field: str, ends) -> list[st.SearchStrategy[Tree]]:
     return [_terms(field, [":", "!="], _several(ends | _ranges(ends))), _terms(field, ["<", "<=", ">", ">="], one)]
 
 
+RULES = ["Premium", "Draft", "Lost", "None", "Broken", "Behind"]
 AMOUNTS = ["price", "target", "market", "low", "lowship", "direct", "cost"]
 terms = st.one_of(
     *(_terms(name, [":", "=", "!="], _several(texts)) for name in ("name", "set")),
@@ -72,7 +73,7 @@ terms = st.one_of(
     _terms("box", [":", "!="], _several(st.sampled_from([Decimal(1), Decimal(2), Decimal(12)]))),
     _terms("loc", [":", "!="], _several(st.sampled_from([Place(1, 1), Place(1, 2), Place(12, 3)]))),
     _terms("list", [":"], _several(st.sampled_from(["binder", Named("My Binder"), Named('The "B"')]))),
-    _terms("rule", [":"], _several(st.sampled_from([Named("Premium"), Named("None")]))),
+    _terms("rule", [":"], _several(st.sampled_from([Named(name) for name in RULES]))),
     _terms("is", [":"], _several(st.sampled_from(FLAGS))),
     _terms("has", [":"], _several(st.sampled_from(THINGS))),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from search_trees import NAMES, NUMBERS, RARITIES, SETS, depth, trees
+from search_trees import NAMES, NUMBERS, RARITIES, RULES, SETS, depth, trees
 
 from builders import SellerBuilder, a_csv, a_row
 from cards_builder import a_list, a_place, card_ids
@@ -13,6 +13,7 @@ from cardsync import clock
 from cardsync.cards.filters import CardFilter
 from cardsync.cards.selection import select_cards
 from cardsync.reading import Readings
+from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import print_query
 from orders_builder import an_item, an_order
@@ -63,12 +64,16 @@ async def an_inventory(service, seed: int):
             seller, await an_order(seller, order_date=placed, **ended), sku_id=sku, quantity=dice.choice([1, 4])
         )
     await service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
-    rules = [("Premium", "bolt or price>=2"), ("None", "-(list:binder cond:NM)")]
+    queries = {"Premium": "bolt price>=2", "Draft": "", "Lost": 'list:nowhere or cn:6', "None": "-(list:binder cond:NM)", "Broken": "(", "Behind": ""}  # fmt: skip
+    # What is broken blocks all behind it, wherever it stands.
+    names = dice.sample(RULES, len(RULES))
     kept_rules = []
-    insert = "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, 'published', :q, '{}') RETURNING id"  # fmt: skip
-    for priority, (name, query) in enumerate(rules, 1):
-        [made] = await service.sql(seller.id, insert, s=seller.id, n=name, p=priority, q=query)
-        kept_rules.append((made["id"], name, parse(query)))
+    insert = "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, :state, :q, '{}') RETURNING id"  # fmt: skip
+    for priority, name in enumerate(names, 1):
+        state, query = "draft" if name == "Draft" else "published", queries[name]
+        [made] = await service.sql(seller.id, insert, s=seller.id, n=name, p=priority, q=query, state=state)
+        if name != "Draft":
+            kept_rules.append((made["id"], name, None if name == "Broken" else parse(query)))
     for sku in dice.sample(range(1, 31), 4):
         pin = "INSERT INTO pinned_price (seller_id, marketplace_id, price) VALUES (:s, :sku, 1)"
         await service.sql(seller.id, pin, s=seller.id, sku=sku)
@@ -114,6 +119,39 @@ def some_trees(seed: int, count: int):
     gather._hypothesis_internal_use_seed = seed
     gather()
     return found
+
+
+async def test_sql_agrees_about_rules_by_their_ids_drafts_and_broken_ones(service):
+    readings = service.app.state.database.readings
+    for seed in (3, 4):
+        seller, inventory = await an_inventory(service, seed)
+        ids = await service.sql(seller.id, "SELECT id FROM pricing_rule WHERE seller_id = :s", s=seller.id)
+        numbers = [f"rule:{row['id']}" for row in ids]
+        for text in [*numbers, f"-{numbers[0]}|{ids[1]['id']}", "has:rule", "-has:rule", *(f"rule:{n}" for n in RULES)]:
+            assert await sql_selects(readings, seller.id, text, inventory.now) == selected(inventory, parse(text)), text
+
+
+WRITTEN = [
+    *NAMES, "bolt", "po", "e", "%", "_", "-", "(", ")", " or ", " ", "|", '"', "..", "5", "1", "price>", "qty:", "cn:", "6", "s:", "set!=",
+    "cond:", "NM", "LP", "f:", "foil", "v:", "v!=", "staff", "No Symbol", "list:binder", 'list:"My Binder"', "is:", "gone", "held", "stamped",
+    "not:", "has:", "rule", "photo", "rule:Premium", "change<", "%", "id:", "sku:", "loc:1-1", "box:", "lang:ja", "name:", "name=", "r:c",
+]  # fmt: skip
+
+
+async def test_sql_agrees_about_whatever_text_can_be_read(service):
+    readings = service.app.state.database.readings
+    seller, inventory = await an_inventory(service, 5)
+    dice = random.Random(5)
+    compared = 0
+    while compared < 80:
+        text = dice.choice(["", " "]).join(dice.choices(WRITTEN, k=dice.randint(1, 7)))
+        try:
+            tree = parse(text)
+            found = await sql_selects(readings, seller.id, text, inventory.now)
+        except QueryError:
+            continue
+        assert found == selected(inventory, tree), text
+        compared += 1
 
 
 async def test_sql_agrees_with_the_slow_evaluator(service):
