@@ -264,3 +264,22 @@ async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
             return list((await own_names(reading.rows, seller.id, member_id)).sets)
 
     assert (await sets(member["contributed_by"]), await sets(None)) == (["Aetherdrift"], [])
+
+
+@pytest.mark.parametrize("turn", range(4))
+async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(shop, turn):
+    """Whoever is first: the live card is on the list, or the member is told to reload; the retired one is on none."""
+    seller, owner, bea = shop
+    card = await contribute(bea, shared=True)
+    path = f"/api/lists/{await a_list(seller, 'first')}/cards"
+    forms = [{"card_ids": [card["id"]]}, {"marketplace_ids": [card["marketplace_id"]]}, {"search": "jaguar"}]
+    upload = seller.import_csv(a_csv(listed(1, quantity=2)))
+    adds = [who.post(path, json=form) for who in (bea, owner) for form in forms]
+    answers = await asyncio.gather(*adds[: 2 * turn], upload, *adds[2 * turn :])
+    answers.pop(2 * turn)
+    live = (await card_ids(seller))[1]
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    added = sum(answer.json()["added"] for answer in answers if answer.status_code == 200)
+    entries = "SELECT card_id FROM card_list_entry WHERE seller_id = :s"
+    on_it = [row["card_id"] for row in await seller.service.sql(seller.id, entries, s=seller.id)]
+    assert (on_it, added) == ([live], 1)

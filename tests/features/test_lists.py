@@ -279,13 +279,21 @@ async def test_the_last_place_is_given_once(seller, monkeypatch):
     assert (await lists(seller))[0]["card_count"] == 3
 
 
-async def test_adding_and_deleting_at_once_leave_no_stray_card(seller):
+@pytest.mark.parametrize("turn", range(5))
+async def test_staff_adds_while_the_owner_deletes_and_no_card_is_left_behind(seller, turn):
+    staff, owner = await joined(seller, f"staff-of-{seller.id}@example.invalid"), await signed_in(seller)
     made = await make(seller)
-    await asyncio.gather(
-        seller.post(f"/api/lists/{made['id']}/cards", json={"search": "bolt"}),
-        seller.http.delete(f"/api/lists/{made['id']}"),
-    )
+    path = f"/api/lists/{made['id']}"
+    adds = [staff.post(f"{path}/cards", json={"marketplace_ids": [number]}) for number in (1, 2, 3, 4)]
+    deleted = owner.send("DELETE", path)
+    answers = await asyncio.gather(*adds[:turn], deleted, *adds[turn:])
+    gone = answers.pop(turn)
+    assert gone.status_code == 200
+    # Either before the list was deleted, or there was none.
+    assert {answer.status_code for answer in answers} <= {200, 404}
     assert await found(seller, "has:list") == []
+    left = "SELECT count(*) FROM card_list_entry WHERE seller_id = :s"
+    assert (await seller.service.sql(seller.id, left, s=seller.id))[0]["count"] == 0
 
 
 async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, service):

@@ -243,6 +243,27 @@ async def test_two_who_put_the_same_at_once_put_it_once(shop):
     assert sum((await lying(seller)).values()) == 9
 
 
+async def test_putting_many_and_putting_one_at_once_take_turns(shop):
+    """Whoever is first: what is put by hand is there, and many are put of what then lies nowhere."""
+    seller, browser, ids = shop
+    for turn in range(4):
+        by_hand = [put(browser, ids[1], 9, 9, 1) for _ in range(2)]
+        told = await asyncio.gather(*by_hand[: turn % 3], put_many(browser, search="card"), *by_hand[turn % 3 :])
+        many = told.pop(turn % 3)
+        assert {answer.status_code for answer in told} == {200}
+        laid = await lying(seller)
+        assert laid[ids[1], "9-9"] == 2
+        before = 9 - many["quantity"]
+        # How many of the two had been put before: none of those is put again.
+        assert before in (0, 1, 2)
+        assert sum(laid.values()) == 2 + many["quantity"] == 11 - before
+        assert sum(n for (card_id, _), n in laid.items() if card_id == ids[1]) == 2 + 3 - before
+        for card_id, code in laid:
+            box, slot = map(int, code.split("-"))
+            await browser.post("/api/shelves/remove", json={"card_id": card_id, **at(box, slot)})
+        assert await lying(seller) == {}
+
+
 async def test_a_gone_card_keeps_its_place_and_is_drift(shop):
     seller, browser, ids = shop
     await put(browser, ids[1], 4, 4, 3)
