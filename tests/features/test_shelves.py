@@ -3,10 +3,12 @@
 import asyncio
 
 import pytest
+from sqlalchemy import text
 
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row
 from cards_builder import card_ids, found
+from cardsync.accounts.turns import one_at_a_time
 from orders_builder import an_item, an_order
 
 
@@ -262,6 +264,19 @@ async def test_putting_many_and_putting_one_at_once_take_turns(shop):
             box, slot = map(int, code.split("-"))
             await browser.post("/api/shelves/remove", json={"card_id": card_id, **at(box, slot)})
         assert await lying(seller) == {}
+
+
+async def test_many_are_put_after_who_is_still_putting_one(shop):
+    seller, browser, ids = shop
+    async with seller.service.database.tenant(seller.id) as session:
+        await one_at_a_time(session, seller.id)
+        by_hand = text("INSERT INTO card_location VALUES (:seller, :card, 9, 9, 3)")
+        await session.execute(by_hand, {"seller": seller.id, "card": ids[1]})
+        many = asyncio.create_task(put_many(browser, search="card"))
+        # Long enough for one that would not wait.
+        await asyncio.wait([many], timeout=0.5)
+    assert (await many)["quantity"] == 6
+    assert (await lying(seller))[ids[1], "9-9"] == sum((await lying(seller)).values()) - 6 == 3
 
 
 async def test_a_gone_card_keeps_its_place_and_is_drift(shop):
