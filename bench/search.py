@@ -1,5 +1,6 @@
 """`python bench/search.py [--rounds 5]`: sixty searches over 300,000 active cards among 1,000,000 rows, the first page with its total over
-HTTP, against the best SQL that we could write for each by hand on the same tables; and how long reading a search takes.
+HTTP, against the best SQL that we could write for each by hand on the same tables; how long
+reading a search takes; and the slowest heartbeat while somebody asks for the worst that a search can be.
 
 By hand: page and count in one pass, and each by a statement of its own; the faster of the two, which knows beforehand, counts.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import statistics
 from pathlib import Path
+from threading import Event, Thread
 from time import perf_counter
 from timeit import repeat
 from typing import Any
@@ -18,6 +20,7 @@ import psycopg
 
 import ground
 import import_inventory
+from cardsync.accounts.sellers import CreatedSeller
 from cardsync.cards.queries import _COLUMNS, _FROM
 from cardsync.db import libpq_url
 from cardsync.reading import _read as _bindable
@@ -223,6 +226,57 @@ def searches(report: Report, client: Client, hand: Hand, rounds: int) -> None:
     report.at_most("the slowest of them", slowest * 1000, 150, "ms")
 
 
+# What costs most to read, to compile or to answer. Too much is refused, which is an answer too.
+HOSTILE = [
+    " or ".join(f"{chr(97 + n % 26)}{n}" for n in range(200)),
+    "-(" * 20 + "a or b" + ")" * 20,
+    "has:rule",
+    "rule:999999999",
+    " or ".join(["has:rule"] * 100),
+    "v:" + "|".join(f"staff {n}" for n in range(150)).replace(" ", "-"),
+    "list:" + "x" * 1_900,
+]
+RULES_MADE = 40
+
+
+def hostile(report: Report, made: Ground, bind: str, seller: CreatedSeller) -> None:
+    """Forty rules of two hundred words each; heartbeats while one connection asks for the worst."""
+    words = " or ".join(f"w{number}" for number in range(200))
+    with made.admin() as connection:
+        connection.execute(
+            "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings)"
+            " SELECT %s, 'Rule ' || n, n, 'published', %s, '{}' FROM generate_series(1, %s) AS n",
+            (seller.seller_id, words, RULES_MADE),
+        )
+    ending = Event()
+
+    def asking() -> None:
+        client = Client(bind, seller.api_key)
+        while not ending.is_set():
+            for text in HOSTILE:
+                status, _, body = client.request("GET", f"/api/cards?{urlencode({'search': text})}")
+                assert status == 200, body[:300]
+
+    asker = Thread(target=asking)
+    asker.start()
+    try:
+        beats = [_beat(Client(bind, seller.api_key)) for _ in range(500)]
+    finally:
+        ending.set()
+        asker.join()
+    report.at_most("the slowest heartbeat beside hostile searches", max(beats) * 1000, 250, "ms")
+
+
+def _beat(client: Client) -> float:
+    started = perf_counter()
+    status, _, body = client.request(
+        "POST", "/api/v1/heartbeat", b'{"version":"1.2.3"}', Content_Type="application/json"
+    )
+    client.close()
+    assert status == 200, body[:300]
+    return perf_counter() - started
+
+
 def filled_lists(made: Ground, seller: int) -> None:
     """100 lists in all, every one of them full."""
     with made.admin() as connection:
@@ -284,6 +338,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         with ground.service(made, workers=0), psycopg.connect(libpq_url(made.url), autocommit=True) as connection:
             client, hand = Client(made.settings.bind, seller.api_key), Hand(connection, seller.seller_id)
             searches(report, client, hand, rounds)
+            hostile(report, made, made.settings.bind, seller)
             lists(report, made, seller.api_key, hand, rounds)
     return report
 
