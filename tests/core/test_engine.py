@@ -786,6 +786,8 @@ def test_a_higher_source_price_never_gives_a_lower_price(seed, markets):
     # A cap that holds goes back to the current price from above: what is beyond the limit is not a price of the rule.
     rule = replace(rule, cap=rule.cap and replace(rule.cap, mode="clamp"))
     card = random_card(rng, 0, seller) | {"quantity": 1, "pin": None, "product_line_enabled": True, "observed_at": NOW}
+    # A cap that stops at a current price with fractions of a cent goes inside it, "never lower" goes above it: nobody can have both.
+    card |= {"current_price": card["current_price"] and max(card["current_price"] // 100, 1) * 100}
     cards = [card | {"market": market} for market in sorted(markets)]
     out = price(frame_of(cards), [rule], seller, NOW, [random_sale(rng, 1)])
     for step in PRICE_STEPS:

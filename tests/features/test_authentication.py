@@ -59,6 +59,7 @@ ROUTES = [
     ("DELETE", "/api/pricing/pins/1"),
     ("PUT", "/api/pricing/pins/1"),
     ("POST", "/api/pricing/presets/1"),
+    ("POST", "/api/pricing/preview"),
     ("POST", "/api/pricing/reprice"),
     ("GET", "/api/pricing/rules"),
     ("POST", "/api/pricing/rules"),

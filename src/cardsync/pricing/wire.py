@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from numbers import Real
 from typing import Any, Final, TypeVar
 
 from cardsync import errors
@@ -69,7 +70,7 @@ def read_flag(value: Any, field: str) -> bool:
 def read_money(value: Any, field: str) -> int:
     """Ten-thousandths of a dollar, from a decimal string or a JSON number."""
     try:
-        amount = Decimal(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+        amount = Decimal(str(value)) if isinstance(value, str | Real) and not isinstance(value, bool) else None
     except InvalidOperation:
         amount = None
     if amount is None or not amount.is_finite() or "e" in str(value).lower():
