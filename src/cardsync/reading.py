@@ -88,8 +88,15 @@ class Readings:
 
     def __init__(self, url: str, connections: int) -> None:
         options = {"autocommit": True, "cursor_factory": psycopg.AsyncClientCursor}
+        # Looked at first, like those of sessions: after a restart of the database nobody's read fails for a connection of before.
         self.pool = AsyncConnectionPool[Connection](
-            url, min_size=0, max_size=max(1, connections), kwargs=options, open=False, name="readings"
+            url,
+            min_size=0,
+            max_size=max(1, connections),
+            kwargs=options,
+            check=AsyncConnectionPool.check_connection,
+            open=False,
+            name="readings",
         )
 
     @asynccontextmanager
