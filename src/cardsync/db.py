@@ -46,11 +46,15 @@ class Base(DeclarativeBase):
 
 
 def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
-    """A plain `postgresql://` URL whose connections act as `role` whatever user signs in, so that row-level security binds."""
+    """A plain `postgresql://` URL whose connections act as `role` whatever user signs in, so that row-level security binds.
+
+    They tell times in UTC by that very name, whatever the server calls it: frames of times in `Etc/UTC` join no others.
+    """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
-    if role and parts.username != role:
-        query["options"] = f"{query.get('options', '')} -c role={role}".strip()
+    wanted = ["TimeZone=UTC"] + ([f"role={role}"] if role and parts.username != role else [])
+    given = query.get("options", "")
+    query["options"] = " ".join([given, *(f"-c {one}" for one in wanted if one not in given.split())]).strip()
     return urlunsplit(parts._replace(scheme="postgresql", query=urlencode(query, quote_via=quote)))
 
 

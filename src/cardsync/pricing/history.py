@@ -128,7 +128,7 @@ class Past:
         before, now = pl.col("market_before"), pl.col("market")
         moves = (before > 0) & (now > 0) & ((now - before).abs() * 20 >= before)
         known = known.with_columns(
-            listed_since=pl.col("listed_since").fill_null(observed_at),
+            listed_since=pl.col("listed_since").fill_null(pl.lit(observed_at, TIME)),
             last_moved_at=pl.when(moves).then(pl.lit(observed_at, TIME)).otherwise("last_moved_at"),
         )
         return found | {name: known[name] for name in ("listed_since", "last_sold_at", "last_moved_at")}
