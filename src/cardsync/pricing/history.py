@@ -1,6 +1,7 @@
 """What a run reads of the past of the seller's cards: a run and a seller in, a frame by card id out.
 
-Prices at a period's begin are read only of cards that were seen anew since: every other card began with the price that it has.
+Prices at a period's begin are read only of cards that were seen anew since and had other values before: every other card began with
+the price that it has.
 What no rule of the run asks for is not read.
 """
 
@@ -31,6 +32,7 @@ _BEGAN: Final = """
 _STARTS: Final = """
     SELECT c.id, ({day} * 10000)::bigint, ({week} * 10000)::bigint
       FROM card c WHERE c.seller_id = {seller_id} AND c.observed_at >= '{since}' AND {only}
+       AND EXISTS (SELECT FROM price_observation o WHERE o.seller_id = {seller_id} AND o.card_id = c.id)
 """
 # Since the first observation after it was last sold out, by the time that it was observed.
 _LISTED: Final = """
@@ -62,7 +64,7 @@ def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
 async def period_starts(
     session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None
 ) -> pl.DataFrame:
-    """(id, day_start_price, week_start_price) of the cards that were seen anew since a period that a cap of the run looks at."""
+    """(id, day_start_price, week_start_price) of the cards that had other values before they were seen anew in a period of the run's caps."""
     schema = {"id": pl.Int64, "day_start_price": pl.Int64, "week_start_price": pl.Int64}
     asked = begins(run, zone)
     if not asked:

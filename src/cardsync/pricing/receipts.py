@@ -36,11 +36,11 @@ class _Kept(msgspec.Struct):
 
 def pack(priced: pl.DataFrame, run: Run) -> bytes:
     """The cards of a run, as `engine.price` left them, as a file sorted by marketplace_id."""
-    frame = _without_repeats(priced.select(*_COLUMNS)).sort("marketplace_id")
-    empty = [name for name, nulls in frame.null_count().row(0, named=True).items() if nulls == frame.height]
+    # Sorted last, when what most runs leave empty and what repeats is gone: sorting copies every column.
+    frame = _filled(_without_repeats(_filled(priced.select(*_COLUMNS)))).sort("marketplace_id")
     kept = _Kept(list(run.rules), list(run.sales), run.seller, run.now)
     out = io.BytesIO()
-    frame.drop(empty).write_parquet(
+    frame.write_parquet(
         out,
         compression="zstd",
         compression_level=1,
@@ -79,11 +79,20 @@ def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
     """Prices of steps that changed nothing left out; the target stands always, so that it can be compared."""
     columns: list[pl.Expr] = []
     before = pl.col("base")
+    if "base" not in frame.columns:
+        return frame
     for step in PRICE_STEPS[:-1]:
+        if step.output not in frame.columns:
+            continue
         after = pl.col(step.output)
         columns.append(pl.when(after.ne_missing(before)).then(after).alias(step.output))
         before = pl.coalesce(after, before)
     return frame.with_columns(columns)
+
+
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Without the columns that hold nothing."""
+    return frame.drop([name for name, nulls in frame.null_count().row(0, named=True).items() if nulls == frame.height])
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
