@@ -7,6 +7,7 @@ runs but what stands in the database, so a run that was killed is simply run aga
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -30,8 +31,9 @@ from cardsync.pricing import engine, store
 from cardsync.pricing.export import fingerprint_of
 from cardsync.pricing.history import Past, past_of
 from cardsync.pricing.kept import keep
+from cardsync.pricing.receipts import filled
 from cardsync.pricing.run import Run
-from cardsync.storage import ObjectMissing
+from cardsync.storage import ObjectMissing, Store
 from cardsync.sync.state import Lease, hold_lease
 
 CARD_ID_BLOCK = 1000
@@ -72,9 +74,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     blocked = {} if later else {code: n for code, n in engine.summary(priced).blocked.items() if n}
     hold = later or bool(verdict.review)
     rows = await asyncio.to_thread(with_targets, rows, priced, hold=hold)
-    keeping = None
-    if account.attribution_logging and not hold:
-        keeping = asyncio.create_task(keep(work.store, upload.seller_id, verdict.run_id, priced, run))
+    # What the run left empty goes at once: the rest is held until it is kept.
+    receipts = filled(priced) if account.attribution_logging and not hold else None
     del priced
     changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
     changes = await number_cards(work, upload.seller_id, changes)
@@ -85,17 +86,24 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     total = changes.total + absent.height
     kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
     writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
-    # What is told of the upload is put together while PostgreSQL writes.
-    telling = asyncio.create_task(asyncio.to_thread(outcome_of, parsed, rows, stored, absent, blocked, verdict))
-    del parsed, stored, rows, changes
+    # What is told of the upload is put together while PostgreSQL writes, and then its receipts: not both at once, they are large.
+    telling = asyncio.to_thread(outcome_of, parsed, rows, stored, absent, blocked, verdict)
+    told = asyncio.create_task(_told_and_kept(telling, work.store, writer, receipts, run))
+    del parsed, stored, rows, changes, receipts, telling
     try:
         await slabs.write(writer, plan)
     finally:
-        outcome = await telling
-        receipts = await keeping if keeping else None
-    await finish(
-        writer, upload, verdict, replace(outcome, receipts=receipts), gone, reprice=later and not verdict.review
-    )
+        outcome = await told
+    await finish(writer, upload, verdict, outcome, gone, reprice=later and not verdict.review)
+
+
+async def _told_and_kept(
+    telling: Awaitable[Outcome], store: Store, writer: slabs.Writer, receipts: pl.DataFrame | None, run: Run
+) -> Outcome:
+    outcome = await telling
+    if receipts is None:
+        return outcome
+    return replace(outcome, receipts=await keep(store, writer.seller_id, writer.run_id, receipts, run))
 
 
 async def boundary(work: Work, lease: Lease) -> None:

@@ -37,7 +37,7 @@ class _Kept(msgspec.Struct):
 def pack(priced: pl.DataFrame, run: Run) -> bytes:
     """The cards of a run, as `engine.price` left them, as a file sorted by marketplace_id."""
     # Sorted last, when what most runs leave empty and what repeats is gone: sorting copies every column.
-    frame = _filled(_without_repeats(_filled(priced.select(*_COLUMNS)))).sort("marketplace_id")
+    frame = filled(_without_repeats(filled(priced))).sort("marketplace_id")
     kept = _Kept(list(run.rules), list(run.sales), run.seller, run.now)
     out = io.BytesIO()
     frame.write_parquet(
@@ -90,9 +90,10 @@ def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(columns)
 
 
-def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Without the columns that hold nothing."""
-    return frame.drop([name for name, nulls in frame.null_count().row(0, named=True).items() if nulls == frame.height])
+def filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a receipt that hold anything."""
+    nulls = frame.null_count().row(0, named=True)
+    return frame.select(name for name in _COLUMNS if nulls.get(name, frame.height) < frame.height)
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
