@@ -34,8 +34,8 @@ from cardsync.embedded import running
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 with running(Path(sys.argv[1]), say=lambda text: print(text, file=sys.stderr)) as server:
-    print(server.admin_url(), flush=True)
     try:
+        print(server.admin_url(), flush=True)
         sys.stdin.read()
     except KeyboardInterrupt:
         import psycopg

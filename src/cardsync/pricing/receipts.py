@@ -91,9 +91,11 @@ def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a receipt that hold anything."""
+    """The columns of a receipt that hold anything, and the card's id, which a file of no card has too."""
     nulls = frame.null_count().row(0, named=True)
-    return frame.select(name for name in _COLUMNS if nulls.get(name, frame.height) < frame.height)
+    return frame.select(
+        name for name in _COLUMNS if name == "marketplace_id" or nulls.get(name, frame.height) < frame.height
+    )
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
