@@ -9,6 +9,7 @@ from typing import Any
 from litestar import Litestar, Response, Router
 from litestar.di import Provide
 from litestar.exceptions import NotFoundException
+from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import SecurityRequirement
 
 from cardsync import failures, health, limits, web
@@ -60,41 +61,36 @@ def _known_callers(path: str, *routers: Router, security: list[SecurityRequireme
     )
 
 
-def create_app(settings: Settings, **testing: Any) -> Litestar:
-    """The ASGI application; it opens its own database pools and store when it starts."""
+async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> None:
+    """Opens what a web process lives on, each part closed again by the stack, and lays it into the application's state."""
+    if settings.database_url is None:
+        raise RuntimeError("a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it")
+    opened = Database.open(
+        settings.database_url,
+        pool=settings.database_pool,
+        hot_pool=settings.database_hot_pool,
+        read_pool=settings.database_read_pool,
+    )
+    database = await stack.enter_async_context(opened)
+    limited, seen, known = RateLimits(database, settings), LastSeen(database), KnownReleases(database)
+    app.state.settings = settings
+    app.state.database = database
+    app.state.key_ring = KeyRing(database)
+    app.state.session_ring = sessions_of(database)
+    app.state.store = open_store(settings)
+    app.state.rate_limits = limited
+    app.state.last_seen = seen
+    app.state.releases = known
+    await stack.enter_async_context(limited.buckets.exchanging(settings.rate_limit_exchange_seconds))
+    await stack.enter_async_context(seen.flushing(settings.last_seen_flush_seconds))
+    await stack.enter_async_context(known.kept_fresh(settings.release_refresh_seconds))
+    notices = Notices(database.url)
+    notices.on(TOPIC, known.invalidate)
+    await stack.enter_async_context(notices.listening())
 
-    @asynccontextmanager
-    async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            if settings.database_url is None:
-                raise RuntimeError(
-                    "a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it"
-                )
-            opened = Database.open(
-                settings.database_url,
-                pool=settings.database_pool,
-                hot_pool=settings.database_hot_pool,
-                read_pool=settings.database_read_pool,
-            )
-            database = await stack.enter_async_context(opened)
-            app.state.settings = settings
-            app.state.database = database
-            app.state.key_ring = KeyRing(database)
-            app.state.session_ring = sessions_of(database)
-            app.state.store = open_store(settings)
-            app.state.rate_limits = RateLimits(database, settings)
-            buckets = app.state.rate_limits.buckets
-            await stack.enter_async_context(buckets.exchanging(settings.rate_limit_exchange_seconds))
-            app.state.last_seen = LastSeen(database)
-            await stack.enter_async_context(app.state.last_seen.flushing(settings.last_seen_flush_seconds))
-            app.state.releases = KnownReleases(database)
-            await stack.enter_async_context(app.state.releases.kept_fresh(settings.release_refresh_seconds))
-            notices = Notices(database.url)
-            notices.on(TOPIC, app.state.releases.invalidate)
-            await stack.enter_async_context(notices.listening())
-            yield
 
-    agent_surface = _known_callers(
+def _for_agents() -> Router:
+    return _known_callers(
         "/api/v1",
         sync.router,
         credits.router,
@@ -106,7 +102,11 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         releases.router,
         security=[A_KEY],
     )
-    assistant_surface = _known_callers(
+
+
+def _for_either() -> Router:
+    """What a key or a signed-in member asks for."""
+    return _known_callers(
         "/api",
         pulls.router,
         order_reads.router,
@@ -117,16 +117,43 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         security=[A_KEY, A_SESSION],
         opt=BY_EITHER,
     )
-    members_alone = _known_callers("/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION)
+
+
+def _for_members() -> Router:
+    return _known_callers("/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION)
+
+
+def _description() -> OpenAPIConfig:
     description = openapi_config()
     description.openapi_router = Router(
         path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
     )
+    return description
+
+
+DEPENDENCIES = {
+    "caller": Provide(web.provide_caller, sync_to_thread=False),
+    "session": Provide(web.provide_session),
+    "settings": Provide(web.provide_settings, sync_to_thread=False),
+    "database": Provide(web.provide_database, sync_to_thread=False),
+    "store": Provide(web.provide_store, sync_to_thread=False),
+}
+
+
+def create_app(settings: Settings, **testing: Any) -> Litestar:
+    """The ASGI application; it opens its own database pools and store when it starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            await _opened(stack, app, settings)
+            yield
+
     app = Litestar(
         route_handlers=[
-            agent_surface,
-            assistant_surface,
-            members_alone,
+            _for_agents(),
+            _for_either(),
+            _for_members(),
             members.router,
             pages.router,
             inventory.put_object,
@@ -136,16 +163,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         ],
         request_class=web.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
-        dependencies={
-            "caller": Provide(web.provide_caller, sync_to_thread=False),
-            "session": Provide(web.provide_session),
-            "settings": Provide(web.provide_settings, sync_to_thread=False),
-            "database": Provide(web.provide_database, sync_to_thread=False),
-            "store": Provide(web.provide_store, sync_to_thread=False),
-        },
+        dependencies=DEPENDENCIES,
         exception_handlers=failures.HANDLERS,
         lifespan=[lifespan],
-        openapi_config=description,
+        openapi_config=_description(),
         logging_config=None,
         **testing,
     )
