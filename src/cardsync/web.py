@@ -43,6 +43,12 @@ class InternalError(msgspec.Struct):
     request_id: str
 
 
+class Deleted(msgspec.Struct):
+    """What is told of a thing that is gone."""
+
+    deleted: bool
+
+
 def media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 

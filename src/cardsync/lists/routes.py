@@ -20,7 +20,7 @@ from cardsync.lists import entries, lists
 from cardsync.lists.lists import ListRow
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems, provide_bounded_session, storable
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, Deleted, problems, provide_bounded_session, storable
 
 
 class ListName(msgspec.Struct):
@@ -47,10 +47,6 @@ class CardListBody(msgspec.Struct):
 class Lists(msgspec.Struct):
     lists: list[CardListBody]
     max_cards_per_list: int
-
-
-class Deleted(msgspec.Struct):
-    deleted: bool
 
 
 class CardsAdded(msgspec.Struct):

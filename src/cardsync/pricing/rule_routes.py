@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,10 +16,10 @@ from cardsync.money import dollars
 from cardsync.pricing import rule_sets, sale_sets, wire
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.queries import selections
-from cardsync.pricing.rules import CapMode, CapPeriod, FeeLevel, PriceSource, Rounding, RuleState
-from cardsync.pricing.store import rule_of, sale_of, seller_pricing
+from cardsync.pricing.rules import CapMode, CapPeriod, FeeLevel, PriceSource, Rounding, Rule, RuleState, Sale
+from cardsync.pricing.store import all_rows, one_row, rule_of, sale_of, seller_pricing
 from cardsync.rate_limits.groups import WRITES
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, Deleted, problems
 
 Body = dict[str, Any]
 
@@ -102,10 +102,6 @@ class SaleList(msgspec.Struct):
     sales: list[SaleShown]
 
 
-class Deleted(msgspec.Struct):
-    deleted: bool
-
-
 class RuleOrder(msgspec.Struct):
     """Every rule's id, first wins; the default rule keeps its priority."""
 
@@ -131,13 +127,19 @@ def _times(row: PricingRule | PricingSale) -> dict[str, str]:
     return {name: clock.rfc3339(getattr(row, name)) for name in ("created_at", "updated_at")}
 
 
-async def _rules(session: AsyncSession, rows: Sequence[PricingRule]) -> list[PricingRuleShown]:
+async def _told(
+    session: AsyncSession, rows: Sequence[PricingRule | PricingSale], read: Callable[[Any], Rule | Sale]
+) -> list[dict[str, Any]]:
+    """Each as it goes over the wire, with what its query can't find any more."""
     found = await selections(session, rows[0].seller_id, [row.query for row in rows]) if rows else []
-    told = [
-        wire.told(rule_of(row)) | _times(row) | {"warnings": selection.warnings}
+    return [
+        wire.told(read(row)) | _times(row) | {"warnings": selection.warnings}
         for row, selection in zip(rows, found, strict=True)
     ]
-    return msgspec.convert(told, list[PricingRuleShown])
+
+
+async def _rules(session: AsyncSession, rows: Sequence[PricingRule]) -> list[PricingRuleShown]:
+    return msgspec.convert(await _told(session, rows, rule_of), list[PricingRuleShown])
 
 
 async def _rule(session: AsyncSession, row: PricingRule) -> PricingRuleShown:
@@ -145,12 +147,7 @@ async def _rule(session: AsyncSession, row: PricingRule) -> PricingRuleShown:
 
 
 async def _sales(session: AsyncSession, rows: Sequence[PricingSale]) -> list[SaleShown]:
-    found = await selections(session, rows[0].seller_id, [row.query for row in rows]) if rows else []
-    told = [
-        wire.told(sale_of(row)) | _times(row) | {"warnings": selection.warnings}
-        for row, selection in zip(rows, found, strict=True)
-    ]
-    return msgspec.convert(told, list[SaleShown])
+    return msgspec.convert(await _told(session, rows, sale_of), list[SaleShown])
 
 
 async def _sale(session: AsyncSession, row: PricingSale) -> SaleShown:
@@ -168,7 +165,7 @@ WITHOUT_QUERY = problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule)
 @get("/rules", responses=READING)
 async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
     """The base rules, by priority; the first that is published and enabled and selects a card governs it."""
-    return RuleList(await _rules(session, await rule_sets.rule_rows(session, caller.seller_id)))
+    return RuleList(await _rules(session, await all_rows(session, PricingRule, caller.seller_id)))
 
 
 @post("/rules", opt=WRITES, responses=WRITING)
@@ -180,7 +177,7 @@ async def create_rule(caller: Caller, session: AsyncSession, data: Body) -> Pric
 @get("/rules/{rule_id:int}", responses=READING_ONE)
 async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """One rule."""
-    return await _rule(session, await rule_sets.rule_row(session, caller.seller_id, rule_id))
+    return await _rule(session, await one_row(session, PricingRule, caller.seller_id, rule_id))
 
 
 @patch("/rules/{rule_id:int}", opt=WRITES, responses=WRITING_ONE)
@@ -234,7 +231,7 @@ async def apply_preset(caller: Caller, session: AsyncSession, preset: str) -> Pr
 @get("/sales", responses=READING)
 async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
     """Temporary sales, by priority; the first that is active and selects a card applies to it."""
-    return SaleList(await _sales(session, await sale_sets.sale_rows(session, caller.seller_id)))
+    return SaleList(await _sales(session, await all_rows(session, PricingSale, caller.seller_id)))
 
 
 @post("/sales", opt=WRITES, responses=WRITING)
@@ -246,7 +243,7 @@ async def create_sale(caller: Caller, session: AsyncSession, data: Body) -> Sale
 @get("/sales/{sale_id:int}", responses=READING_ONE)
 async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> SaleShown:
     """One sale."""
-    return await _sale(session, await sale_sets.sale_row(session, caller.seller_id, sale_id))
+    return await _sale(session, await one_row(session, PricingSale, caller.seller_id, sale_id))
 
 
 @patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -20,25 +20,10 @@ from cardsync.pricing import wire
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.queries import need_readable
 from cardsync.pricing.rules import DEFAULT_PRIORITY, InvalidRule, Rule, preset_rule
-from cardsync.pricing.store import row_of, rule_of
+from cardsync.pricing.store import all_rows, one_row, row_of, rule_of
 from cardsync.sync import state as sync_state
 
 _STEP = 10
-
-
-async def rule_rows(session: AsyncSession, seller_id: int) -> list[PricingRule]:
-    statement = select(PricingRule).where(PricingRule.seller_id == seller_id)
-    rows = await session.scalars(statement.order_by(PricingRule.priority, PricingRule.id))
-    return list(rows.all())
-
-
-async def rule_row(session: AsyncSession, seller_id: int, rule_id: int) -> PricingRule:
-    """Raises NotFound."""
-    statement = select(PricingRule).where(PricingRule.seller_id == seller_id, PricingRule.id == rule_id)
-    row = await session.scalar(statement)
-    if row is None:
-        raise errors.NotFound(f"there is no rule {rule_id}")
-    return row
 
 
 async def create(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingRule:
@@ -47,7 +32,7 @@ async def create(session: AsyncSession, caller: Caller, body: Mapping[str, Any],
     if "name" not in values:
         raise errors.InvalidRule("name: is missing")
     await sync_state.locked(session, caller.seller_id)
-    rows = await rule_rows(session, caller.seller_id)
+    rows = await all_rows(session, PricingRule, caller.seller_id)
     if len(rows) >= RULES:
         raise errors.InvalidRule(f"there are {RULES} rules already; that is the most")
     priority = values.get("priority") or await _before_default(session, rows)
@@ -68,8 +53,8 @@ async def change(
     """Raises NotFound, InvalidRule, InvalidQuery."""
     values = wire.read_body(body, wire.RULE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
-    rows = await rule_rows(session, caller.seller_id)
-    row = await rule_row(session, caller.seller_id, rule_id)
+    rows = await all_rows(session, PricingRule, caller.seller_id)
+    row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     rule = wire.rule_from(values, rule_of(row))
     _need_free(rule, [other for other in rows if other.id != rule_id])
     # A rule whose query rotted can be switched off and renamed; it can't be published.
@@ -88,7 +73,7 @@ async def change(
 async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datetime) -> None:
     """Raises NotFound."""
     await sync_state.locked(session, caller.seller_id)
-    row = await rule_row(session, caller.seller_id, rule_id)
+    row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     await session.delete(row)
     note(session, caller, "pricing.rule_deleted", f"rule {rule_id} “{row.name}” deleted", now)
 
@@ -96,7 +81,7 @@ async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datet
 async def reorder(session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime) -> list[PricingRule]:
     """Rules in the order of `ids`; the default rule keeps its priority. Raises InvalidRule."""
     await sync_state.locked(session, caller.seller_id)
-    rows = {row.id: row for row in await rule_rows(session, caller.seller_id)}
+    rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
     if sorted(ids) != sorted(rows):
         raise errors.InvalidRule("ids: must name every rule once")
     default = next((place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None)
@@ -164,4 +149,4 @@ async def _renumber(session: AsyncSession, seller_id: int, priorities: Mapping[i
 
 async def _fresh(session: AsyncSession, seller_id: int) -> list[PricingRule]:
     session.expire_all()
-    return await rule_rows(session, seller_id)
+    return await all_rows(session, PricingRule, seller_id)

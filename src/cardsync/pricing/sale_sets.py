@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -20,30 +20,15 @@ from cardsync.pricing import wire
 from cardsync.pricing.models import PinnedPrice, PricingSale
 from cardsync.pricing.queries import need_readable
 from cardsync.pricing.rules import InvalidRule, Sale
-from cardsync.pricing.store import sale_of, seller_pricing
+from cardsync.pricing.store import all_rows, one_row, sale_of, seller_pricing
 from cardsync.sync import state as sync_state
-
-
-async def sale_rows(session: AsyncSession, seller_id: int) -> list[PricingSale]:
-    statement = select(PricingSale).where(PricingSale.seller_id == seller_id)
-    rows = await session.scalars(statement.order_by(PricingSale.priority, PricingSale.id))
-    return list(rows.all())
-
-
-async def sale_row(session: AsyncSession, seller_id: int, sale_id: int) -> PricingSale:
-    """Raises NotFound."""
-    statement = select(PricingSale).where(PricingSale.seller_id == seller_id, PricingSale.id == sale_id)
-    row = await session.scalar(statement)
-    if row is None:
-        raise errors.NotFound(f"there is no sale {sale_id}")
-    return row
 
 
 async def create_sale(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
     values = wire.read_body(body, wire.SALE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
-    rows = await sale_rows(session, caller.seller_id)
+    rows = await all_rows(session, PricingSale, caller.seller_id)
     if len(rows) >= SALES:
         raise errors.InvalidRule(f"there are {SALES} sales already; that is the most")
     behind = min(max((row.priority for row in rows), default=0) + 10, RULE_PRIORITY)
@@ -62,7 +47,7 @@ async def change_sale(
     """Raises NotFound, InvalidRule, InvalidQuery."""
     values = wire.read_body(body, wire.SALE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
-    row = await sale_row(session, caller.seller_id, sale_id)
+    row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     sale = wire.sale_from(values, sale_of(row), row.priority)
     if sale.query != row.query:
         await need_readable(session, caller.seller_id, sale.query)
@@ -78,7 +63,7 @@ async def change_sale(
 async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: datetime) -> None:
     """Raises NotFound."""
     await sync_state.locked(session, caller.seller_id)
-    row = await sale_row(session, caller.seller_id, sale_id)
+    row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     await session.delete(row)
     note(session, caller, "pricing.sale_deleted", f"sale {sale_id} “{row.name}” deleted", now)
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import errors
 from cardsync.accounts.models import Account
 from cardsync.money import to_units
 from cardsync.pricing.models import PinnedPrice, PricingRule, PricingSale
 from cardsync.pricing.rules import Rule, Sale, SellerPricing, preset_rule
 from cardsync.pricing.run import Run
 
+Row = TypeVar("Row", PricingRule, PricingSale)
+_CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
 # Columns of their own; every other field of a rule stands in `settings`.
 _COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
 
@@ -38,11 +42,22 @@ async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -
     await session.flush()
 
 
+async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> list[Row]:
+    """The seller's rules or sales, by priority."""
+    rows = await session.scalars(select(kind).where(kind.seller_id == seller_id).order_by(kind.priority, kind.id))
+    return list(rows)
+
+
+async def one_row(session: AsyncSession, kind: type[Row], seller_id: int, id: int) -> Row:
+    """Raises NotFound."""
+    row = await session.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
+    if row is None:
+        raise errors.NotFound(f"there is no {_CALLED[kind]} {id}")
+    return row
+
+
 async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
-    rows = await session.execute(
-        select(PricingRule).where(PricingRule.seller_id == seller_id).order_by(PricingRule.priority, PricingRule.id)
-    )
-    return [rule_of(row) for row in rows.scalars()]
+    return [rule_of(row) for row in await all_rows(session, PricingRule, seller_id)]
 
 
 def sale_of(row: PricingSale) -> Sale:
@@ -53,10 +68,7 @@ def sale_of(row: PricingSale) -> Sale:
 
 
 async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
-    rows = await session.scalars(
-        select(PricingSale).where(PricingSale.seller_id == seller_id).order_by(PricingSale.priority, PricingSale.id)
-    )
-    return [sale_of(row) for row in rows]
+    return [sale_of(row) for row in await all_rows(session, PricingSale, seller_id)]
 
 
 async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:

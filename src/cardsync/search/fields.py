@@ -133,19 +133,18 @@ def _range(text: str, read: Callable[[str], Decimal]) -> Range:
     return found
 
 
-def _number(written: Written, op: str) -> Value:
-    if ".." in written.text and op not in ORDERS:
-        return _range(written.text, _decimal)
-    return _decimal(written.text)
+def _or_range(read: Callable[[str], Decimal]) -> Read:
+    """One value, or a range of them where no order is asked for."""
+
+    def read_either(written: Written, op: str) -> Value:
+        if ".." in written.text and op not in ORDERS:
+            return _range(written.text, read)
+        return read(written.text)
+
+    return read_either
 
 
-def _percent(written: Written, op: str) -> Value:
-    if ".." in written.text and op not in ORDERS:
-        return _range(written.text, _one_percent)
-    return _one_percent(written.text)
-
-
-def _one_percent(text: str) -> Decimal:
+def _percent(text: str) -> Decimal:
     return _decimal(text.removesuffix("%"))
 
 
@@ -154,12 +153,6 @@ def _whole(text: str) -> Decimal:
     if number != int(number):
         raise Refused(f"{text!r} is not a whole number")
     return number
-
-
-def _id(written: Written, op: str) -> Value:
-    if ".." in written.text and op not in ORDERS:
-        return _range(written.text, _whole)
-    return _whole(written.text)
 
 
 def _collector_number(written: Written, op: str) -> Value:
@@ -235,6 +228,9 @@ def _listed(names: Iterable[str]) -> dict[str, str]:
     return {name: name for name in names}
 
 
+_number = _or_range(_decimal)
+_id = _or_range(_whole)
+
 _ALL = (
     Field("name", _text, EQUALITY, colon_is_equals=False),
     Field("set", _text, EQUALITY, ("s",), colon_is_equals=False),
@@ -248,7 +244,7 @@ _ALL = (
     *(Field(name, _number, COMPARING) for name in ("price", "target", "market", "low", "lowship", "direct", "cost")),
     Field("qty", _number, COMPARING, ("quantity",)),
     Field("unshelved", _number, COMPARING),
-    Field("change", _percent, COMPARING),
+    Field("change", _or_range(_percent), COMPARING),
     Field("age", _number, COMPARING),
     Field("list", _list, IS),
     Field("box", _box, EQUALITY),

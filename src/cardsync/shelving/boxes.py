@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.cards.visible import VISIBLE
+from cardsync.shelving.place import Place
 
 
-class Box(NamedTuple):
+class BoxBody(msgspec.Struct):
     """`slots` are those in which something lies, `cards` the different ones, `quantity` all of them."""
 
     box: int
@@ -19,10 +19,11 @@ class Box(NamedTuple):
     quantity: int
 
 
-class Lying(NamedTuple):
-    """A card in a slot. `drift`: more of it lie on all shelves together than are on hand."""
+class CardInSlot(msgspec.Struct):
+    """`drift`: more of it lie on all shelves together than are on hand."""
 
     slot: int
+    code: str
     quantity: int
     card_id: int
     marketplace_id: int
@@ -35,7 +36,7 @@ class Lying(NamedTuple):
     drift: bool
 
 
-async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) -> list[Box]:
+async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) -> list[BoxBody]:
     rows = await session.execute(
         text(f"""
             SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id), CAST(sum(l.quantity) AS bigint)
@@ -44,12 +45,12 @@ async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) ->
         """),
         {"seller": seller_id, "member": member_id},
     )
-    return [Box._make(row) for row in rows]
+    return [BoxBody(*row) for row in rows]
 
 
 async def lying_in(
     session: AsyncSession, seller_id: int, box: int, page: int, per_page: int, member_id: int | None
-) -> tuple[list[Lying], int]:
+) -> tuple[list[CardInSlot], int]:
     """A page of what lies in a box, and how much does. A box in which nothing lies is an empty one."""
     here = {"seller": seller_id, "box": box, "member": member_id, "limit": per_page, "offset": (page - 1) * per_page}
     total = await session.scalar(
@@ -70,4 +71,4 @@ async def lying_in(
         """),
         here,
     )
-    return [Lying._make(row) for row in rows], total or 0
+    return [CardInSlot(slot, Place(box, slot).code, *told) for slot, *told in rows], total or 0

@@ -13,8 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.cards.picked import Selection
+from cardsync.cards.shown import Location
 from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
+from cardsync.shelving.boxes import BoxBody, CardInSlot
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 from cardsync.shelving.places import Shelved
@@ -70,13 +72,6 @@ class PutCards(msgspec.Struct):
     last: str | None
 
 
-class Location(msgspec.Struct):
-    box: int
-    slot: int
-    code: str
-    quantity: int
-
-
 class ShelvedCard(msgspec.Struct):
     """`location_code` is the first on the way. `drift`: more lie on the shelves than are on hand."""
 
@@ -87,30 +82,8 @@ class ShelvedCard(msgspec.Struct):
     drift: bool
 
 
-class BoxBody(msgspec.Struct):
-    box: int
-    slots: int
-    cards: int
-    quantity: int
-
-
 class Shelves(msgspec.Struct):
     boxes: list[BoxBody]
-
-
-class CardInSlot(msgspec.Struct):
-    slot: int
-    code: str
-    quantity: int
-    card_id: int
-    marketplace_id: int
-    product_name: str
-    set_name: str
-    number: str
-    condition: str | None
-    printing: str
-    on_hand: int
-    drift: bool
 
 
 class BoxPage(msgspec.Struct):
@@ -140,7 +113,7 @@ WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound, errors.StockPr
 @get("/shelves", responses=problems(*READS))
 async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
     """The boxes in which something lies."""
-    return Shelves([BoxBody(*box) for box in await boxes.boxes(session, caller.seller_id, caller.member_id)])
+    return Shelves(await boxes.boxes(session, caller.seller_id, caller.member_id))
 
 
 @get("/shelves/{box:int}", responses=problems(*READS, errors.InvalidPayload))
@@ -154,8 +127,7 @@ async def read_box(
     """What lies in a box, slot by slot; an unused box is an empty one."""
     if not 1 <= box <= limits.SHELF_NUMBER:
         return BoxPage(box, [], 0, page, per_page, 0)
-    lying, total = await boxes.lying_in(session, caller.seller_id, box, page, per_page, caller.member_id)
-    cards = [CardInSlot(code=Place(box, row.slot).code, **row._asdict()) for row in lying]
+    cards, total = await boxes.lying_in(session, caller.seller_id, box, page, per_page, caller.member_id)
     return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
 
 
