@@ -73,3 +73,6 @@ RULE_PRIORITY = 100_000
 RULES = 200
 SALES = 200
 RUNS_SHOWN = 100
+# Priced one after the other in one request, and lines sold that are listed beside them.
+BACKTEST_SNAPSHOTS = 366
+BACKTEST_SOLD = 1_000

@@ -90,6 +90,9 @@ class Settings(BaseSettings):
         gt=0,
         description="A statement that may be long (reads, searches, analyses) is ended after so long: 503 or, for a search, 422",
     )
+    backtest_seconds: float = Field(
+        120, gt=0, description="A backtest over more snapshots than it can price in so long is refused with 422"
+    )
     secret_key: str | None = Field(
         None, description="Signs upload URLs; absent: made once and kept in DATA_DIR (set it where hosts are several)"
     )

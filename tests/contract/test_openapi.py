@@ -117,6 +117,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/orders/{order_id}/mark_shipped"),
         ("POST", "/api/pricing/reprice"),
         ("POST", "/api/pricing/preview"),
+        ("POST", "/api/pricing/backtest"),
         ("GET", "/api/pricing/runs"),
         ("GET", "/api/pricing/runs/{run_id}"),
         ("POST", "/api/pricing/runs/{run_id}/confirm"),
@@ -376,7 +377,10 @@ OWN_REFUSALS = {
     },
     ("POST", "/api/pricing/rules/{rule_id}/publish"): {404: {"not_found"}, 422: {"invalid_query"}},
     **{("POST", f"/api/pricing/rules/{{rule_id}}/{what}"): {404: {"not_found"}} for what in ("enable", "disable")},
-    ("POST", "/api/pricing/preview"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}},
+    **{
+        ("POST", f"/api/pricing/{what}"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}}
+        for what in ("preview", "backtest")
+    },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
     ("GET", "/api/pricing/runs/{run_id}"): {404: {"not_found"}},
     **{

@@ -41,13 +41,13 @@ _LISTED: Final = """
       FROM (SELECT card_id, observed_at, market, max(observed_at) FILTER (WHERE quantity = 0) OVER w AS sold_out,
                    lag(market) OVER (w ORDER BY observed_at) AS before
               FROM (SELECT card_id, observed_at, market, quantity FROM price_observation WHERE seller_id = {seller_id} AND {observed}
-                     UNION ALL SELECT id, observed_at, market, quantity FROM card c WHERE seller_id = {seller_id} AND {only}) seen
+                     UNION ALL SELECT id, observed_at, market, quantity FROM card c WHERE seller_id = {seller_id} AND {newest}) seen
             WINDOW w AS (PARTITION BY card_id)) seen
      GROUP BY card_id"""
 _SOLD: Final = """
     SELECT i.sku_id, max({placed_at}) AS at
       FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
-     WHERE i.seller_id = {seller_id} AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled' GROUP BY i.sku_id"""
+     WHERE i.seller_id = {seller_id} AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled' AND {placed} GROUP BY i.sku_id"""
 _STALE: Final = """
     SELECT c.id, {listed}, {sold}, {moved}, coalesce((c.market * 10000)::bigint, 0)
       FROM card c LEFT JOIN ({past}) l ON l.card_id = c.id LEFT JOIN ({sales}) s ON s.sku_id = c.marketplace_id
@@ -80,11 +80,19 @@ async def period_starts(
     return await asyncio.to_thread(frame_of, await copy_chunks(session, sql), schema)
 
 
-async def unsold(session: AsyncSession, seller_id: int, run: Run, card_id: int | None) -> pl.DataFrame | None:
-    """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of the run reduces stale ones."""
+async def unsold(
+    session: AsyncSession, seller_id: int, run: Run, card_id: int | None, until: datetime | None = None
+) -> pl.DataFrame | None:
+    """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of the run reduces stale ones.
+
+    With `until`, as it was known at that moment, also of cards that are gone now.
+    """
     if not run.stale:
         return None
     epoch = "(extract(epoch FROM {}) * 1000000)::bigint"
+    then = None if until is None else f"<= '{_literal(until)}'"
+    known = None if then is None else f"observed_at {then}"
+    only = "true" if known else _only(card_id)
     sql = _STALE.format(
         seller_id=int(seller_id),
         listed=epoch.format("coalesce(l.since, c.observed_at)"),
@@ -92,11 +100,13 @@ async def unsold(session: AsyncSession, seller_id: int, run: Run, card_id: int |
         moved=epoch.format("l.moved"),
         past=_LISTED.format(
             seller_id=int(seller_id),
-            only=_only(card_id),
-            observed="true" if card_id is None else f"card_id = {int(card_id)}",
+            newest=known or only,
+            observed=known or ("true" if card_id is None else f"card_id = {int(card_id)}"),
         ),
-        only=_only(card_id),
-        sales=_SOLD.format(seller_id=int(seller_id), placed_at=PLACED_AT),
+        only=only,
+        sales=_SOLD.format(
+            seller_id=int(seller_id), placed_at=PLACED_AT, placed=f"{PLACED_AT} {then}" if then else "true"
+        ),
     )
     times = ("listed_since", "last_sold_at", "last_moved_at")
     schema = {"id": pl.Int64, **dict.fromkeys(times, pl.Int64), "market_before": pl.Int64}

@@ -40,7 +40,7 @@ async def priced(
 ) -> tuple[Stock, pl.DataFrame]:
     """Every card that the search leaves, priced by the body's rules. Raises InvalidRule, InvalidQuery, InvalidPayload."""
     account = await session.get_one(Account, seller_id)
-    run = await _asked(session, seller_id, body, await run_of(session, account, now))
+    run = await asked(session, seller_id, body, await run_of(session, account, now))
     bound: dict[str, Any] = {}
     stock = await read_stock(
         session, account, run, await _where(session, seller_id, body.get("search"), bound), **bound
@@ -51,8 +51,8 @@ async def priced(
     return stock, out
 
 
-async def _asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], live: Run) -> Run:
-    """The live ones with drafts, unless the body brings its own."""
+async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], live: Run) -> Run:
+    """The live ones with drafts, unless the body brings its own. Raises InvalidRule, InvalidQuery."""
     rules: Sequence[Rule] = [replace(rule, state="published") for rule in live.rules]
     sales: Sequence[Sale] = live.sales
     if body.get("rules") is not None:

@@ -15,6 +15,7 @@ from cardsync.db import Database
 from cardsync.limits import RUNS_SHOWN
 from cardsync.pricing import analyse, preview, reprice
 from cardsync.pricing.analysis import Finding
+from cardsync.pricing.backtest import backtest
 from cardsync.pricing.explain import explain_card
 from cardsync.pricing.models import PriceRun
 from cardsync.rate_limits.groups import WRITES
@@ -199,6 +200,58 @@ async def preview_prices(
     return Response(msgspec.convert(told, Preview))
 
 
+class BacktestDay(msgspec.Struct):
+    """A day that has a snapshot: what was in stock at its last one and what it would have been listed for; price changes of the day."""
+
+    date: str
+    cards: int
+    listed_value: str
+    changed: int
+
+
+class SoldLine(msgspec.Struct):
+    """`asked_price` is null for what was sold before the first snapshot, and for cards that none knows."""
+
+    marketplace_id: int
+    sold_at: str
+    sold_price: str | None
+    asked_price: str | None
+
+
+class BacktestSummary(msgspec.Struct):
+    """Values of the lines that have both prices, `compared` of the `sold`."""
+
+    snapshots: int
+    changed: int
+    blocked: dict[str, int]
+    listed_value_before: str
+    listed_value_after: str
+    sold: int
+    compared: int
+    sold_value: str
+    asked_value: str
+
+
+class Backtest(msgspec.Struct):
+    days: list[BacktestDay]
+    sold: list[SoldLine]
+    summary: BacktestSummary
+
+
+@post(
+    "/backtest",
+    status_code=200,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
+)
+async def backtest_prices(caller: Caller, database: Database, settings: Settings, data: dict[str, Any]) -> Backtest:
+    """What `rules` and `sales` (the live sales without them) would have asked on each day `from` … `to` that has a stored snapshot,
+    each day going on from what they asked before, beside what sold; the newest sold lines are listed. Nothing is written.
+    """
+    seconds = settings.backtest_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return msgspec.convert(await backtest(session, caller.seller_id, data, clock.now(), seconds), Backtest)
+
+
 @get("/rules/analysis", responses=problems(*BEHIND_A_KEY))
 async def analyse_rules(caller: Caller, database: Database, settings: Settings) -> RuleAnalysis:
     """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as they stand."""
@@ -217,7 +270,16 @@ async def explain_price(caller: Caller, database: Database, store: Store, market
 
 router = Router(
     path="/pricing",
-    route_handlers=[preview_prices, request_reprice, list_runs, read_run, confirm_run, discard_run, analyse_rules],
+    route_handlers=[
+        preview_prices,
+        backtest_prices,
+        request_reprice,
+        list_runs,
+        read_run,
+        confirm_run,
+        discard_run,
+        analyse_rules,
+    ],
     tags=["pricing"],
 )
 explaining = Router(path="", route_handlers=[explain_price], tags=["pricing"])

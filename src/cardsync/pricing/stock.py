@@ -68,6 +68,12 @@ class Choices:
     rules: list[tuple[int, Selection]]
     sales: list[tuple[int, Selection]]
 
+    @property
+    def timed(self) -> bool:
+        """Whether some query asks for the time: it selects other cards tomorrow though no card changes."""
+        found = (selection.where for _, selection in (*self.rules, *self.sales))
+        return any(where is not None and ":now" in where.sql for where in found)
+
 
 async def read_stock(
     session: AsyncSession,
@@ -80,8 +86,8 @@ async def read_stock(
     """Every active card, or those that a condition over `card c` selects; with `card_id` nobody else's past is read."""
     chosen = await choices(session, account.seller_id, run)
     bound: dict[str, Any] = {"seller": account.seller_id, "now": run.now, "lines": account.product_lines, **values}
-    sql = _STOCK.format(rule=_first_of(chosen.rules, bound, "r"), sale=_first_of(chosen.sales, bound, "s"), where=where)
-    data = await copy_chunks(session, await _literal(session, sql, bound))
+    sql = _STOCK.format(rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s"), where=where)
+    data = await copy_chunks(session, await literal(session, sql, bound))
     rows = await asyncio.to_thread(frame_of, data, _SCHEMA)
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
@@ -113,7 +119,8 @@ def _pairs(things: Sequence[Rule | Sale], found: Sequence[Selection]) -> list[tu
     ]
 
 
-def _first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
+def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
+    """The id of the first that selects a card, as SQL; the values go to `bound`."""
     whens = [
         f"WHEN {condition_of(selection, bound, f'{prefix}{place}')} THEN {int(id)}"
         for place, (id, selection) in enumerate(choices)
@@ -133,7 +140,7 @@ def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> st
 _DIALECT: Final = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
 
 
-async def _literal(session: AsyncSession, sql: str, values: dict[str, Any]) -> str:
+async def literal(session: AsyncSession, sql: str, values: dict[str, Any]) -> str:
     """The statement with its values written in by the driver: COPY takes no parameters."""
     connection = await driver(session)
     bindable = str(text(sql).compile(dialect=_DIALECT))
