@@ -7,7 +7,7 @@ JOBS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check soak lint types openapi bench lock clean
+.PHONY: help setup run test check soak explore lint types openapi bench lock clean
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ check: .venv/.dev ## The everyday part of the suite: what takes no long
 
 soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
+
+explore: .venv/.dev ## The properties with random examples, other ones each time
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "not soak" --hypothesis-profile explore tests/core
 
 lint: .venv/.dev ## Format and lint
 	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check .

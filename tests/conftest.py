@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import hypothesis
 import psycopg
 import pytest
 from argon2 import PasswordHasher
@@ -32,6 +33,12 @@ from cardsync.storage import open_store
 
 SHARED = Path(__file__).parents[2] / "shared"
 LIMITS = [f"rate_limit_{group}" for group in Group]
+# The same examples every time, however slow the machine: what CI says depends on the commit alone. `make explore` draws others.
+hypothesis.settings.register_profile(
+    "daily", derandomize=True, deadline=None, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile("explore", hypothesis.settings.get_profile("daily"), derandomize=False)
+hypothesis.settings.load_profile("daily")
 STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
 
@@ -61,6 +68,8 @@ def owner_url() -> Iterator[str]:
             admin = stack.enter_context(embedded.running(Path(os.environ["CARDSYNC_TEST_DIR"]) / "server")).admin_url()
         with psycopg.connect(libpq_url(admin, role=None), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
+            # No test of these looks behind a crash of the database: commits need not wait for the disk.
+            connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         url = _with_database(admin, name)
         migrate(url)
         yield url

@@ -70,7 +70,7 @@ class Agents:
         assert self._program.stdin
         assert self._program.stdout
         self._program.stdin.close()
-        self._program.wait(10)
+        self._program.wait(60)
         self._program.stdout.close()
 
 

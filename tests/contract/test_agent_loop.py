@@ -41,20 +41,20 @@ class Running:
         self.lines.extend(iter(self.process.stdout.readline, ""))
 
     def wait_for(self, words: str, times: int = 1) -> None:
-        ends = time.monotonic() + 20
+        ends = time.monotonic() + 90
         while sum(words in line for line in self.lines) < times:
             assert time.monotonic() < ends, self.lines
             time.sleep(0.01)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        code = self.process.wait(10)
+        code = self.process.wait(60)
         self.close()
         return code
 
     def close(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self._reader.join()
         assert self.process.stdout
         self.process.stdout.close()

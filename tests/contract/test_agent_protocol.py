@@ -242,7 +242,7 @@ def run_sleepy(server: FakeServer, folder: Path, minutes: int) -> int:
     """An agent whose computer is suspended for a while: the wall clock goes on (or is set back), the monotonic one stands still."""
     arguments = ["run", "--once", "--server", server.url, "--key", KEY, "--folder", str(folder)]
     code = SLEEPY.format(minutes=minutes)
-    return subprocess.run([sys.executable, "-c", code, *arguments], check=False, timeout=20).returncode
+    return subprocess.run([sys.executable, "-c", code, *arguments], check=False, timeout=90).returncode
 
 
 @pytest.mark.parametrize("minutes", [10, -10])
@@ -346,7 +346,7 @@ sys.exit(cli.main(sys.argv[1:]))
     def run(self, server: FakeServer, folder: Path, body: str) -> int:
         arguments = ["run", "--once", "--server", server.url, "--key", KEY, "--folder", str(folder)]
         command = [sys.executable, "-c", self.CODE.format(body=body), *arguments]
-        return subprocess.run(command, check=False, timeout=20, stdout=subprocess.DEVNULL).returncode
+        return subprocess.run(command, check=False, timeout=90, stdout=subprocess.DEVNULL).returncode
 
 
 @pytest.mark.parametrize("fault", [None, Fault("sync/debug", 500), Fault("sync/debug", 413), Fault("sync/debug", 0)])

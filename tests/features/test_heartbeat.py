@@ -129,7 +129,7 @@ async def test_another_content_type_is_unsupported(a_seller, content_type):
 
 async def seen(service, seller) -> dict:
     """The agent's row once the flush of this moment is through."""
-    for _ in range(100):
+    for _ in range(3000):
         query = "SELECT version, platform FROM agent_seen WHERE seller_id = :id"
         if rows := await service.sql(seller.id, query, id=seller.id):
             return rows[0]
@@ -154,7 +154,7 @@ async def test_a_heartbeat_without_a_body_keeps_the_version_known_before(a_selle
 
 
 async def last_seen(seller, *, after: str | None = None) -> str:
-    for _ in range(100):
+    for _ in range(3000):
         at = (await seller.get("/api/v1/status")).json()["agent_last_seen_at"]
         if at is not None and at != after:
             return at

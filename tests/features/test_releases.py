@@ -516,7 +516,7 @@ async def another_process(service, **settings):
 
 
 async def until(condition, what: str) -> None:
-    for _ in range(500):
+    for _ in range(3000):
         if await condition():
             return
         await asyncio.sleep(0.02)

@@ -34,11 +34,11 @@ from cardsync.db import Database
 
 T = TypeVar("T")
 PROGRAM = [sys.executable, "-m", "cardsync"]
-START_SECONDS = 60
+START_SECONDS = 180
 UPLOADED = ("done", "failed", "cancelled", "awaiting_review", "discarded")
 
 
-def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: float = 30) -> T:
+def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: float = 120) -> T:
     """The first true value of `condition`."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
@@ -65,7 +65,7 @@ def a_folder() -> Iterator[Path]:
         for process in processes_of(path):
             with suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(processes_of(path), 5)
+        psutil.wait_procs(processes_of(path), 60)
         for record in path.rglob("socket.path"):
             shutil.rmtree(os.fsdecode(record.read_bytes()), ignore_errors=True)
         shutil.rmtree(path, ignore_errors=True)
@@ -127,7 +127,7 @@ class Seller:
 
     def http(self) -> httpx.Client:
         return httpx.Client(
-            base_url=self.server.url, headers={"Authorization": f"Bearer {self.api_key}"}, timeout=httpx.Timeout(30)
+            base_url=self.server.url, headers={"Authorization": f"Bearer {self.api_key}"}, timeout=httpx.Timeout(90)
         )
 
     def upload(self, data: bytes, exported_at: str | None = None) -> int:
@@ -147,7 +147,7 @@ class Seller:
         report: dict[str, Any] = answer.json()
         return report
 
-    def finished(self, upload_id: int, seconds: float = 60) -> dict[str, Any]:
+    def finished(self, upload_id: int, seconds: float = 180) -> dict[str, Any]:
         """The upload's report, once it is worked off; the server may come and go meanwhile."""
 
         def ended() -> dict[str, Any] | None:
@@ -198,7 +198,7 @@ class Server:
             self.stop()
         kill(*processes_of(self.data_dir))
         if self.process is not None:
-            self.process.wait(10)
+            self.process.wait(60)
 
     def launch(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
         """Another `cardsync` process with the same settings."""
@@ -222,7 +222,7 @@ class Server:
         assert self.process is not None
         assert self.process.poll() is None, self.said()
         with suppress(httpx.TransportError):
-            return httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200
+            return httpx.get(f"{self.url}/readyz", timeout=30).status_code == 200
         return False
 
     def said(self) -> str:
@@ -233,7 +233,7 @@ class Server:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(120)
 
     def supervisor(self) -> psutil.Process:
         assert self.process is not None
@@ -255,7 +255,7 @@ class Server:
     def run(self, *command: str) -> Ran:
         """A command that ends by itself."""
         ended = subprocess.run(
-            [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+            [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
         )
         return Ran(ended.returncode, ended.stdout, ended.stderr)
 

@@ -75,7 +75,7 @@ class Shop:
 
     def once(self, *options: str) -> Ended:
         ended = subprocess.run(
-            self.command("--once", *options), env=agent_env(), capture_output=True, text=True, timeout=90, check=False
+            self.command("--once", *options), env=agent_env(), capture_output=True, text=True, timeout=300, check=False
         )
         return Ended(ended.returncode, [json.loads(line) for line in ended.stdout.splitlines()], [], ended.stderr)
 
@@ -148,7 +148,7 @@ class Running:
         lines = self.text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}\n")]
 
-    def said(self, event: str, seconds: float = 60, **fields: Any) -> dict[str, Any]:
+    def said(self, event: str, seconds: float = 180, **fields: Any) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:
             assert self.process.poll() is None, self.text()
             matching = (e for e in self.events() if e["event"] == event and fields.items() <= e.items())
@@ -158,7 +158,7 @@ class Running:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
+        return self.process.wait(120)
 
 
 def test_a_whole_cycle_in_full_mode(a_shop: Callable[..., Shop]) -> None:

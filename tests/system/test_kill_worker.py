@@ -85,7 +85,7 @@ WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND dat
 
 def wait_for_moment(seller: Seller, moment: float | None) -> None:
     if moment is None:
-        until(lambda: progressed(seller), "a committed slab", 20)
+        until(lambda: progressed(seller), "a committed slab")
     else:
         time.sleep(moment)  # the moment is what is tested
 
@@ -134,7 +134,7 @@ def test_killed_again_and_again(ground: Ground) -> None:
     lives = 3
     for life in range(1, lives + 1):
         until(lambda life=life: attempts(seller) >= life, "the next life")  # type: ignore[misc]
-        until(lambda: progressed(seller), "a committed slab", 20)
+        until(lambda: progressed(seller), "a committed slab")
         kill_worker(server)
     assert [seller.finished(upload_id)["state"] for upload_id in ids] == ["done", "done"]
     assert_same(snapshot(seller), ground.undisturbed)

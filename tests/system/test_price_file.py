@@ -16,7 +16,7 @@ GOOD = a_csv(a_row(1, market="1.20", price="1.00"), a_row(2, market="1.00", pric
 
 def price(path: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "cardsync", "price", str(path), "--out", str(out), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=180)
 
 
 @pytest.mark.parametrize(("name", "content"), [("export.csv", GOOD), ("an export.csv.gz", gzip.compress(GOOD))])

@@ -56,13 +56,13 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
 
 def is_ready(url: str) -> bool:
     with suppress(httpx.TransportError):
-        return httpx.get(f"{url}/readyz", timeout=5).status_code == 200
+        return httpx.get(f"{url}/readyz", timeout=30).status_code == 200
     return False
 
 
 def heartbeat(url: str, seller: Seller) -> int:
     answer = httpx.post(
-        f"{url}/api/v1/heartbeat", headers={"Authorization": f"Bearer {seller.api_key}"}, timeout=httpx.Timeout(30)
+        f"{url}/api/v1/heartbeat", headers={"Authorization": f"Bearer {seller.api_key}"}, timeout=httpx.Timeout(90)
     )
     assert answer.status_code in (200, 429), answer.text
     return answer.status_code

@@ -56,7 +56,7 @@ def test_idle_connections_keep_nobody_out(server: Server) -> None:
     """Agents keep their connections open between polls."""
     with ExitStack() as idle:
         for _ in range(600):
-            agent = idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            agent = idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
             agent.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert agent.recv(12) == b"HTTP/1.1 200"
 
@@ -154,7 +154,7 @@ def test_a_slow_upload_outlives_the_signal(folder: Path) -> None:
             except httpx.TransportError:
                 pass
         assert server.process is not None
-        assert server.process.wait(40) == 0
+        assert server.process.wait(120) == 0
         server.start()
         ids = [row["id"] for row in seller.sql("SELECT id FROM upload WHERE seller_id = %(seller)s")]
         assert ids == ([accepted] if accepted else ids[:1])

@@ -92,7 +92,7 @@ async def all_at_once(seller: Seller, name: str, keys: int, meanwhile: Any = Non
     """Every caller once; they share so many keys."""
     headers = {"Authorization": f"Bearer {seller.api_key}"}
     limits = httpx.Limits(max_connections=CALLERS)
-    async with httpx.AsyncClient(base_url=seller.server.url, headers=headers, timeout=60, limits=limits) as http:
+    async with httpx.AsyncClient(base_url=seller.server.url, headers=headers, timeout=120, limits=limits) as http:
         calls = [asyncio.create_task(skip(http, f"{name}-{n % keys}")) for n in range(CALLERS)]
         if meanwhile:
             await asyncio.to_thread(meanwhile)
@@ -205,7 +205,7 @@ def callers() -> Iterator[Callers]:
             ]
             yield Callers(seller, connection, processes)
             for process in processes:
-                process.communicate(timeout=60)
+                process.communicate(timeout=180)
 
 
 @pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])

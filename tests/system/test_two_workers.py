@@ -43,7 +43,7 @@ def test_three_workers_share_the_work(server: Server) -> None:
             assert_each_once_and_in_order(seller, ids[seller.id])
         for process in extra:
             process.send_signal(signal.SIGTERM)
-        assert [process.wait(30) for process in extra] == [0, 0], server.said()[-2000:]
+        assert [process.wait(120) for process in extra] == [0, 0], server.said()[-2000:]
     assert server.ready()  # the last to leave the database is not the first who left
 
 
@@ -79,7 +79,7 @@ def test_a_worker_leaves_when_told(server: Server) -> None:
         before = processes_of(server.data_dir)
         until(lambda: workers(server) >= 2, "the second worker", 30)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0, server.said()[-2000:]
+        assert process.wait(120) == 0, server.said()[-2000:]
         assert process.pid not in [other.pid for other in processes_of(server.data_dir)], told(before)
     finally:
         process.kill()
