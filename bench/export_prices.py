@@ -37,7 +37,7 @@ def set_the_scene(made: Ground, seller: int) -> str:
         "listing_id, product_line_label, set_name, product_name, title, number, rarity, condition_label, market, direct_low,"
         " low_with_shipping, low, quantity, 0, target_price, photo_url"
     )
-    return f"COPY (SELECT {columns} FROM card WHERE {exported} ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)"
+    return f"COPY (SELECT {columns} FROM card c WHERE {exported} ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)"
 
 
 def timed(client: Client, method: str, path: str, expected: int, **headers: str) -> tuple[float, dict[str, str], bytes]:

@@ -30,6 +30,7 @@ from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.pricing import rollback_routes as rollbacks
 from cardsync.pricing import routes as pricing
 from cardsync.pricing import rule_routes as rules
 from cardsync.pricing import run_routes as runs
@@ -114,6 +115,7 @@ def _for_either() -> Router:
         lists.router,
         rules.router,
         runs.router,
+        rollbacks.router,
         security=[A_KEY, A_SESSION],
         opt=BY_EITHER,
     )

@@ -188,6 +188,18 @@ class NotAwaitingReview(Problem):
     status, code = 409, "not_awaiting_review"
 
 
+class RollbackOpen(Problem):
+    """Another rollback is not over yet; cancel it, or wait until it is applied, fails or expires."""
+
+    status, code = 409, "rollback_open"
+
+
+class NotCancellable(Problem):
+    """This rollback was served, or is over."""
+
+    status, code = 409, "not_cancellable"
+
+
 class PullSessionOpen(Problem):
     """A pull session is open already; complete or cancel it first."""
 

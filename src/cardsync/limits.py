@@ -76,3 +76,5 @@ RUNS_SHOWN = 100
 # Priced one after the other in one request, and lines sold that are listed beside them.
 BACKTEST_SNAPSHOTS = 366
 BACKTEST_SOLD = 1_000
+ROLLBACKS_SHOWN = 100
+ROLLBACK_DIFF_SHOWN = 50

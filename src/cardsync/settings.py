@@ -108,6 +108,9 @@ class Settings(BaseSettings):
     stale_lock_seconds: int = Field(300, ge=1, description="A sync lock without refresh for so long is stale")
     lease_seconds: float = Field(30, gt=0, description="Life of a price-mutation lease between renewals")
     slab_rows: int = Field(20_000, ge=1, le=20_000, description="Rows of one transaction of an import")
+    rollback_seconds: int = Field(
+        86_400, ge=1, description="A rollback that nobody has applied so long after it was ready expires"
+    )
     claim_ttl_seconds: int = Field(600, ge=1, description="Life of a claimed agent task")
     feedback_wait_seconds: float = Field(
         20, gt=0, description="Feedback waits so long for earlier order uploads to be applied, then answers 503"

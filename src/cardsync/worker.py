@@ -21,6 +21,7 @@ from cardsync.jobs import Work, WorkDue, jobs
 from cardsync.orders.ingest import drain_orders
 from cardsync.parent import watch_parent
 from cardsync.pricing.reprice import reprice
+from cardsync.pricing.rollback_prepare import prepare_rollback
 from cardsync.retention import tidy
 from cardsync.settings import Settings
 from cardsync.storage import open_store
@@ -29,7 +30,13 @@ from cardsync.sync.debug import drop_screenshots
 log = structlog.get_logger(__name__)
 
 # The task that works off each stream of work_due.
-STREAMS = {"inventory": drain_inventory, "orders": drain_orders, "screenshots": drop_screenshots, "reprice": reprice}
+STREAMS = {
+    "inventory": drain_inventory,
+    "orders": drain_orders,
+    "screenshots": drop_screenshots,
+    "reprice": reprice,
+    "rollback": prepare_rollback,
+}
 # How often each worker looks for what is kept no longer.
 TIDY_SECONDS = 3600
 

@@ -122,6 +122,10 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/pricing/runs/{run_id}"),
         ("POST", "/api/pricing/runs/{run_id}/confirm"),
         ("POST", "/api/pricing/runs/{run_id}/discard"),
+        ("POST", "/api/pricing/rollbacks"),
+        ("GET", "/api/pricing/rollbacks"),
+        ("GET", "/api/pricing/rollbacks/{rollback_id}"),
+        ("POST", "/api/pricing/rollbacks/{rollback_id}/cancel"),
         ("GET", "/api/pricing/rules/analysis"),
         ("GET", "/api/v1/pricing/explain/{marketplace_id}"),
         ("GET", "/api/pricing/rules"),
@@ -382,6 +386,13 @@ OWN_REFUSALS = {
         for what in ("preview", "backtest")
     },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
+    ("POST", "/api/pricing/rollbacks"): {
+        **READS_JSON,
+        404: {"not_found"},
+        409: {"status mutex_held", "rollback_open"},
+    },
+    ("GET", "/api/pricing/rollbacks/{rollback_id}"): {404: {"not_found"}},
+    ("POST", "/api/pricing/rollbacks/{rollback_id}/cancel"): {404: {"not_found"}, 409: {"not_cancellable"}},
     ("GET", "/api/pricing/runs/{run_id}"): {404: {"not_found"}},
     **{
         ("POST", f"/api/pricing/runs/{{run_id}}/{what}"): {404: {"not_found"}, 409: {"not_awaiting_review"}}

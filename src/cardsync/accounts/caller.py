@@ -69,6 +69,7 @@ class Caller(NamedTuple):
     export_fingerprint: str | None
     tasks_due_at: datetime | None
     price_tasks_due_at: datetime | None
+    rollback_until: datetime | None
     # Of a member who is signed in; a key has neither, and its holder may do what an owner may.
     member_id: int | None = None
     role: str = "owner"
@@ -138,6 +139,7 @@ CALLER_COLUMNS = {
     "export_fingerprint": "s.export_fingerprint",
     "tasks_due_at": "s.tasks_due_at",
     "price_tasks_due_at": "s.price_tasks_due_at",
+    "rollback_until": "s.rollback_until",
 }
 # The columns stand in the order of `Caller`'s fields; $1 is the seller and $2 the key's id.
 CALLER = PolledQuery(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.entitlements import PriceTasks
@@ -58,6 +58,39 @@ async def enqueue_task(session: AsyncSession, seller_id: int, kind: str, payload
     await session.flush()
     await note_due(session, seller_id)
     return task.id
+
+
+async def end_tasks(
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    status: str,
+    now: datetime,
+    *,
+    rollback_id: int | None = None,
+    before: datetime | None = None,
+    error: dict[str, Any] | None = None,
+) -> int:
+    """End what is open of a kind, of one rollback or queued before a moment where that is named. Returns how many.
+
+    What an agent has in hand is not cancelled: it may be done with it.
+    """
+    await locked(session, seller_id)
+    ended = await session.execute(
+        update(AgentTask)
+        .where(
+            AgentTask.seller_id == seller_id,
+            AgentTask.kind == kind,
+            AgentTask.status.in_(("pending", "claimed")),
+            *([AgentTask.payload["rollback_id"].as_integer() == rollback_id] if rollback_id is not None else []),
+            *([AgentTask.created_at <= before] if before is not None else []),
+            *([or_(AgentTask.status == "pending", AgentTask.claim_expires_at <= now)] if status == "cancelled" else []),
+        )
+        .values(status=status, finished_at=now, **({} if error is None else {"error": error}))
+        .returning(AgentTask.id)
+    )
+    await note_due(session, seller_id)
+    return len(ended.all())
 
 
 async def note_due(session: AsyncSession, seller_id: int) -> None:

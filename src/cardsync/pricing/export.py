@@ -22,25 +22,26 @@ from cardsync.sync.models import SyncState
 _END = "\x01"
 _RECORD_END = f',"{_END}"\n'.encode()
 
-# The marketplace refuses a file that names an id twice: an id that a custom listing shares with another active card is left out.
-EXPORTED = """
-    seller_id = {seller_id} AND NOT gone AND contribution IS NULL AND target_price >= 0.01 AND target_price IS DISTINCT FROM price
-    AND listing_id NOT IN (
+# What the marketplace can be sent a price for. It refuses a file that names an id twice: an id that a custom listing shares with another
+# active card is left out.
+IMPORTABLE = """
+    NOT c.gone AND c.contribution IS NULL AND c.listing_id NOT IN (
         SELECT c.listing_id FROM card c JOIN card d ON d.seller_id = c.seller_id AND d.marketplace_id = c.listing_id
          WHERE c.seller_id = {seller_id} AND c.custom AND NOT c.gone AND NOT d.gone
          UNION ALL
         SELECT listing_id FROM card WHERE seller_id = {seller_id} AND custom AND NOT gone GROUP BY listing_id HAVING count(*) > 1)
 """
-EXPORT_SQL = """
+EXPORTED = f"c.seller_id = {{seller_id}} AND c.target_price >= 0.01 AND c.target_price IS DISTINCT FROM c.price AND {IMPORTABLE}"
+_EXPORT_SQL = """
     COPY (
-        SELECT listing_id, product_line_label, set_name, product_name, title, number, rarity, condition_label,
-               coalesce(market::text, ''), coalesce(direct_low::text, ''), coalesce(low_with_shipping::text, ''),
-               coalesce(low::text, ''), quantity, '0', target_price, photo_url, E'\\x01'
-          FROM card WHERE {exported} ORDER BY listing_id, id
+        SELECT c.listing_id, c.product_line_label, c.set_name, c.product_name, c.title, c.number, c.rarity, c.condition_label,
+               coalesce(c.market::text, ''), coalesce(c.direct_low::text, ''), coalesce(c.low_with_shipping::text, ''),
+               coalesce(c.low::text, ''), c.quantity, '0', {price}, c.photo_url, E'\\x01'
+          FROM {cards} WHERE {which} ORDER BY c.listing_id, c.id
     ) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE *)
 """
 FINGERPRINT_SQL = """
-    COPY (SELECT listing_id, target_price FROM card WHERE {exported} ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)
+    COPY (SELECT listing_id, target_price FROM card c WHERE {exported} ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)
 """
 REASONS = (
     "no_updates", "not_entitled", "consent_missing", "past_due", "apply_in_progress", "automatic_pricing_paused",
@@ -55,6 +56,20 @@ class Export:
     body: bytes
     empty_reason: str | None
     etag: str | None
+
+
+def export_sql(cards: str, which: str, price: str) -> str:
+    """The pricing CSV's rows of what stands `FROM cards`, `card c` among it; `csv_of` makes a file of them."""
+    return _EXPORT_SQL.format(cards=cards, which=which, price=price)
+
+
+def csv_of(rows: bytes) -> bytes:
+    return HEADER_ONLY + rows.replace(_RECORD_END, b"\r\n")
+
+
+def rollback_waits(caller: Caller, now: datetime) -> bool:
+    """Whether a rollback is served in place of what the targets ask. Pure."""
+    return caller.rollback_until is not None and caller.rollback_until > now
 
 
 def forced_reasons(caller: Caller, now: datetime) -> list[str]:
@@ -78,7 +93,7 @@ def matches(if_none_match: str | None, etag: str) -> bool:
 
 def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str | None:
     """The ETag to answer 304 with, decided on the row that was read with the key; None when a body is due."""
-    if caller.entitlements(now).sync_mode != "read_only" or if_none_match is None:
+    if caller.entitlements(now).sync_mode != "read_only" or if_none_match is None or rollback_waits(caller, now):
         return None
     forced = forced_reasons(caller, now)
     if not forced and caller.export_fingerprint is None:
@@ -104,10 +119,10 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     forced = forced_reasons(caller, now)
     if forced:
         return Export(HEADER_ONLY, ",".join(forced), weak_etag(forced, "") if read_only else None)
-    sql = EXPORT_SQL.format(exported=EXPORTED.format(seller_id=int(caller.seller_id)))
-    rows = await copy_bytes(session, sql)
+    which = EXPORTED.format(seller_id=int(caller.seller_id))
+    rows = await copy_bytes(session, export_sql("card c", which, "c.target_price"))
     etag = weak_etag([], await _current_fingerprint(session, caller.seller_id)) if read_only else None
-    return Export(HEADER_ONLY + rows.replace(_RECORD_END, b"\r\n"), None if rows else "no_updates", etag)
+    return Export(csv_of(rows), None if rows else "no_updates", etag)
 
 
 async def _current_fingerprint(session: AsyncSession, seller_id: int) -> str:

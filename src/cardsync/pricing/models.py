@@ -1,4 +1,6 @@
-"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards) and `price_change` (what a run asked for)."""
+"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards), `price_change` (what a run asked for),
+`price_rollback` with its cards, and `repricing_event` (what agents report of prices that they imported).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Integer, Text, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.accounts.models import NOW, TRUE, Moment
@@ -95,3 +97,71 @@ class PriceChange(Base):
     old_price: Mapped[Decimal | None] = mapped_column(Money)
     new_price: Mapped[Decimal] = mapped_column(Money)
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class PriceRollback(Base):
+    """`state` is requested, ready, served, applied, failed, expired or cancelled; at most one of a seller is not over."""
+
+    __tablename__ = "price_rollback"
+    __table_args__ = (
+        Index(
+            "uq_price_rollback_open",
+            "seller_id",
+            unique=True,
+            postgresql_where=text("state IN ('requested', 'ready', 'served')"),
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    state: Mapped[str] = mapped_column(Text, server_default="requested")
+    # One of run_id, rule_id, list (its id) and since.
+    scope: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    cards: Mapped[int] = mapped_column(server_default="0")
+    # The last card that was looked at while it is prepared.
+    prepared_to: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    # SHA-256 of every file that was served of it.
+    files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    requested_at: Mapped[datetime] = mapped_column(Moment)
+    ready_at: Mapped[datetime | None] = mapped_column(Moment)
+    served_at: Mapped[datetime | None] = mapped_column(Moment)
+    finished_at: Mapped[datetime | None] = mapped_column(Moment)
+    expires_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class PriceRollbackCard(Base):
+    """`price` is what the card goes back to; the others are what it had and was asked for when the rollback was prepared."""
+
+    __tablename__ = "price_rollback_card"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    rollback_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    price: Mapped[Decimal] = mapped_column(Money)
+    current_price: Mapped[Decimal | None] = mapped_column(Money)
+    target_price: Mapped[Decimal | None] = mapped_column(Money)
+
+
+class RepricingEvent(Base):
+    """`key` is what an agent that reports twice repeats; `rows` wait until the prices are moved."""
+
+    __tablename__ = "repricing_event"
+    __table_args__ = (
+        Index("uq_repricing_event_key", "seller_id", "key", unique=True),
+        Index("ix_repricing_event_open", "seller_id", "id", postgresql_where=text("settled_at IS NULL")),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    key: Mapped[str] = mapped_column(Text)
+    # imported or failed
+    outcome: Mapped[str] = mapped_column(Text)
+    sync_cycle_id: Mapped[str | None] = mapped_column(Text)
+    file_sha256: Mapped[str | None] = mapped_column(Text)
+    rollback_id: Mapped[int | None] = mapped_column(BigInteger)
+    row_count: Mapped[int] = mapped_column(Integer)
+    rows: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
+    step: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    moved: Mapped[int] = mapped_column(server_default="0")
+    imported_at: Mapped[datetime] = mapped_column(Moment)
+    recorded_at: Mapped[datetime] = mapped_column(Moment)
+    settled_at: Mapped[datetime | None] = mapped_column(Moment)

@@ -13,6 +13,7 @@ from cardsync import clock
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.pricing import export as price_export
+from cardsync.pricing import rollback_serve
 from cardsync.sync import state as sync_state
 from cardsync.web import BEHIND_A_KEY, problems
 
@@ -46,11 +47,18 @@ async def price_updates(
     database: Database,
     if_none_match: Annotated[str | None, HeaderParameter(name="If-None-Match", required=False)] = None,
 ) -> Response[bytes]:
-    """The price changes as the marketplace's pricing CSV; header-only, with the reasons in X-Price-Export-Empty-Reason, if none."""
+    """The price changes as the marketplace's pricing CSV; header-only, with the reasons in X-Price-Export-Empty-Reason, if none.
+
+    While a rollback is ready or served, its file is the answer, whatever the account may push.
+    """
     now = clock.now()
     if caller.lock_kind is not None:
         async with database.tenant(caller.seller_id) as session:
             await sync_state.refresh_lock(session, caller.seller_id, now)
+    if price_export.rollback_waits(caller, now):
+        body = await rollback_serve.serve(database, caller, now)
+        if body is not None:
+            return Response(body, media_type="text/csv", headers=_CACHE)
     if (etag := price_export.unchanged(caller, if_none_match, now)) is not None:
         return Response(b"", status_code=304, headers={**_CACHE, "ETag": etag})
     async with database.tenant(caller.seller_id, snapshot=True) as session:

@@ -56,6 +56,8 @@ class SyncState(Base):
     price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     # Hash of the set of (id, target) that the export would send; null while a run is changing it.
     export_fingerprint: Mapped[str | None] = mapped_column(Text)
+    # Until when the export serves a rollback instead; null when none is ready or served.
+    rollback_until: Mapped[datetime | None] = mapped_column(Moment)
 
 
 class SyncCycle(Base):

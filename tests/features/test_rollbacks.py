@@ -1,0 +1,393 @@
+"""Rollbacks: the diff first, then prepared, served by the export in place of updates, and over; what each scope brings back."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from builders import a_csv, a_row, read_csv
+from cards_builder import a_list, card_ids
+from cardsync import clock
+from cardsync.pricing.rollback_prepare import work_off
+from cardsync.worker import opened, sweep
+
+ROLLBACKS = "/api/pricing/rollbacks"
+RULES = "/api/pricing/rules"
+REASON = "X-Price-Export-Empty-Reason"
+
+
+def rows(prices, market="2.00"):
+    return a_csv(*(a_row(n, market=market, price=price) for n, price in prices.items()))
+
+
+async def a_rule(seller, **fields):
+    answer = await seller.post(RULES, json={"name": "A rule", "state": "published"} | fields)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def newest_run(seller):
+    return (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"]
+
+
+async def repriced(seller):
+    answer = await seller.post("/api/pricing/reprice")
+    assert answer.status_code == 202, answer.text
+    await seller.service.run_jobs()
+    return answer.json()["run_id"]
+
+
+async def ask(seller, **scope):
+    answer = await seller.post(ROLLBACKS, json=scope)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def ready(seller, **scope):
+    """Asked for and prepared."""
+    rollback = await ask(seller, **scope)
+    await seller.service.run_jobs()
+    return await read(seller, rollback["id"])
+
+
+async def read(seller, id):
+    answer = await seller.get(f"{ROLLBACKS}/{id}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def cancel(seller, id):
+    return await seller.post(f"{ROLLBACKS}/{id}/cancel")
+
+
+async def exported(seller):
+    """marketplace id → price, of the file that the agent gets now."""
+    answer = await seller.export()
+    assert answer.status_code == 200
+    return {int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)}
+
+
+async def targets(seller):
+    return {card["marketplace_id"]: card["target_price"] and str(card["target_price"]) for card in await seller.cards()}
+
+
+async def tasks(seller):
+    query = "SELECT kind, status, payload FROM agent_task WHERE seller_id = :id AND kind = 'apply_rollback' ORDER BY id"
+    return [(row["status"], row["payload"]) for row in await seller.service.sql(seller.id, query, id=seller.id)]
+
+
+async def a_pushed_run(a_seller, cards=3, **options):
+    """A run whose prices are on the marketplace, as the next upload shows; the run's id. So many cards do not move by half."""
+    before = "1.00" if cards < 50 else "1.50"
+    seller = await a_seller(**options)
+    await seller.import_csv(rows(dict.fromkeys(range(1, cards + 1), before)))
+    run = await newest_run(seller)
+    await seller.import_csv(rows(dict.fromkeys(range(1, cards + 1), "1.98")))
+    assert await exported(seller) == {}
+    return seller, run
+
+
+async def test_a_run_is_rolled_back_to_the_prices_before_it(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ask(seller, run_id=run)
+    assert (rollback["state"], rollback["cards"], rollback["run_id"]) == ("requested", 3, run)
+    assert rollback["diff"][0] == {
+        "marketplace_id": 1, "product_name": "Card 1", "current_price": "1.98", "target_price": "1.98", "price": "1.00",
+    }  # fmt: skip
+    assert await exported(seller) == {}
+    await seller.service.run_jobs()
+    told = await read(seller, rollback["id"])
+    assert (told["state"], told["cards"], told["diff"]) == ("ready", 3, rollback["diff"])
+    assert await tasks(seller) == [("pending", {"rollback_id": rollback["id"]})]
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+    assert (await read(seller, rollback["id"]))["state"] == "served"
+
+
+async def test_a_dry_run_shows_the_diff_and_keeps_nothing(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    answer = await seller.post(ROLLBACKS, json={"run_id": run, "dry_run": True})
+    told = answer.json()
+    assert (answer.status_code, told["id"], told["state"], told["cards"], len(told["diff"])) == (200, None, None, 3, 3)
+    await seller.service.run_jobs()
+    assert (await seller.get(ROLLBACKS)).json() == {"rollbacks": []}
+    assert await exported(seller) == {}
+
+
+async def test_the_diff_shows_the_first_fifty_and_counts_all(a_seller):
+    seller, run = await a_pushed_run(a_seller, cards=120)
+    rollback = await ready(seller, run_id=run)
+    assert (rollback["cards"], [row["marketplace_id"] for row in rollback["diff"]]) == (120, list(range(1, 51)))
+    assert len(await exported(seller)) == 120
+
+
+async def test_what_was_asked_and_perhaps_pushed_is_brought_back_too(a_seller):
+    """Whether the agent imported the last targets is not known before the next upload: the file names the old price either way."""
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00", 2: "1.00"}))
+    rollback = await ready(seller, run_id=await newest_run(seller))
+    assert [(row["current_price"], row["target_price"], row["price"]) for row in rollback["diff"]] == [
+        ("1.00", "1.98", "1.00")
+    ] * 2
+    assert await exported(seller) == {1: "1.0000", 2: "1.0000"}
+
+
+async def test_a_rules_effect_is_its_unbroken_last_changes(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "2.00", 2: "2.00", 3: "2.00"}))
+    rule = await a_rule(seller, name="raised", priority=1, query='"Card 1" or "Card 2"', adjust_bp=1000)
+    await repriced(seller)
+    await seller.import_csv(rows({1: "2.20", 2: "2.20", 3: "1.98"}))
+    await a_rule(seller, name="later", priority=2, query='"Card 2"', adjust_bp=3000)
+    patched = {"query": '"Card 1"', "adjust_bp": 2000}
+    assert (await seller.http.patch(f"{RULES}/{rule['id']}", json=patched)).status_code == 200
+    await repriced(seller)
+    await seller.import_csv(rows({1: "2.40", 2: "2.60", 3: "1.98"}))
+    await ready(seller, rule_id=rule["id"])
+    assert await exported(seller) == {1: "2.0000"}
+
+
+async def test_a_deleted_rules_effect_can_still_be_brought_back(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.98"}))
+    rule = await a_rule(seller, priority=1, adjust_bp=1000)
+    await repriced(seller)
+    await seller.import_csv(rows({1: "2.20"}))
+    assert (await seller.http.delete(f"{RULES}/{rule['id']}")).status_code == 200
+    await ready(seller, rule_id=rule["id"])
+    assert await exported(seller) == {1: "1.9800"}
+
+
+@pytest.mark.parametrize("named", ["id", "slug"])
+async def test_a_lists_cards_go_back_before_their_last_change(a_seller, named):
+    seller = await a_seller()
+    await seller.import_csv(rows(dict.fromkeys((1, 2, 3), "1.00")))
+    await seller.import_csv(rows(dict.fromkeys((1, 2, 3), "1.98"), market="3.00"))
+    await seller.import_csv(rows(dict.fromkeys((1, 2, 3), "2.97"), market="3.00"))
+    ids = await card_ids(seller)
+    binder = await a_list(seller, "Red Binder", ids[1], ids[3])
+    await ready(seller, list=binder if named == "id" else "red-binder")
+    assert await exported(seller) == {1: "1.9800", 3: "1.9800"}
+
+
+async def test_everything_since_a_time_goes_back_before_the_first_change_then(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00", 2: "1.98"}))
+    clock.shift(timedelta(hours=1))
+    since = clock.rfc3339(clock.now())
+    await seller.import_csv(rows({1: "1.98", 2: "1.98"}, market="3.00"))
+    clock.shift(timedelta(hours=1))
+    await seller.import_csv(rows({1: "2.97", 2: "2.97"}, market="4.00"))
+    assert await exported(seller) == {1: "3.9600", 2: "3.9600"}
+    await ready(seller, since=since)
+    assert await exported(seller) == {1: "1.9800", 2: "1.9800"}
+
+
+async def test_cards_that_are_gone_or_had_no_price_are_left_out(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    await seller.import_csv(
+        a_csv(
+            a_row(1, market="2.00", price="1.98"),
+            a_row(2, market="2.00", price="1.98"),
+            a_row(4, market="2.00", price=""),
+        )
+    )
+    first = await newest_run(seller)
+    assert (await ready(seller, run_id=run))["cards"] == 2
+    await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.98"), a_row(4, market="2.00", price="1.98")))
+    assert await exported(seller) == {1: "1.0000"}
+    assert (await seller.post(ROLLBACKS, json={"run_id": first, "dry_run": True})).json()["cards"] == 0
+
+
+async def test_nothing_to_bring_back_is_over_at_once(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.98"}))
+    rollback = await ask(seller, run_id=await newest_run(seller))
+    assert (rollback["state"], rollback["cards"], rollback["diff"]) == ("applied", 0, [])
+    await seller.service.run_jobs()
+    assert await tasks(seller) == []
+
+
+async def test_a_rollback_whose_cards_are_all_sold_is_over_when_it_is_served(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ready(seller, run_id=run)
+    await seller.import_csv(rows({9: "1.00"}))
+    assert await exported(seller) == {9: "1.9800"}
+    assert (await read(seller, rollback["id"]))["state"] == "applied"
+    assert [status for status, _ in await tasks(seller)] == ["completed"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"run_id": 1, "rule_id": 1}, {"run_id": None}, {"since": "yesterday"}, {"since": 5}, {"run_id": "x"}, {"list": True}, {"dry_run": True}],
+    ids=str,
+)  # fmt: skip
+async def test_exactly_one_scope_is_needed(a_seller, body):
+    seller = await a_seller()
+    answer = await seller.post(ROLLBACKS, json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload"), answer.text
+
+
+async def test_what_is_not_the_callers_is_not_found(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ask(seller, run_id=run)
+    other, rule = await a_seller(), await a_rule(seller)
+    binder = await a_list(seller, "Binder", 1)
+    for scope in ({"run_id": run}, {"rule_id": rule["id"]}, {"list": binder}, {"list": "binder"}, {"run_id": 2**70}):
+        answer = await other.post(ROLLBACKS, json=scope)
+        assert answer.json()["code"] in ("not_found", "invalid_payload"), scope
+    assert (await other.get(f"{ROLLBACKS}/{rollback['id']}")).status_code == 404
+    assert (await cancel(other, rollback["id"])).status_code == 404
+    assert (await other.get(ROLLBACKS)).json() == {"rollbacks": []}
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+async def test_a_rollback_can_be_cancelled_before_it_is_served(a_seller, prepared):
+    seller, run = await a_pushed_run(a_seller)
+    await seller.import_csv(rows(dict.fromkeys((1, 2, 3), "1.98"), market="3.00"))
+    rollback = await (ready if prepared else ask)(seller, run_id=run)
+    for _ in range(2):
+        answer = await cancel(seller, rollback["id"])
+        assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    await seller.service.run_jobs()
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "2.9700")
+    assert [status for status, _ in await tasks(seller)] == (["cancelled"] if prepared else [])
+
+
+async def test_a_served_rollback_cannot_be_cancelled(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ready(seller, run_id=run)
+    await exported(seller)
+    answer = await cancel(seller, rollback["id"])
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_cancellable")
+    assert (await read(seller, rollback["id"]))["state"] == "served"
+
+
+@pytest.mark.parametrize("served", [False, True])
+async def test_a_rollback_expires_after_a_day_and_loses_nothing(a_seller, served):
+    seller, run = await a_pushed_run(a_seller)
+    await seller.import_csv(rows(dict.fromkeys((1, 2, 3), "1.98"), market="3.00"))
+    rollback = await ready(seller, run_id=run)
+    if served:
+        await exported(seller)
+    before = await targets(seller)
+    clock.shift(timedelta(hours=24, seconds=-1))
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+    clock.shift(timedelta(seconds=2))
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "2.9700")
+    assert (await read(seller, rollback["id"]))["state"] == "expired"
+    async with opened(seller.service.database):
+        clock.shift(timedelta(minutes=1))
+        await sweep(seller.service.work)
+    await seller.service.run_jobs()
+    [row] = await seller.service.sql(
+        seller.id, "SELECT state, finished_at FROM price_rollback WHERE id = :id", id=rollback["id"]
+    )
+    assert (row["state"], row["finished_at"] is None) == ("expired", False)
+    assert [status for status, _ in await tasks(seller)] == ["cancelled"]
+    assert await targets(seller) == before
+    again = await ready(seller, run_id=run)
+    assert (again["state"], again["cards"]) == ("ready", 3)
+
+
+async def test_asked_again_it_is_the_same_rollback(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    answers = await asyncio.gather(*(ask(seller, run_id=run) for _ in range(4)))
+    assert len({answer["id"] for answer in answers}) == 1
+    await seller.service.run_jobs()
+    assert (await ask(seller, run_id=run))["state"] == "ready"
+    assert len(await tasks(seller)) == 1
+
+
+async def test_another_one_waits_until_the_first_is_over(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    since = clock.rfc3339(clock.now() - timedelta(days=1))
+    answers = await asyncio.gather(
+        *(seller.post(ROLLBACKS, json=scope) for scope in ({"run_id": run}, {"since": since}))
+    )
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+    [refused] = [answer.json() for answer in answers if answer.status_code == 409]
+    [taken] = [answer.json() for answer in answers if answer.status_code == 201]
+    assert refused["code"] == "rollback_open"
+    assert (await cancel(seller, taken["id"])).status_code == 200
+    assert (await ask(seller, since=since))["state"] == "requested"
+
+
+async def test_two_workers_at_once_prepare_it_once(a_seller):
+    seller, run = await a_pushed_run(a_seller, cards=120)
+    rollback = await ask(seller, run_id=run)
+    await asyncio.gather(*(work_off(seller.service.work, seller.id) for _ in range(3)))
+    assert (await read(seller, rollback["id"]))["state"] == "ready"
+    assert len(await tasks(seller)) == 1
+    assert len(await exported(seller)) == 120
+
+
+@pytest.mark.parametrize("holder", ["sync", "reprice", "preview"])
+async def test_while_another_writes_prices_none_is_begun(a_seller, holder):
+    seller, run = await a_pushed_run(a_seller)
+    await seller.hold_lease(holder)
+    answer = await seller.post(ROLLBACKS, json={"run_id": run})
+    assert (answer.status_code, answer.json()["status"]) == (409, "mutex_held")
+    assert answer.headers["Retry-After"] == "30"
+    assert (await seller.post(ROLLBACKS, json={"run_id": run, "dry_run": True})).status_code == 200
+
+
+async def test_one_that_met_a_sync_is_prepared_when_the_sync_is_done(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ask(seller, run_id=run)
+    await seller.hold_lease("sync")
+    await seller.service.run_jobs()
+    assert (await read(seller, rollback["id"]))["state"] == "requested"
+    clock.shift(timedelta(minutes=1))
+    async with opened(seller.service.database):
+        assert await sweep(seller.service.work) >= 1
+    await seller.service.run_jobs()
+    assert (await read(seller, rollback["id"]))["state"] == "ready"
+
+
+async def test_beside_an_upload_both_come_to_their_end(a_seller):
+    seller, run = await a_pushed_run(a_seller, cards=120)
+    rollback = await ask(seller, run_id=run)
+    await seller.import_csv(rows(dict.fromkeys(range(1, 121), "1.98"), market="2.50"))
+    assert (await read(seller, rollback["id"]))["state"] == "ready"
+    assert set((await exported(seller)).values()) == {"1.5000"}
+    assert set((await targets(seller)).values()) == {"2.4800"}
+
+
+@pytest.mark.parametrize("change", [{"past_due": True}, {"write_consent": False}, {"automatic_pricing_paused": True}, {"plan": "free"}, {"sync_mode": "read_only"}], ids=str)  # fmt: skip
+async def test_a_rollback_is_served_whatever_the_account_may_push(a_seller, change):
+    seller, run = await a_pushed_run(a_seller)
+    await ready(seller, run_id=run)
+    await seller.set(**change)
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+
+
+async def test_a_rollback_is_always_200_and_has_no_etag(a_seller):
+    seller, run = await a_pushed_run(a_seller, sync_mode="read_only")
+    tag = (await seller.export()).headers["ETag"]
+    await ready(seller, run_id=run)
+    for asked in (tag, "*"):
+        answer = await seller.export(**{"If-None-Match": asked})
+        assert answer.status_code == 200
+        assert "ETag" not in answer.headers
+        assert REASON not in answer.headers
+    assert len(read_csv(answer.content)) == 3
+
+
+async def test_served_again_it_is_the_same_file(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ready(seller, run_id=run)
+    answers = await asyncio.gather(*(seller.export() for _ in range(3)))
+    assert len({answer.content for answer in answers}) == 1
+    [row] = await seller.service.sql(seller.id, "SELECT files FROM price_rollback WHERE id = :id", id=rollback["id"])
+    assert len(row["files"]) == 1
+
+
+async def test_who_cancels_while_it_is_served_hears_the_truth(a_seller):
+    for _ in range(2):
+        seller, run = await a_pushed_run(a_seller, cards=1)
+        rollback = await ready(seller, run_id=run)
+        file, answer = await asyncio.gather(exported(seller), cancel(seller, rollback["id"]))
+        state = (await read(seller, rollback["id"]))["state"]
+        assert (file, answer.status_code, state) in (({1: "1.0000"}, 409, "served"), ({}, 200, "cancelled"))
