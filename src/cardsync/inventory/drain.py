@@ -6,10 +6,7 @@ the next nudge itself, so that one seller's many uploads don't keep others waiti
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import datetime
 
 import procrastinate
@@ -20,12 +17,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cardsync import clock, errors
 from cardsync.accepted import MAX_FAILURES, MAX_STARTS, due_since, forget, is_away, oldest_open
-from cardsync.background import beside
 from cardsync.inventory import finish, importer
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work, enqueue, jobs, work_of
 from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
+from cardsync.sync.lease import renewing
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost
 
 log = structlog.get_logger(__name__)
@@ -62,7 +59,7 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
             return True
         upload.state, upload.begun_at = "processing", upload.begun_at or clock.now()
         upload.attempts += 1
-    async with _renewing(work, lease):
+    async with renewing(work.database, lease):
         return await _import(work, lease, upload)
 
 
@@ -127,22 +124,3 @@ async def _put_back(work: Work, lease: Lease, upload: Upload, *, failures: int |
                 .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
                 .values(attempts=upload.attempts - 1, failures=upload.failures if failures is None else failures)
             )
-
-
-@asynccontextmanager
-async def _renewing(work: Work, lease: Lease) -> AsyncIterator[None]:
-    """Keep the lease alive while long steps run between slabs."""
-
-    async def renew() -> None:
-        while True:
-            await asyncio.sleep(lease.seconds / 3)
-            try:
-                async with work.database.tenant(lease.seller_id) as session:
-                    await sync_state.hold_lease(session, lease, clock.now())
-            except (LeaseLost, CancelRequested):
-                return  # the next slab finds out by itself
-            except Exception as e:
-                log.warning("lease_not_renewed", kind=type(e).__name__)
-
-    async with beside(renew()):
-        yield

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 from sqlalchemy import select, text
 
-from cardsync import bodies, clock, errors, limits
+from cardsync import bodies, errors, limits
 from cardsync.accounts.models import Account
 from cardsync.catalog.product_lines import NAME_BY_LABEL
 from cardsync.db import integer_columns
@@ -34,7 +34,8 @@ from cardsync.pricing.kept import keep
 from cardsync.pricing.receipts import filled
 from cardsync.pricing.run import Run
 from cardsync.storage import ObjectMissing, Store
-from cardsync.sync.state import Lease, hold_lease
+from cardsync.sync.lease import boundary
+from cardsync.sync.state import Lease
 
 CARD_ID_BLOCK = 1000
 
@@ -61,9 +62,9 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         parsed = await read_file(work, upload, account)
     finally:
         stored, past = await reading
-    await boundary(work, lease)
+    await boundary(work.database, lease)
     rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
-    await boundary(work, lease)
+    await boundary(work.database, lease)
     absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
     # Queries ask for what stands in the database: such rules price the cards once they are written (`pricing.reprice`).
     later = run.queried
@@ -104,12 +105,6 @@ async def _told_and_kept(
     if receipts is None:
         return outcome
     return replace(outcome, receipts=await keep(store, writer.seller_id, writer.run_id, receipts, run))
-
-
-async def boundary(work: Work, lease: Lease) -> None:
-    """A boundary between two long steps that write nothing: the lease renewed, a cancel seen."""
-    async with work.database.tenant(lease.seller_id) as session:
-        await hold_lease(session, lease, clock.now())
 
 
 async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFrame, Past]:

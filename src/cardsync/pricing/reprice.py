@@ -1,7 +1,8 @@
 """Pricing the stored cards anew: a run that waits in, targets and price changes out, in slabs under the seller's lease.
 
 Started by the seller, or by an import when rules have queries, which PostgreSQL answers once the cards are written. A run that a killed
-worker left is found by the sweep and begun again: what was written already is equal and is not written twice.
+worker left is found by the sweep and begun again: what was written already is equal and is not written twice. What a run changed is
+counted from what it wrote, in however many lives.
 """
 
 from __future__ import annotations
@@ -15,27 +16,30 @@ from typing import Any
 
 import polars as pl
 import procrastinate
+import psycopg
 import structlog
-from sqlalchemy import func, select, update
+from sqlalchemy import Update, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.accepted import due_since, forget, is_away
+from cardsync.accepted import MAX_FAILURES, MAX_STARTS, due_since, forget, is_away
 from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.activity import note
-from cardsync.agentwork.models import AgentTask
-from cardsync.agentwork.tasks import enqueue_task
 from cardsync.inventory import slabs
 from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
 from cardsync.pricing import engine, store
 from cardsync.pricing.export import fingerprint
 from cardsync.pricing.kept import keep
-from cardsync.pricing.models import PriceRun
-from cardsync.pricing.stock import read_stock
+from cardsync.pricing.models import PriceChange, PriceRun
+from cardsync.pricing.push import push_prices
+from cardsync.pricing.stock import Stock, read_stock
+from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
-from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, own_state
+from cardsync.sync.lease import boundary, renewing
+from cardsync.sync.state import CancelRequested, Lease, LeaseLost, own_state
 
 log = structlog.get_logger(__name__)
 
@@ -103,64 +107,118 @@ async def oldest_open(session: AsyncSession, seller_id: int) -> PriceRun | None:
     statement = select(PriceRun).where(
         PriceRun.seller_id == seller_id, PriceRun.state == "running", PriceRun.upload_id.is_(None)
     )
-    return await session.scalar(statement.order_by(PriceRun.id).limit(1))
+    return await session.scalar(statement.order_by(PriceRun.id).limit(1).execution_options(populate_existing=True))
 
 
 async def work_off_one(work: Work, seller_id: int) -> bool:
-    """Run the oldest open run. True if there may be more to do, False if there is nothing or somebody else is at it."""
-    async with work.database.tenant(seller_id) as session:
-        due_at = await due_since(session, seller_id, STREAM)
-        run = await oldest_open(session, seller_id)
-        if run is None:
-            await forget(session, seller_id, STREAM, due_at)
-            return False
-        lease = await sync_state.take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
-    if lease is None:
+    """Run the oldest open run. True if there may be more to do, False if there is nothing, it has to wait or somebody else is at it."""
+    taken = await _take_up(work, seller_id)
+    if taken is None:
         return False
+    lease, run = taken
     bound = log.bind(seller_id=seller_id, run_id=run.id)
     try:
-        await _price(work, lease, run)
-    except LeaseLost:
-        bound.warning("lease_lost")
+        async with renewing(work.database, lease):
+            return await _run(work, lease, run)
     except CancelRequested:
         bound.info("reprice_cancelled")
-        await _end(work, lease, run, "cancelled", {})
+        with contextlib.suppress(LeaseLost):
+            async with work.database.tenant(seller_id) as session:
+                await cancel.end(session, await own_state(session, lease), clock.now())
+    except LeaseLost:
+        bound.warning("lease_lost")
+    return True
+
+
+async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun] | None:
+    async with work.database.tenant(seller_id) as session:
+        due_at = await due_since(session, seller_id, STREAM)
+        # Before anything is taken up: a run that was cancelled is not gone on with.
+        await cancel.end_left(session, seller_id, clock.now())
+        if await oldest_open(session, seller_id) is None:
+            await forget(session, seller_id, STREAM, due_at)
+            return None
+        lease = await sync_state.take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
+        if lease is None:
+            return None
+        # Read again under the lease: who had it before may have ended the run since.
+        run = await oldest_open(session, seller_id)
+        if run is None:
+            await sync_state.release_lease(session, lease)
+            return None
+        run.summary = run.summary | {"starts": run.summary.get("starts", 0) + 1}
+        return lease, run
+
+
+async def _run(work: Work, lease: Lease, run: PriceRun) -> bool:
+    """Price, and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
+    bound = log.bind(seller_id=lease.seller_id, run_id=run.id)
+    try:
+        if run.summary["starts"] > MAX_STARTS:
+            bound.warning("reprice_given_up", starts=MAX_STARTS)
+            await _end(work, lease, run, "failed", {})
+        else:
+            await _price(work, lease, run)
+    except (LeaseLost, CancelRequested):
+        raise
     except errors.Problem as problem:
         bound.info("reprice_failed", code=problem.code)
         await _end(work, lease, run, "failed", {})
     except Exception as e:
         if is_away(e):
-            # The database or the object store went away: the sweep comes back to it.
+            # The database or the object store went away: not the run's fault, whatever it takes.
             bound.warning("reprice_waits", kind=type(e).__name__)
+            await _put_back(work, lease, run, {"starts": run.summary["starts"] - 1})
             return False
-        bound.exception("reprice_crashed")
-        with contextlib.suppress(LeaseLost):
+        failures = run.summary.get("failures", 0) + 1
+        bound.exception("reprice_crashed", failures=failures)
+        if failures >= MAX_FAILURES:
             await _end(work, lease, run, "failed", {})
+        else:
+            await _put_back(work, lease, run, {"failures": failures})
     return True
 
 
+async def _put_back(work: Work, lease: Lease, run: PriceRun, counts: dict[str, Any]) -> None:
+    """Leave the run open for another try; if even that can't be written, the lease runs out by itself."""
+    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
+        async with work.database.tenant(lease.seller_id) as session:
+            await own_state(session, lease)
+            await session.execute(_of(lease, run).values(summary=run.summary | counts))
+            await sync_state.release_lease(session, lease)
+
+
+def _of(lease: Lease, run: PriceRun) -> Update:
+    return update(PriceRun).where(PriceRun.seller_id == lease.seller_id, PriceRun.id == run.id)
+
+
 async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
-    async with work.database.tenant(lease.seller_id, snapshot=True) as session:
-        account = await session.get_one(Account, lease.seller_id)
-        asked = await store.run_of(session, account, run.started_at)
-        stock = await read_stock(session, account, asked)
+    account, stock = await _read(work, lease, run)
+    await boundary(work.database, lease)
     priced = await asyncio.to_thread(
         engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
     )
-    told = engine.summary(priced)
-    counts: dict[str, Any] = {
-        name: value for name, value in asdict(told).items() if name in ("cards", "priced", "held", "blocked")
-    }
+    told = asdict(engine.summary(priced))
+    counts: dict[str, Any] = {name: told[name] for name in ("cards", "priced", "held", "blocked")}
     full = account.entitlements(run.started_at).sync_mode == "full"
     if full and engine.breaker(priced) and not run.summary.get("confirmed"):
-        await _end(work, lease, run, "awaiting_review", counts | {"changed": 0})
+        await _end(work, lease, run, "awaiting_review", counts)
         return
+    await boundary(work.database, lease)
     if run.trigger == "sync" and account.attribution_logging:
         counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
+    del priced, stock
     writer = slabs.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
     await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))
-    await _end(work, lease, run, "completed", counts | {"changed": rows["asked"].sum()}, push=full)
+    await _end(work, lease, run, "completed", counts)
+
+
+async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
+    async with work.database.tenant(lease.seller_id, snapshot=True) as session:
+        account = await session.get_one(Account, lease.seller_id)
+        asked = await store.run_of(session, account, run.started_at)
+        return account, await read_stock(session, account, asked)
 
 
 def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
@@ -176,39 +234,28 @@ def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(asked=asks.fill_null(False)).sort("id")
 
 
-async def _end(
-    work: Work, lease: Lease, run: PriceRun, state: str, summary: dict[str, Any], *, push: bool = False
-) -> None:
-    """The run's last transaction: state, fingerprint of the export, the agent's task, lease."""
+async def _end(work: Work, lease: Lease, run: PriceRun, state: str, counts: dict[str, Any]) -> None:
+    """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
         own = await own_state(session, lease)
-        await session.execute(
-            update(PriceRun)
-            .where(PriceRun.seller_id == lease.seller_id, PriceRun.id == run.id)
-            .values(state=state, finished_at=now, summary=summary)
+        if own.cancel_requested_at is not None:
+            raise CancelRequested
+        # Counted from the rows: an earlier life of the run may have written some of them.
+        changed = await session.scalar(
+            select(func.count()).where(PriceChange.seller_id == lease.seller_id, PriceChange.run_id == run.id)
         )
+        summary = counts | {"changed": changed or 0}
+        await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
         own.export_fingerprint = await fingerprint(session, lease.seller_id)
         await session.flush()
-        if push and summary.get("changed"):
+        if state == "completed" and changed:
             await push_prices(session, lease.seller_id, now)
-        told = f"price run {run.id} {state}: {summary.get('changed', 0)} price changes"
+        told = f"price run {run.id} {state}: {changed} price changes"
         session.add(
             Activity(
                 seller_id=lease.seller_id, actor="pricing", action="pricing.repriced", summary=told, created_at=now
             )
         )
-        if state == "completed":
-            await hold_lease(session, lease, now)
+        await session.flush()
         await sync_state.release_lease(session, lease)
-
-
-async def push_prices(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """One task for the agent to apply what the export holds, unless one waits already."""
-    waiting = await session.scalar(
-        select(func.count()).where(
-            AgentTask.seller_id == seller_id, AgentTask.kind == "apply_price_updates", AgentTask.status == "pending"
-        )
-    )
-    if not waiting:
-        await enqueue_task(session, seller_id, "apply_price_updates", {}, now)

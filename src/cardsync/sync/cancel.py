@@ -19,6 +19,10 @@ from cardsync.pricing.export import fingerprint
 from cardsync.sync import state as sync_state
 from cardsync.sync.models import SyncCycle, SyncState
 
+# Whose runs stop at the seller's word: an import, and a pricing of the stored cards, be it an import's or on demand.
+REPRICE = "reprice"
+_WORKERS = ("sync", REPRICE)
+
 
 def is_left(state: Caller | SyncState, now: datetime) -> bool:
     """A cancellation was recorded and nobody holds the lease any more: its worker died before it could end it."""
@@ -28,10 +32,11 @@ def is_left(state: Caller | SyncState, now: datetime) -> bool:
 async def cancel_sync(session: AsyncSession, seller_id: int, now: datetime) -> Literal["cancelled", "cancelling"]:
     """`cancelled` when all is done, `cancelling` while a worker is on its way to its next boundary. Raises NoSyncInProgress."""
     state = await sync_state.locked(session, seller_id)
-    if state.lock_kind is None and state.cancel_requested_at is None:
-        raise errors.NoSyncInProgress
     # A rollback or a preview under way is no part of the sync: its lease stays, and the lock goes at once.
-    if state.lease_holder == "sync" and sync_state.lease_is_live(state, now):
+    working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
+    if state.lock_kind is None and state.cancel_requested_at is None and not working:
+        raise errors.NoSyncInProgress
+    if working:
         state.cancel_requested_at = state.cancel_requested_at or now
         return "cancelling"
     await end(session, state, now)
@@ -52,20 +57,55 @@ async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
 
     Committed slabs stay, and so does a request that waits for its turn: the cancelled cycle's own was consumed when it was taken.
     """
+    if state.lease_holder == REPRICE:
+        await _cancel_reprice(session, state.seller_id, now)
+    if _is_of_a_sync(state):
+        await _end_sync(session, state, now)
+    state.cancel_requested_at = None
+    if state.lease_holder in _WORKERS or not sync_state.lease_is_live(state, now):
+        # Without the token, a worker that was only thought dead can't commit another slab.
+        state.lease_holder = state.lease_token = state.lease_expires_at = state.work_phase = None
+        if state.export_fingerprint is None:
+            state.export_fingerprint = await fingerprint(session, state.seller_id)
+
+
+def _is_of_a_sync(state: SyncState) -> bool:
+    """A pricing on demand has no lock; one that was taken since its cancellation is another matter."""
+    if state.lease_holder != REPRICE or state.cancel_requested_at is None:
+        return True
+    return state.lock_taken_at is not None and state.lock_taken_at <= state.cancel_requested_at
+
+
+async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> None:
     cancelled = await _cancel_uploads(session, state.seller_id, now)
     if state.review_upload_id in cancelled:
         state.review_upload_id = None
     await _write_cycle(session, state, [cycle for cycle in cancelled.values() if cycle is not None], now)
     sync_state.drop_cancelled_lock(state, now)
-    if state.lease_holder == "sync" or not sync_state.lease_is_live(state, now):
-        # Without the token, a worker that was only thought dead can't commit another slab.
-        state.lease_holder = state.lease_token = state.lease_expires_at = state.work_phase = None
-        if state.export_fingerprint is None:
-            state.export_fingerprint = await fingerprint(session, state.seller_id)
     summary = f"sync cancelled, with {len(cancelled)} uploads that were not finished"
     session.add(
         Activity(seller_id=state.seller_id, actor="sync", action="sync.cancelled", summary=summary, created_at=now)
     )
+
+
+async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """The run that the lease was taken for: the oldest open one."""
+    run_id = await session.scalar(
+        text("""
+            UPDATE price_run
+               SET state = 'cancelled', finished_at = :now, summary = summary || jsonb_build_object('changed', (
+                       SELECT count(*) FROM price_change c WHERE c.seller_id = :seller AND c.run_id = price_run.id))
+             WHERE seller_id = :seller AND id = (SELECT min(id) FROM price_run
+                                                  WHERE seller_id = :seller AND state = 'running' AND upload_id IS NULL)
+            RETURNING id
+        """),
+        {"seller": seller_id, "now": now},
+    )
+    if run_id is not None:
+        told = f"price run {run_id} cancelled"
+        session.add(
+            Activity(seller_id=seller_id, actor="pricing", action="pricing.cancelled", summary=told, created_at=now)
+        )
 
 
 async def _cancel_uploads(session: AsyncSession, seller_id: int, now: datetime) -> dict[int, str | None]:

@@ -1,0 +1,35 @@
+"""The agent's part of a run: that prices changed in; one task out, for the agent to apply what the export holds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.models import Account
+from cardsync.agentwork.tasks import enqueue_task
+from cardsync.sync.state import locked
+
+TASK = "apply_price_updates"
+
+
+async def push_prices(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Unless one waits already: a task, if the account pushes prices at this moment. Its state row is locked first."""
+    await locked(session, seller_id)
+    account = (await session.execute(select(Account).where(Account.seller_id == seller_id))).scalar_one()
+    await session.refresh(account)
+    if account.entitlements(now).sync_mode == "full" and not await _waits(session, seller_id, now):
+        await enqueue_task(session, seller_id, TASK, {}, now)
+
+
+async def _waits(session: AsyncSession, seller_id: int, now: datetime) -> bool:
+    """One that an agent has in hand was begun before these prices; one whose claim ran out is offered again."""
+    found = await session.scalar(
+        text("""
+            SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = :kind
+                              AND (status = 'pending' OR status = 'claimed' AND claim_expires_at <= :now))
+        """),
+        {"seller": seller_id, "kind": TASK, "now": now},
+    )
+    return bool(found)
