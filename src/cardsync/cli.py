@@ -19,7 +19,7 @@ from cardsync.embedded import EmbeddedError
 from cardsync.members import commands as members
 from cardsync.migrate import head_revision
 from cardsync.openapi import document
-from cardsync.price_file import price_file
+from cardsync.price_commands import price
 from cardsync.pricing import commands as pricing
 from cardsync.releases import commands as releases
 from cardsync.serve import database, run_web
@@ -34,6 +34,9 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort):
+            # How click itself ends a command (`admin --help`): both are RuntimeErrors.
+            raise
         except (errors.CommandError, EmbeddedError, CatalogError, errors.Problem) as e:
             raise click.ClickException(str(e)) from e
         except OSError as e:
@@ -122,19 +125,6 @@ def print_settings() -> None:
     click.echo(settings_page(), nl=False)
 
 
-@program.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where the price updates go."
-)
-@click.option("--preset", default="competitive", show_default=True, help="premium, competitive, move or buy-box.")
-def price(file: Path, out: Path, preset: str) -> None:
-    """The whole flow on one pricing export, without a server or database."""
-
-    for line in price_file(file, out, preset):
-        click.echo(line)
-
-
 @program.group()
 def admin() -> None:
     """Sellers, keys, members, credits and releases; works while the server runs and while it does not."""
@@ -143,6 +133,7 @@ def admin() -> None:
 for group in (accounts.seller, accounts.key, members.member, credits.credits, releases.release):
     admin.add_command(group)
 program.add_command(pricing.pricing)
+program.add_command(price)
 
 
 @program.group()

@@ -1,23 +1,37 @@
-"""The whole flow on one file: a pricing export in, a price-updates CSV out, no server and no database."""
+"""The whole flow on one file: a pricing export and a set of rules in, a price-updates CSV or one card's explanation out.
+
+No server, and no database either unless a rule or sale has a query: the search language is answered by PostgreSQL alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from cardsync import bodies, clock, limits
 from cardsync.catalog.condition import condition_columns
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
-from cardsync.errors import InvalidCsv
+from cardsync.db import Database
+from cardsync.errors import CommandError, InvalidCsv, InvalidRule
 from cardsync.inventory.csv_format import price_updates_csv
 from cardsync.inventory.diff import current_price
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.money import dollars
-from cardsync.pricing import engine
-from cardsync.pricing.rules import InvalidRule, SellerPricing, preset_rule
+from cardsync.pricing import engine, rules
+from cardsync.pricing.explain import told_rules
+from cardsync.pricing.file_queries import resolve, untold
+from cardsync.pricing.run import Run
+from cardsync.pricing.sentences import blocker_codes, explain, input_told, money
+from cardsync.pricing.steps import BLOCKERS
+from cardsync.pricing.whole_sets import RuleSet, read_rule_set
+
+Ask = Callable[[Callable[[Database], Any]], Any]
+"""Runs what needs a database with one."""
 
 
 def read(path: Path) -> Parsed:
@@ -30,24 +44,55 @@ def read(path: Path) -> Parsed:
     return parse(data, ProductLines(NAME_BY_LABEL, NAMES, allow_unknown=True), None)
 
 
-def price_file(path: Path, out: Path, preset: str) -> Iterator[str]:
-    """Writes `out` atomically and yields the story line by line; the original columns of changed rows stay as they were."""
+def rule_set(path: Path | None, preset: str) -> RuleSet:
+    """The file's rules, or without a file the preset's. Raises CommandError."""
+    if path is None:
+        try:
+            return RuleSet([rules.preset_rule(preset)])
+        except rules.InvalidRule as e:
+            raise CommandError(str(e)) from e
     try:
-        rule = preset_rule(preset)
+        return read_rule_set(path.read_text(encoding="utf-8-sig"))
     except InvalidRule as e:
-        raise InvalidCsv(str(e)) from e
+        raise CommandError(f"{path}: {e}") from e
+    except UnicodeDecodeError as e:
+        raise CommandError(f"{path}: is no text in UTF-8") from e
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The file, its rows as they were read, and what the engine made of each."""
+
+    parsed: Parsed
+    rows: pl.DataFrame
+    run: Run
+    out: pl.DataFrame
+
+
+def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Priced:
+    """Every row, or those of one id. Raises InvalidCsv, InvalidQuery."""
     parsed = read(path)
-    rows = parsed.frame
-    described = condition_columns(rows["condition_label"])
+    rows = parsed.frame if only is None else parsed.frame.filter(pl.col("listing_id") == only)
+    rows = rows.hstack(condition_columns(rows["condition_label"]).select("condition", "printing", "language"))
     # The file's own time is when the prices were seen; a file copied from elsewhere must not look older than a week old export.
-    observed_at = min(datetime.fromtimestamp(path.stat().st_mtime, UTC), clock.now())
+    now = clock.now()
+    observed_at = min(datetime.fromtimestamp(path.stat().st_mtime, UTC), now)
+    run = Run(given.rules, given.seller, now, given.sales)
     cards = rows.select(
-        "quantity", "custom", "market", "low", "low_with_shipping", "direct_low",
+        "quantity", "custom", "market", "low", "low_with_shipping", "direct_low", "condition", "printing", "language",
         marketplace_id=pl.col("listing_id"), current_price=current_price(rows),
         observed_at=pl.lit(observed_at),
-    ).with_columns(described["condition"], described["printing"], described["language"])  # fmt: skip
-    priced = engine.price(cards, [rule], SellerPricing(), clock.now())
-    rows = rows.with_columns(target_price=priced["target"])
+    )  # fmt: skip
+    if run.queried:
+        cards = cards.hstack(ask(lambda database: resolve(database, rows, run)))
+    return Priced(parsed, rows, run, engine.price(cards, run.rules, run.seller, now, run.sales))
+
+
+def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]:
+    """Writes `out` atomically and yields the story line by line; the original columns of changed rows stay as they were."""
+    done = priced(path, given, ask)
+    parsed = done.parsed
+    rows = done.rows.with_columns(target_price=done.out["target"])
     changed = rows.filter(pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")))
     draft = out.with_name(f".{out.name}.part")
     draft.write_bytes(price_updates_csv(changed.sort("listing_id")))
@@ -55,14 +100,63 @@ def price_file(path: Path, out: Path, preset: str) -> Iterator[str]:
     yield f"{parsed.rows:,} rows read, {rows.height:,} usable, {parsed.rejected_count:,} rejected, {parsed.duplicates:,} duplicates"
     yield from (f"  line {row.line}: {row.message} ({row.code})" for row in parsed.rejected[:20])
     yield from (f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20])
-    told = engine.summary(priced)
+    yield from left_out(done.run)
+    told = engine.summary(done.out)
     blocked = ", ".join(f"{code} {n:,}" for code, n in told.blocked.items() if n)
-    yield f"{told.priced:,} priced by {rule.name}, {changed.height:,} changed" + (
+    live = done.run.live
+    by = live[0].name if len(live) == 1 else f"{len(live)} rules"
+    yield f"{told.priced:,} priced by {by}, {changed.height:,} changed" + (
         f"; kept as they are: {blocked}" if blocked else ""
     )
     for row in changed.head(10).iter_rows(named=True):
         old = dollars(row["price"]) if row["price"] is not None else "-"
         yield f"  {row['product_name']} · {row['set_name']} · {row['condition_label']}: {old} → {dollars(row['target_price'])}"
-    if engine.breaker(priced):
+    if engine.breaker(done.out):
         yield "Look before you import: more than a fifth of the prices would move by more than half."
     yield f"price updates: {out}"
+
+
+def left_out(run: Run) -> Iterator[str]:
+    """What of the set takes no part in this run, and what of it a file cannot answer."""
+    for rule in run.rules:
+        if rule not in run.live:
+            why = "a draft" if rule.state == "draft" else "switched off"
+            yield f"  rule “{rule.name}” is {why} and prices nothing"
+    for sale in run.sales:
+        if sale not in run.active_sales:
+            yield f"  sale “{sale.name}” is not on now"
+    for kind, thing in [("rule", rule) for rule in run.live] + [("sale", sale) for sale in run.active_sales]:
+        asked = untold(thing.query)
+        if asked:
+            yield f"  {kind} “{thing.name}” asks for {', '.join(asked)}, which a file does not tell: no card has it here"
+    if run.stale:
+        yield "  a file does not tell since when a card is listed: no stale card is reduced"
+    if run.gated or "sales_anchor" in run.sources:
+        yield "  a file tells nothing of sales and listings: gates stay shut and sales are no source"
+
+
+def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -> dict[str, Any]:
+    """The same fields as `GET /api/v1/pricing/explain/{marketplace_id}`, of a row. Raises CommandError."""
+    done = priced(path, given, ask, marketplace_id)
+    if not done.rows.height:
+        raise CommandError(f"{path} has no usable row with the id {marketplace_id}")
+    row, card = done.out.row(-1, named=True), done.rows.row(-1, named=True)
+    # Without queries every live rule selects every card.
+    losing = row["candidates"]
+    selecting = [rule for rule in done.run.live if losing is None or rule.id == row["rule_id"] or rule.id in losing]
+    sales = [sale for sale in done.run.active_sales if not sale.query or sale.id == row["sale_id"]]
+    governing = next((rule for rule in selecting if rule.id == row["rule_id"]), None)
+    return {
+        "marketplace_id": marketplace_id,
+        "card": {name: card[name] for name in ("product_name", "set_name", "number", "condition", "printing")},
+        "currency": "USD",
+        "current_price": money(row["current_price"]),
+        "target_price": money(row["target"]),
+        "computed_at": clock.rfc3339(done.run.now),
+        "blockers": [{"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])],
+        "matching_rules": told_rules(selecting, sales, row),
+        "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        "steps": explain(row, done.run),
+        "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS},
+        "historical_breakdown": None,
+    }

@@ -54,7 +54,7 @@ async def explain_card(
         "blockers": [
             {"code": code, "message": BLOCKERS[code]} for code in await _blockers(session, seller_id, row["blockers"])
         ],
-        "matching_rules": _told(rules, sales, row),
+        "matching_rules": told_rules(rules, sales, row),
         "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
         "steps": explain(row, run),
         "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS}
@@ -94,7 +94,7 @@ async def _blockers(session: AsyncSession, seller_id: int, bits: int) -> list[st
     return codes if waits is None or "awaiting_review" in codes else [*codes, "awaiting_review"]
 
 
-def _told(rules: Sequence[Rule], sales: Sequence[Sale], row: dict[str, Any]) -> list[dict[str, Any]]:
+def told_rules(rules: Sequence[Rule], sales: Sequence[Sale], row: dict[str, Any]) -> list[dict[str, Any]]:
     told = [_told_rule(rule, rules, row) for rule in rules] + [_told_sale(sale, row) for sale in sales]
     return sorted(told, key=lambda entry: (entry["priority"], entry["kind"]))
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import polars as pl
 from sqlalchemy import text
@@ -20,16 +20,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.accounts.models import Account
 from cardsync.inventory.slabs import decimal_text
-from cardsync.limits import RULES
-from cardsync.pricing import engine, wire
+from cardsync.pricing import engine
 from cardsync.pricing.queries import need_readable, selections
 from cardsync.pricing.rules import Rule, Sale
 from cardsync.pricing.run import Run
 from cardsync.pricing.sentences import blocker_codes, explain, money
 from cardsync.pricing.stock import ON_SALE, Stock, condition_of, read_stock
 from cardsync.pricing.store import run_of
+from cardsync.pricing.whole_sets import read_rules, read_sales
 
-T = TypeVar("T")
 LARGEST: Final = 50
 # Moves in basis points of the current price; the last bin is open.
 _EDGES: Final = (-10_000, -5_000, -2_000, -1_000, -500, -100, 0, 100, 500, 1_000, 2_000, 5_000, 10_000)
@@ -56,44 +55,14 @@ async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], 
     rules: Sequence[Rule] = [replace(rule, state="published") for rule in live.rules]
     sales: Sequence[Sale] = live.sales
     if body.get("rules") is not None:
-        rules = _each(body["rules"], "rules", _rule)
+        rules = read_rules(body["rules"])
     if body.get("sales") is not None:
-        sales = _each(body["sales"], "sales", _sale)
+        sales = read_sales(body["sales"])
     for kind, things in (("rules", rules), ("sales", sales)):
-        if len({thing.id for thing in things}) != len(things):
-            raise errors.InvalidRule(f"{kind}: two have the same id")
         if body.get(kind) is not None:
             for query in dict.fromkeys(thing.query for thing in things):
                 await need_readable(session, seller_id, query)
     return replace(live, rules=list(rules), sales=list(sales))
-
-
-def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) -> list[T]:
-    if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given) or len(given) > RULES:
-        raise errors.InvalidRule(f"{name}: must be a list of at most {RULES} objects")
-    found = []
-    for place, entry in enumerate(given):
-        try:
-            found.append(read(entry, place))
-        except errors.InvalidRule as e:
-            raise errors.InvalidRule(f"{name}[{place}].{e}") from e
-    return found
-
-
-def _rule(body: Mapping[str, Any], place: int) -> Rule:
-    values = {"name": f"rule {place + 1}", "priority": place + 1} | wire.read_body(body, wire.RULE_FIELDS)
-    return wire.rule_from(values | {"id": _id(body, place), "state": "published"}, Rule(id=0, name="", priority=1))
-
-
-def _sale(body: Mapping[str, Any], place: int) -> Sale:
-    values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SALE_FIELDS)
-    return wire.sale_from(values | {"id": _id(body, place)}, None, place + 1)
-
-
-def _id(body: Mapping[str, Any], place: int) -> int:
-    """A draft that was never saved has none; it gets one that no saved rule has."""
-    given = body.get("id")
-    return given if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 2**63 else -(place + 1)
 
 
 async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import delete, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +21,7 @@ from cardsync.pricing.models import PinnedPrice, PricingSale
 from cardsync.pricing.queries import need_readable
 from cardsync.pricing.rules import InvalidRule, Sale
 from cardsync.pricing.store import all_rows, one_row, sale_of, seller_pricing
+from cardsync.pricing.whole_sets import SETTING_FIELDS
 from cardsync.sync import state as sync_state
 
 
@@ -74,24 +75,13 @@ def _columns(sale: Sale) -> dict[str, Any]:
     return {name: getattr(sale, name) for name in names} | {"floor": floor}
 
 
-_SETTINGS: Final[dict[str, wire.Reader]] = {
-    "direct_minimum": wire.read_money,
-    "direct_program": wire.read_flag,
-    "default_rule_enabled": wire.read_flag,
-    "minimum_move": wire.read_money,
-    "attribution_logging": wire.read_flag,
-    "max_age_hours": wire.read_whole,
-    "fee_level": wire.read_text,
-}
-
-
 async def account_of(session: AsyncSession, seller_id: int) -> Account:
     return await session.get_one(Account, seller_id)
 
 
 async def change_settings(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> Account:
     """Raises InvalidRule."""
-    values = wire.read_body(body, _SETTINGS)
+    values = wire.read_body(body, SETTING_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)
     try:

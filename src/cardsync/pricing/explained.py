@@ -1,0 +1,79 @@
+"""An explanation for a terminal: what `GET /api/v1/pricing/explain/{marketplace_id}` answers in, lines of text out. Pure.
+
+Every step is a row: the price before it, the price after it, and its sentence, wrapped to the width.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+NARROWEST: Final = 72
+_NAME: Final = 15
+
+
+def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
+    width = max(NARROWEST, width)
+    yield from _wrapped(_heading(told), width)
+    yield from _wrapped(_outcome(told), width)
+    yield ""
+    if told["steps"]:
+        yield from _table(told["steps"], width)
+    else:
+        yield "The price is pinned: no step runs."
+    for blocker in told["blockers"]:
+        yield from _wrapped(f"blocked: {blocker['code']} — {blocker['message']}", width)
+    lost = [rule for rule in told["matching_rules"] if rule["outcome"] == "lost"]
+    if lost:
+        yield ""
+        yield "It is selected as well by"
+        for rule in lost:
+            kind = "sale" if rule["kind"] == "sale" else "rule"
+            yield from _wrapped(f"{kind} “{rule['name']}” (priority {rule['priority']}): {rule['reason']}", width, "  ")
+    yield from _receipt(told["historical_breakdown"], width)
+
+
+def _heading(told: Mapping[str, Any]) -> str:
+    card = told["card"]
+    number = f" {card['number']}" if card["number"] else ""
+    kind = " ".join(part for part in (card["condition"], card["printing"]) if part)
+    return f"{told['marketplace_id']}: {_clean(card['product_name'])} · {_clean(card['set_name'])}{number} · {kind}"
+
+
+def _outcome(told: Mapping[str, Any]) -> str:
+    current, target = told["current_price"] or "none", told["target_price"]
+    asks = f"target {target}" if target is not None else "no target: the price is kept"
+    return f"price {current}, {asks} (as of {told['computed_at']})"
+
+
+def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
+    prices = [price for step in steps for price in (step["input"], step["output"]) if price is not None]
+    column = max(map(len, ("before", *prices))) + 2
+    indent = " " * (4 + _NAME + 2 * column + 2)
+    yield f"{'#':>2}  {'step':<{_NAME}}{'before':>{column}}{'after':>{column}}  what it did"
+    for number, step in enumerate(steps, start=1):
+        before, after = step["input"] or "-", step["output"] or "-"
+        head = f"{number:>2}  {step['name']:<{_NAME}}{before:>{column}}{after:>{column}}  "
+        first, *more = _wrapped(step["summary"], width - len(indent)) or [""]
+        yield head + first
+        yield from (indent + line for line in more)
+
+
+def _receipt(kept: Mapping[str, Any] | None, width: int) -> Iterator[str]:
+    if kept is None:
+        return
+    yield ""
+    asked = f"asked {kept['final_price']}" if kept["final_price"] is not None else "asked nothing"
+    still = "which is the target still" if kept["reflects_current_price"] else "which is not the target any more"
+    yield from _wrapped(f"Receipt of price run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.", width)
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(_clean(text), width, initial_indent=indent, subsequent_indent=indent)
+
+
+def _clean(text: str) -> str:
+    """What a file calls a card must not steer the terminal."""
+    return "".join(" " if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") else letter for letter in text)
