@@ -1,4 +1,4 @@
-"""What is kept no longer: objects nobody claimed, raw uploads, screenshots and price history past their time, sessions that
+"""What is kept no longer: objects nobody claimed, raw uploads, screenshots, receipts and price history past their time, sessions that
 are over, full rate limits. Any worker may run it at any moment."""
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ async def tidy(work: Work) -> dict[str, int]:
         "unclaimed": await work.store.sweep("syncs/", unclaimed),
         "incoming": await work.store.sweep("incoming/", unclaimed),
         "uploads": await work.store.sweep("accepted/", now - timedelta(days=settings.upload_retention_days)),
+        "receipts": await work.store.sweep("receipts/", now - timedelta(days=settings.receipt_retention_days)),
         # Their rows go by the stream "screenshots" of work_due, a transaction a seller.
         "screenshots": await work.store.sweep("debug/", now - timedelta(days=settings.screenshot_retention_days)),
         "history_months": await history.drop_old(work),

@@ -130,6 +130,11 @@ class Settings(BaseSettings):
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
     screenshot_retention_days: int = Field(14, ge=1, description="Debug screenshots of agents are kept so long")
     unclaimed_retention_days: int = Field(1, ge=1, description="Uploaded objects that no sync named are kept so long")
+    receipt_retention_days: int = Field(
+        730,
+        ge=1,
+        description="Receipts of price runs are kept so long; without them a price is explained by today's rules alone",
+    )
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
     rate_limit_general: RateLimit = Field("300/min:100", description=_limit("every request of an API key"))
     rate_limit_uploads: RateLimit = Field("60/min:60", description=_limit("uploads of a key"))

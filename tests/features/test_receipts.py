@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
+from datetime import timedelta
 
 from click.testing import CliRunner
 
 from builders import a_csv, a_row
+from cardsync import clock
 from cardsync.cli import program
 from cardsync.pricing import receipts
+from cardsync.retention import tidy
 
 RULES = "/api/pricing/rules"
 
 
-async def breakdown(seller, marketplace_id=1):
+async def explained(seller, marketplace_id=1):
     answer = await seller.get(f"/api/v1/pricing/explain/{marketplace_id}")
     assert answer.status_code == 200, answer.text
-    return answer.json()["historical_breakdown"]
+    return answer.json()
 
 
-async def files(seller):
+async def breakdown(seller, marketplace_id=1):
+    told = await explained(seller, marketplace_id)
+    # There is a receipt, or it is told why there is none.
+    assert (told["historical_breakdown"] is None) == (told["historical_breakdown_absent"] is not None)
+    return told["historical_breakdown"]
+
+
+async def absence(seller, marketplace_id=1):
+    assert await breakdown(seller, marketplace_id) is None
+    return (await explained(seller, marketplace_id))["historical_breakdown_absent"]["code"]
+
+
+async def keys(seller):
     rows = await seller.service.sql(
         seller.id, "SELECT summary ->> 'receipts' AS key FROM price_run WHERE seller_id = :id ORDER BY id", id=seller.id
     )
-    return [await seller.service.work.store.read(row["key"]) for row in rows if row["key"]]
+    return [row["key"] for row in rows if row["key"]]
+
+
+async def files(seller):
+    return [await seller.service.work.store.read(key) for key in await keys(seller)]
 
 
 async def test_a_sync_leaves_a_receipt_that_describes_the_live_target(a_seller):
@@ -62,7 +82,39 @@ async def test_without_attribution_logging_there_is_no_receipt(a_seller):
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
     await seller.http.patch("/api/pricing/settings", json={"attribution_logging": False})
     await seller.import_csv(a_csv(a_row(1, market="3.00", price="1.00")))
-    assert await breakdown(seller) is None
+    assert await absence(seller) == "not_kept"
+    # Receipts of before are not taken for it either once it is logged again, but of an upload that is priced with logging on.
+    await seller.http.patch("/api/pricing/settings", json={"attribution_logging": True})
+    assert await absence(seller) == "not_kept"
+    await seller.import_csv(a_csv(a_row(1, market="3.00", price="1.00")))
+    assert (await breakdown(seller))["final_price"] == "2.97"
+
+
+async def test_receipts_past_their_time_are_deleted_and_an_explanation_says_so(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
+    work = replace(
+        seller.service.work, settings=seller.service.settings.model_copy(update={"receipt_retention_days": 20})
+    )
+    clock.shift(timedelta(days=19))
+    await tidy(work)
+    assert (await breakdown(seller))["final_price"] == "1.98"
+    clock.shift(timedelta(days=2))
+    assert (await tidy(work))["receipts"] >= 1
+    assert await absence(seller) == "no_longer_kept"
+    # The next sync's are new.
+    clock.reset()
+    await seller.import_csv(a_csv(a_row(1, market="3.00", price="1.00"), a_row(2)))
+    await tidy(work)
+    assert (await breakdown(seller))["final_price"] == "2.97"
+
+
+async def test_a_card_that_no_sync_priced_has_no_receipt_and_is_told_why(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1), a_row(2)))
+    # The newest sync spoke of one card only; the other's own is older.
+    await seller.import_csv(a_csv(a_row(1)))
+    assert (await breakdown(seller, 1), await absence(seller, 2)) == (await breakdown(seller, 1), "not_priced")
 
 
 async def test_rules_with_queries_leave_receipts_too(a_seller):
@@ -99,3 +151,20 @@ async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeyp
     assert (told.exit_code, json.loads(told.stdout)) == (0, {"run_id": run_id, "cards": 2, "differ": 0})
     unknown = await replayed(run_id + 1_000)
     assert (unknown.exit_code, "there is no price run" in unknown.output) == (1, True)
+
+
+async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(a_seller, settings, owner_url, monkeypatch):
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
+    monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
+    seller = await a_seller()
+    for market in ("2.00", "3.00", "4.00"):
+        await seller.import_csv(a_csv(a_row(1, market=market, price="1.00"), a_row(2)))
+    await seller.service.work.store.delete((await keys(seller))[0])
+    command = ["pricing", "replay-all", str(seller.id)]
+    told = await asyncio.to_thread(CliRunner().invoke, program, [*command, "--json"])
+    assert told.exit_code == 0, told.output
+    runs = json.loads(told.stdout)["runs"]
+    assert [(run["kept"], run["cards"], run["differ"]) for run in runs] == [(False, 0, 0), (True, 2, 0), (True, 2, 0)]
+    monkeypatch.setattr(receipts, "replay", lambda data: 1)
+    told = await asyncio.to_thread(CliRunner().invoke, program, command)
+    assert (told.exit_code, "no longer kept" in told.stdout, "1 of 2 cards" in told.stdout) == (1, True, True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from typing import Any
 
 import click
 from sqlalchemy import select
@@ -31,8 +33,7 @@ def pricing_replay(run_id: int, as_json: bool) -> None:
 
     async def replay(database: Database) -> tuple[int, int]:
         data = await _receipts_of(database, open_store(settings), run_id)
-        cards = await asyncio.to_thread(lambda: receipts.unpack(data)[0].height)
-        return cards, await asyncio.to_thread(receipts.replay, data)
+        return await asyncio.to_thread(_counted, data)
 
     cards, differ = with_database(replay, settings)
     if as_json:
@@ -41,6 +42,46 @@ def pricing_replay(run_id: int, as_json: bool) -> None:
         click.echo(f"price run {run_id}: {cards - differ:,} of {cards:,} cards come to the same price")
     if differ:
         raise SystemExit(1)
+
+
+@pricing.command("replay-all")
+@click.argument("seller_id", type=ROW_ID, metavar="SELLER_ID")
+@click.option("--json", "as_json", is_flag=True)
+def pricing_replay_all(seller_id: int, as_json: bool) -> None:
+    """Price every run of a seller again from the receipts that are kept; exit status 1 if any card comes to another price."""
+    settings = settings_with()
+
+    async def replay(database: Database) -> list[dict[str, Any]]:
+        return [told async for told in _replayed(database, open_store(settings), seller_id)]
+
+    runs = with_database(replay, settings)
+    if as_json:
+        click.echo(json.dumps({"seller_id": seller_id, "runs": runs}))
+    for run in [] if as_json else runs:
+        said = f"{run['cards'] - run['differ']:,} of {run['cards']:,} cards come to the same price"
+        click.echo(f"price run {run['run_id']}: {said if run['kept'] else 'its receipts are no longer kept'}")
+    if any(run["differ"] for run in runs):
+        raise SystemExit(1)
+
+
+async def _replayed(database: Database, store: Store, seller_id: int) -> AsyncIterator[dict[str, Any]]:
+    """One run after the other, oldest first; one file is held at a time."""
+    key = PriceRun.summary["receipts"].astext
+    async with database.tenant(seller_id) as session:
+        statement = select(PriceRun.id, key).where(PriceRun.seller_id == seller_id, key.is_not(None))
+        found = (await session.execute(statement.order_by(PriceRun.id))).all()
+    for run_id, kept_as in found:
+        try:
+            data = await store.read(kept_as)
+        except ObjectMissing:
+            yield {"run_id": run_id, "kept": False, "cards": 0, "differ": 0}
+            continue
+        cards, differ = await asyncio.to_thread(_counted, data)
+        yield {"run_id": run_id, "kept": True, "cards": cards, "differ": differ}
+
+
+def _counted(data: bytes) -> tuple[int, int]:
+    return receipts.unpack(data)[0].height, receipts.replay(data)
 
 
 async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:

@@ -59,7 +59,7 @@ async def explain_card(
         "steps": explain(row, run),
         "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS}
         | {name: getattr(card, name) for name in _TEXTS},
-        "historical_breakdown": await breakdown(session, store, card),
+        **await breakdown(session, store, card),
     }
 
 

@@ -1,13 +1,14 @@
 """Receipts in the object store: a priced run's file written under a key of its own, a card's latest receipt found and told again.
 
-The key stands in the run's summary; a run without one was made while attribution logging was off, or came of no sync.
+The key stands in the run's summary; a run without one was made while attribution logging was off, or came of no sync. Files are deleted
+when they are old (`retention`), and so are those that a killed worker never told of.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 from sqlalchemy import text
@@ -43,17 +44,37 @@ async def keep(store: Store, seller_id: int, run_id: int, priced: pl.DataFrame, 
     return key
 
 
-async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str, Any] | None:
-    """What the last sync wrote down of this card; None when it wrote nothing down."""
+async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str, Any]:
+    """`historical_breakdown`: what the last sync wrote down of this card; where that is null, why, as `historical_breakdown_absent`."""
     latest = (await session.execute(text(_LATEST), {"seller": card.seller_id, "line": card.product_line})).first()
-    if latest is None or latest.key is None:
-        return None
+    if latest is None:
+        return _absent("never_synced")
+    if latest.key is None:
+        return _absent("not_kept")
     try:
         data = await store.read(latest.key)
     except ObjectMissing:
-        return None
+        return _absent("no_longer_kept")
     row = await asyncio.to_thread(receipts.receipt, data, card.marketplace_id)
-    return None if row is None else _told(row, receipts.run_of(data), latest.id, card)
+    if row is None:
+        return _absent("not_priced")
+    told = _told(row, receipts.run_of(data), latest.id, card)
+    return {"historical_breakdown": told, "historical_breakdown_absent": None}
+
+
+_ABSENT: Final = {
+    "never_synced": "No sync has priced the card yet.",
+    "not_kept": "The last sync wrote nothing down: attribution logging was off, or its pricing was not ended.",
+    "no_longer_kept": "What the last sync wrote down is no longer kept: receipts are deleted when they are old.",
+    "not_priced": "The last sync did not price the card.",
+}
+
+
+def _absent(code: str) -> dict[str, Any]:
+    return {
+        "historical_breakdown": None,
+        "historical_breakdown_absent": {"code": code, "message": _ABSENT[code]},
+    }
 
 
 def _told(row: dict[str, Any], run: Run, run_id: int, card: Card) -> dict[str, Any]:

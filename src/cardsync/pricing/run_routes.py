@@ -94,6 +94,8 @@ class Explanation(msgspec.Struct):
     steps: list[dict[str, Any]]
     inputs: dict[str, Any]
     historical_breakdown: dict[str, Any] | None
+    # Why there is none.
+    historical_breakdown_absent: ExplainedBlocker | None
 
 
 def _shown(run: PriceRun) -> PriceRunShown:
