@@ -30,6 +30,7 @@ from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.pricing import event_routes as events
 from cardsync.pricing import rollback_routes as rollbacks
 from cardsync.pricing import routes as pricing
 from cardsync.pricing import rule_routes as rules
@@ -100,6 +101,7 @@ def _for_agents() -> Router:
         sales.router,
         pricing.router,
         runs.explaining,
+        events.router,
         releases.router,
         security=[A_KEY],
     )

@@ -20,6 +20,7 @@ from cardsync.inventory.drain import drain_inventory
 from cardsync.jobs import Work, WorkDue, jobs
 from cardsync.orders.ingest import drain_orders
 from cardsync.parent import watch_parent
+from cardsync.pricing.moves import move_prices
 from cardsync.pricing.reprice import reprice
 from cardsync.pricing.rollback_prepare import prepare_rollback
 from cardsync.retention import tidy
@@ -36,6 +37,7 @@ STREAMS = {
     "screenshots": drop_screenshots,
     "reprice": reprice,
     "rollback": prepare_rollback,
+    "repricing": move_prices,
 }
 # How often each worker looks for what is kept no longer.
 TIDY_SECONDS = 3600

@@ -85,6 +85,8 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/uploads/{upload_id}/confirm"),
         ("POST", "/api/v1/uploads/{upload_id}/discard"),
         ("GET", "/api/v1/export/price-updates"),
+        ("POST", "/api/v1/repricing_events"),
+        ("POST", "/api/v1/repricing_events/failure"),
         ("POST", "/api/v1/sync/log"),
         ("POST", "/api/v1/sync/debug"),
         ("GET", "/api/v1/desktop/update"),
@@ -386,6 +388,8 @@ OWN_REFUSALS = {
         for what in ("preview", "backtest")
     },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
+    ("POST", "/api/v1/repricing_events"): READS_JSON,
+    ("POST", "/api/v1/repricing_events/failure"): READS_JSON,
     ("POST", "/api/pricing/rollbacks"): {
         **READS_JSON,
         404: {"not_found"},

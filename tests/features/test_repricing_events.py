@@ -1,0 +1,291 @@
+"""What agents report of prices they imported: recorded once, current prices move, tasks are done, rollbacks end."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from datetime import timedelta
+
+import pytest
+
+from cardsync import clock
+from cardsync.agentwork.tasks import enqueue_task
+from rollbacks_builder import a_pushed_run as pushed
+from rollbacks_builder import ask, exported, newest_run, read, ready, rows, targets, tasks
+
+EVENTS = "/api/v1/repricing_events"
+FAILURE = f"{EVENTS}/failure"
+SHA = "a" * 64
+FAILED = {"step": "import_prices", "error": {"code": "upload_rejected", "message": "the page said no"}}
+
+
+def report(**fields):
+    body = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": 1,
+        "sync_cycle_id": "c1",
+        "file_sha256": SHA,
+    } | fields
+    return {name: value for name, value in body.items() if value is not ...}
+
+
+async def record(seller, path=EVENTS, **fields):
+    answer = await seller.post(path, json=report(**fields))
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["status"] == "recorded"
+    await seller.fingerprint_is_right()
+    return answer.json()["id"]
+
+
+async def prices(seller):
+    return {card["marketplace_id"]: str(card["price"]) for card in await seller.cards()}
+
+
+async def imported_rows(seller):
+    """What the agent says after it imported the file that it gets now, and that file's SHA-256."""
+    answer = await seller.export()
+    now = await prices(seller)
+    moved = await exported(seller)
+    told = [{"marketplace_id": id, "old_price": now[id], "new_price": price} for id, price in moved.items()]
+    return {"rows": told, "row_count": len(told), "file_sha256": hashlib.sha256(answer.content).hexdigest()}
+
+
+async def a_served_rollback(a_seller, **options):
+    seller, run = await pushed(a_seller, **options)
+    rollback = await ready(seller, run_id=run)
+    file = (await seller.export()).content
+    return seller, rollback["id"], hashlib.sha256(file).hexdigest(), run
+
+
+async def pushes(seller):
+    query = "SELECT status FROM agent_task WHERE seller_id = :id AND kind = 'apply_price_updates' ORDER BY id"
+    return [row["status"] for row in await seller.service.sql(seller.id, query, id=seller.id)]
+
+
+async def test_an_import_moves_current_prices_and_empties_the_export(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00", 2: "1.00"}))
+    await record(seller, **await imported_rows(seller))
+    assert await prices(seller) == {1: "1.9800", 2: "1.9800"}
+    answer = await seller.export()
+    assert answer.headers["X-Price-Export-Empty-Reason"] == "no_updates"
+
+
+async def test_the_price_before_the_import_stays_in_the_history(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    clock.shift(timedelta(minutes=5))
+    await record(seller, rows=[{"marketplace_id": 1, "old_price": "1.00", "new_price": "1.98"}])
+    [card] = await seller.cards()
+    told = (await seller.get(f"/api/cards/{card['id']}")).json()
+    assert (told["price"], [entry["price"] for entry in told["history"]]) == ("1.98", ["1.98", "1.00"])
+    clock.shift(timedelta(minutes=5))
+    await seller.import_csv(rows({1: "1.98"}, market="4.00"))
+    history = (await seller.get(f"/api/cards/{card['id']}")).json()["history"]
+    assert [(entry["price"], entry["market_price"]) for entry in history] == [
+        ("1.98", "4.00"),
+        ("1.98", "2.00"),
+        ("1.00", "2.00"),
+    ]
+
+
+async def test_a_price_seen_after_the_import_stays(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    imported_at = clock.rfc3339(clock.now())
+    clock.shift(timedelta(minutes=5))
+    await seller.import_csv(rows({1: "1.50"}))
+    await record(
+        seller, imported_at=imported_at, rows=[{"marketplace_id": 1, "old_price": "1.00", "new_price": "1.98"}]
+    )
+    assert await prices(seller) == {1: "1.5000"}
+
+
+async def test_a_clock_that_is_behind_moves_what_nothing_else_moved(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    late = clock.rfc3339(clock.now() - timedelta(hours=1))
+    await record(seller, imported_at=late, rows=[{"marketplace_id": 1, "old_price": 1, "new_price": 1.98}])
+    assert await prices(seller) == {1: "1.9800"}
+
+
+async def test_rows_of_other_sellers_and_unknown_cards_are_nobodys(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    await other.import_csv(rows({1: "1.00", 2: "1.00"}))
+    await record(seller, rows=[{"marketplace_id": n, "old_price": "1.00", "new_price": "5.00"} for n in (1, 2, 3)])
+    assert (await prices(seller), await prices(other)) == ({1: "5.0000"}, {1: "1.0000", 2: "1.0000"})
+
+
+async def test_told_again_it_is_the_same_event(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    move = [{"marketplace_id": 1, "old_price": "1.00", "new_price": "1.98"}]
+    answers = await asyncio.gather(*(seller.post(EVENTS, json=report(rows=move)) for _ in range(4)))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    first = answers[0].json()["id"]
+    await seller.service.run_jobs()
+    assert await prices(seller) == {1: "1.9800"}
+    others = [{"sync_cycle_id": "c2"}, {"file_sha256": "b" * 64}, {"file_sha256": ...}, {"sync_cycle_id": ...}]
+    assert len({first, *[await record(seller, **other) for other in others]}) == 5
+    assert await record(seller, imported_at=clock.rfc3339(clock.now()), file_sha256=SHA.upper()) == first
+
+
+async def test_the_apply_task_is_done(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    assert (await seller.post("/api/pricing/reprice")).status_code == 202
+    await seller.service.run_jobs()
+    async with seller.service.database.tenant(seller.id) as session:
+        await enqueue_task(session, seller.id, "apply_price_updates", {}, clock.now())
+    await record(seller, row_count=0)
+    assert set(await pushes(seller)) == {"completed"}
+    assert not (await seller.post("/api/v1/heartbeat")).json()["has_pending_tasks"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"imported_at": ...}, {"imported_at": "soon"}, {"row_count": ...}, {"row_count": -1}, {"file_sha256": "abc"}, {"rows": {}},
+     {"rows": [{"old_price": 1}]}, {"rows": [{"marketplace_id": 1, "new_price": "NaN"}]}, {"rows": [{"marketplace_id": 1, "new_price": True}]},
+     {"rows": [{"marketplace_id": 2**64, "new_price": "1"}]}, {"sync_cycle_id": ""}],
+    ids=str,
+)  # fmt: skip
+async def test_a_report_of_the_wrong_shape_is_refused(a_seller, fields):
+    seller = await a_seller()
+    answer = await seller.post(EVENTS, json=report(**fields))
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload"), answer.text
+
+
+@pytest.mark.parametrize("with_rows", [False, True])
+async def test_the_event_with_the_served_files_sha256_closes_a_rollback(a_seller, with_rows):
+    seller, id, sha, _ = await a_served_rollback(a_seller)
+    fields = await imported_rows(seller) if with_rows else {"file_sha256": sha, "row_count": 3}
+    clock.shift(timedelta(minutes=1))
+    await record(seller, **fields)
+    told = await read(seller, id)
+    assert (told["state"], told["finished_at"] is not None) == ("applied", True)
+    assert await prices(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+    assert [status for status, _ in await tasks(seller)] == ["completed"]
+
+
+async def test_applied_its_cards_have_no_target_until_the_next_run(a_seller):
+    seller, _, sha, _ = await a_served_rollback(a_seller)
+    assert set((await targets(seller)).values()) == {"1.9800"}
+    await record(seller, file_sha256=sha)
+    assert await targets(seller) == dict.fromkeys((1, 2, 3), None)
+    assert await exported(seller) == {}
+    await seller.import_csv(rows(dict.fromkeys((1, 2, 3), "1.00")))
+    assert await targets(seller) == dict.fromkeys((1, 2, 3), "1.9800")
+
+
+async def test_cards_beside_the_rollback_keep_their_targets(a_seller):
+    seller, run = await pushed(a_seller)
+    await seller.import_csv(rows({1: "1.98", 2: "1.98", 3: "1.98", 4: "1.00"}))
+    rollback = await ready(seller, run_id=run)
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+    sha = hashlib.sha256((await seller.export()).content).hexdigest()
+    await record(seller, file_sha256=sha)
+    assert (await read(seller, rollback["id"]))["state"] == "applied"
+    assert await exported(seller) == {4: "1.9800"}
+
+
+async def test_another_files_event_closes_nothing(a_seller):
+    seller, id, _, _ = await a_served_rollback(a_seller)
+    for fields in (
+        {},
+        {"file_sha256": ...},
+        {"rows": [{"marketplace_id": 1, "old_price": "1.98", "new_price": "1.00"}]},
+    ):
+        await record(seller, **fields)
+    assert (await read(seller, id))["state"] == "served"
+    assert [status for status, _ in await tasks(seller)] == ["pending"]
+
+
+async def test_another_sellers_event_closes_nothing(a_seller):
+    seller, id, sha, _ = await a_served_rollback(a_seller)
+    other = await a_seller()
+    await record(other, file_sha256=sha)
+    assert (await read(seller, id))["state"] == "served"
+
+
+async def test_a_failure_ends_the_rollback_and_loses_nothing(a_seller):
+    seller, id, sha, run = await a_served_rollback(a_seller)
+    before = (await prices(seller), await targets(seller))
+    for _ in range(2):
+        await record(seller, FAILURE, file_sha256=sha, **FAILED)
+    told = await read(seller, id)
+    assert (told["state"], told["error"]) == ("failed", {"step": "import_prices"} | FAILED["error"])
+    assert (await prices(seller), await targets(seller)) == before
+    assert [status for status, _ in await tasks(seller)] == ["failed"]
+    assert await exported(seller) == {}
+    again = await ready(seller, run_id=run)
+    assert (again["id"] != id, again["state"], again["cards"]) == (True, "ready", 3)
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+
+
+async def test_a_failure_of_updates_is_only_recorded(a_seller):
+    seller, id, _, _ = await a_served_rollback(a_seller)
+    first = await record(seller, FAILURE, **FAILED)
+    assert await record(seller, FAILURE, **FAILED) == first
+    assert await record(seller, FAILURE, imported_at=..., row_count=..., **FAILED) == first
+    assert await record(seller) != first
+    assert (await read(seller, id))["state"] == "served"
+    query = "SELECT outcome, step, error FROM repricing_event WHERE id = :id"
+    [event] = await seller.service.sql(seller.id, query, id=first)
+    assert event == {"outcome": "failed"} | FAILED
+
+
+@pytest.mark.parametrize("fields", [{"step": ...}, {"error": ...}, {"error": {"code": "x"}}, {"error": "no"}], ids=str)
+async def test_a_failure_names_its_step_and_error(a_seller, fields):
+    seller = await a_seller()
+    answer = await seller.post(FAILURE, json=report(**(FAILED | fields)))
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
+
+
+@pytest.mark.parametrize("ending", ["expired", "failed"])
+async def test_one_given_up_and_imported_all_the_same_is_applied(a_seller, ending):
+    seller, id, sha, _ = await a_served_rollback(a_seller)
+    if ending == "failed":
+        await record(seller, FAILURE, file_sha256=sha, **FAILED)
+    else:
+        clock.shift(timedelta(days=1, seconds=1))
+    assert (await read(seller, id))["state"] == ending
+    await record(seller, file_sha256=sha)
+    assert (await read(seller, id))["state"] == "applied"
+    assert await prices(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+
+
+async def test_while_another_writes_prices_the_event_waits_for_it(a_seller):
+    seller, id, sha, _ = await a_served_rollback(a_seller)
+    await seller.hold_lease("sync")
+    await record(seller, file_sha256=sha)
+    assert (await read(seller, id))["state"] == "served"
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+    clock.shift(timedelta(seconds=31))
+    await seller.service.run_jobs()
+    assert (await read(seller, id))["state"] == "applied"
+    assert await targets(seller) == dict.fromkeys((1, 2, 3), None)
+
+
+async def test_many_cards_move_in_slabs(a_seller):
+    seller, run = await pushed(a_seller, cards=120)
+    rollback = await ready(seller, run_id=run)
+    file = await imported_rows(seller)
+    await record(seller, **file)
+    await seller.service.run_jobs()
+    assert (await read(seller, rollback["id"]))["state"] == "applied"
+    assert set((await prices(seller)).values()) == {"1.5000"}
+    assert set((await targets(seller)).values()) == {None}
+    [event] = await seller.service.sql(
+        seller.id, "SELECT moved, rows FROM repricing_event WHERE seller_id = :id", id=seller.id
+    )
+    assert (event["moved"], event["rows"]) == (120, None)
+
+
+async def test_applied_there_is_nothing_left_to_bring_back(a_seller):
+    seller, id, sha, run = await a_served_rollback(a_seller)
+    await record(seller, file_sha256=sha)
+    assert (await ask(seller, run_id=run))["cards"] == 0
+    assert await newest_run(seller) > run
+    assert (await read(seller, id))["cards"] == 3
