@@ -124,6 +124,10 @@ def set_the_scene(made: Ground, seller: int, others: list[int]) -> None:
                 "SELECT attname FROM pg_attribute WHERE attrelid = 'card'::regclass AND attnum > 0 AND NOT attisdropped"
             )
         ]
+        # Unsold cards, a fifth of them gone by their quantity, are made to be there.
+        connection.execute(
+            f"UPDATE card SET gone = false, quantity = greatest(quantity, 1) WHERE seller_id = {seller} AND gone"
+        )
         for shift, (owner, gone, most) in enumerate(
             [(seller, True, 100_000), (others[0], False, 300_000), (others[1], False, 300_000)], 1
         ):
@@ -137,10 +141,6 @@ def set_the_scene(made: Ground, seller: int, others: list[int]) -> None:
             values = ", ".join(changed.get(name, f"c.{name}") for name in columns)
             source = f"SELECT * FROM card WHERE seller_id = {seller} AND NOT gone ORDER BY id LIMIT {most}"
             connection.execute(f"INSERT INTO card ({', '.join(columns)}) SELECT {values} FROM ({source}) AS c")
-        # Unsold cards, a fifth of them gone by their quantity, are made to be there.
-        connection.execute(
-            f"UPDATE card SET gone = false, quantity = greatest(quantity, 1) WHERE seller_id = {seller} AND id < {10**9} AND gone"
-        )
         connection.execute(
             f"INSERT INTO card_list (seller_id, name, name_key, slug, position) VALUES ({seller}, 'Binder', 'binder', 'binder', 1)"
         )

@@ -236,13 +236,18 @@ class _Compiler:
         return f"({found} AND c.product_line = 'pokemon_japan')" if value == "No Rarity" else found
 
     def _variants(self, values: list[str]) -> str:
-        """Few cards have any: the others are told by a look or two that cost less."""
+        """Few cards have any: the others are told by looks that cost less than the pattern, and that PostgreSQL would take behind it."""
         pattern = pattern_of(values)
         if pattern is None:
             return NOTHING
-        one = _escaped(plain_variant(values[0])).replace(" ", "%")
-        held = [self._like("%", text, "%") for text in ([one] if len(values) == 1 else "([")]
-        return f"(({_joined(' OR ', held)}) AND c.search_text ~ {self.bind(pattern)})"
+        looks = self._holds_any(map(plain_variant, values))
+        if len(values) > 1:
+            looks = f"{self._holds_any('([')} AND {looks}"
+        return f"(CASE WHEN {looks} THEN c.search_text ~ {self.bind(pattern)} ELSE false END)"
+
+    def _holds_any(self, texts: Iterable[str]) -> str:
+        """A space of a variant may stand as another sign in the search text."""
+        return _joined(" OR ", [self._like("%", _escaped(one).replace(" ", "%"), "%") for one in texts])
 
     def _list(self, term: Term, value: Value) -> str:
         known = self.known.list_names if isinstance(value, Named) else self.known.lists
