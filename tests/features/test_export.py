@@ -1,10 +1,14 @@
 """GET /export/price-updates: its bytes, why it is empty, and when it need not be sent again."""
 
 import itertools
+from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from builders import HEADER, a_csv, a_row, read_csv
+from cardsync import clock
+from cardsync.agentwork.tasks import enqueue_task, note_due
 
 HEADER_ONLY = (",".join(HEADER) + "\r\n").encode()
 REASON = "X-Price-Export-Empty-Reason"
@@ -260,3 +264,86 @@ async def test_a_sellers_export_holds_its_own_cards_only(a_seller):
     await other.import_csv(a_csv(a_row(2)))
     assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1"]
     assert [row["TCGplayer Id"] for row in read_csv((await other.export()).content)] == ["2"]
+
+
+async def a_rule(seller, **fields):
+    answer = await seller.post("/api/pricing/rules", json={"name": "A rule", "priority": 1} | fields)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+async def test_unpublished_drafts_are_excluded(a_seller):
+    seller = await a_priced_seller(a_seller)
+    before = (await seller.export()).content
+    await a_rule(seller, adjust_bp=5000)
+    assert (await seller.post("/api/pricing/reprice")).status_code == 202
+    await seller.service.run_jobs()
+    assert (await seller.export()).content == before
+
+
+@pytest.mark.parametrize("sync_mode", ["full", "read_only"])
+async def test_drafts_only_says_that_a_draft_would_change_a_card(a_seller, sync_mode):
+    seller = await a_seller(sync_mode=sync_mode)
+    await seller.import_csv(a_csv(a_row(1, market="1.00", price="0.99")))
+    draft = await a_rule(seller, adjust_bp=5000)
+    export = await seller.export()
+    assert (export.status_code, export.content, export.headers[REASON]) == (200, HEADER_ONLY, "drafts_only")
+    await seller.set(past_due=True)
+    assert (await seller.export()).headers[REASON] == "past_due,drafts_only"
+    await seller.set(past_due=False)
+    assert (await seller.post(f"/api/pricing/rules/{draft}/disable")).status_code == 200
+    assert (await seller.export()).headers[REASON] == "no_updates"
+
+
+async def test_a_draft_that_would_change_nothing_explains_nothing(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="1.00", price="0.99")))
+    await a_rule(seller, adjust_bp=5000, query="market>=100")
+    await a_rule(seller, adjust_bp=-100, priority=2)
+    assert (await seller.export()).headers[REASON] == "no_updates"
+
+
+async def test_beside_updates_a_draft_explains_nothing(a_seller):
+    seller = await a_priced_seller(a_seller)
+    await a_rule(seller, adjust_bp=5000)
+    assert REASON not in (await seller.export()).headers
+    await seller.set(past_due=True)
+    assert (await seller.export()).headers[REASON] == "past_due"
+
+
+async def test_while_an_agent_applies_prices_a_read_only_export_is_empty(a_seller):
+    seller = await a_priced_seller(a_seller)
+    now = clock.now()
+    async with seller.service.database.tenant(seller.id) as session:
+        task = await enqueue_task(session, seller.id, "apply_price_updates", {}, now)
+        await session.execute(
+            text(
+                "UPDATE agent_task SET status = 'claimed', claimed_at = :now, claim_expires_at = :then WHERE id = :id"
+            ),
+            {"now": now, "then": now + timedelta(minutes=10), "id": task},
+        )
+        await note_due(session, seller.id)
+    assert len(read_csv((await seller.export()).content)) == 1
+    await seller.set(sync_mode="read_only")
+    held = await seller.export()
+    assert (held.status_code, held.content, held.headers[REASON]) == (200, HEADER_ONLY, "apply_in_progress")
+    assert (await again(seller, held.headers["ETag"])).status_code == 304
+    clock.shift(timedelta(minutes=11))
+    answer = await again(seller, held.headers["ETag"])
+    assert (answer.status_code, len(read_csv(answer.content))) == (200, 1)
+
+
+async def test_while_a_run_waits_for_the_sellers_word_the_export_is_empty(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 61))))
+    assert len(read_csv((await seller.export()).content)) == 60
+    await a_rule(seller, adjust_bp=9000, state="published")
+    run = (await seller.post("/api/pricing/reprice")).json()["run_id"]
+    await seller.service.run_jobs()
+    held = await seller.export()
+    assert (held.content, held.headers[REASON]) == (HEADER_ONLY, "awaiting_review")
+    await seller.set(sync_mode="read_only")
+    assert len(read_csv((await seller.export()).content)) == 60
+    await seller.set(sync_mode="full")
+    assert (await seller.post(f"/api/pricing/runs/{run}/discard")).status_code == 200
+    assert len(read_csv((await seller.export()).content)) == 60

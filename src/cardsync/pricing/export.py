@@ -1,4 +1,4 @@
-"""GET /export/price-updates: the cards whose target differs from the marketplace's price, as the CSV that the marketplace imports.
+"""What the export holds: the cards whose target differs from the marketplace's price, as the CSV that the marketplace imports.
 
 PostgreSQL writes the CSV; we only make its line ends CRLF. A fingerprint of the set of (id, target) stands on the seller's state row,
 so that a 304 costs the one row that the caller's check reads anyway.
@@ -7,16 +7,13 @@ so that a 304 costs the one row that the caller's check reads anyway.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.caller import Caller
 from cardsync.db import copy_bytes
 from cardsync.inventory.csv_format import HEADER_ONLY
-from cardsync.sync.models import SyncState
 
 # A control character cannot begin a cell that we quote, and quotes inside cells are doubled: this ends every record and nothing else.
 _END = "\x01"
@@ -47,15 +44,6 @@ REASONS = (
     "no_updates", "not_entitled", "consent_missing", "past_due", "apply_in_progress", "automatic_pricing_paused",
     "awaiting_review", "drafts_only",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Export:
-    """One answer: `body` is the CSV, `empty_reason` the header's value when it holds no rows, `etag` only in read_only."""
-
-    body: bytes
-    empty_reason: str | None
-    etag: str | None
 
 
 def export_sql(cards: str, which: str, price: str) -> str:
@@ -96,7 +84,8 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
     if caller.entitlements(now).sync_mode != "read_only" or if_none_match is None or rollback_waits(caller, now):
         return None
     forced = forced_reasons(caller, now)
-    if not forced and caller.export_fingerprint is None:
+    if caller.price_tasks_due_at is not None or (not forced and caller.export_fingerprint is None):
+        # An agent may have the prices in hand, or a run is changing them: that is looked at with the cards.
         return None
     etag = weak_etag(forced, caller.export_fingerprint or "")
     return etag if matches(if_none_match, etag) else None
@@ -111,21 +100,3 @@ async def fingerprint(session: AsyncSession, seller_id: int) -> str:
     """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported` instead."""
     query = FINGERPRINT_SQL.format(exported=EXPORTED.format(seller_id=int(seller_id)))
     return fingerprint_of(await copy_bytes(session, query))
-
-
-async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export:
-    """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
-    read_only = caller.entitlements(now).sync_mode == "read_only"
-    forced = forced_reasons(caller, now)
-    if forced:
-        return Export(HEADER_ONLY, ",".join(forced), weak_etag(forced, "") if read_only else None)
-    which = EXPORTED.format(seller_id=int(caller.seller_id))
-    rows = await copy_bytes(session, export_sql("card c", which, "c.target_price"))
-    etag = weak_etag([], await _current_fingerprint(session, caller.seller_id)) if read_only else None
-    return Export(csv_of(rows), None if rows else "no_updates", etag)
-
-
-async def _current_fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """The stored one; while a run is changing the set, the one of the rows that this snapshot sees."""
-    known = await session.scalar(select(SyncState.export_fingerprint).where(SyncState.seller_id == seller_id))
-    return known or await fingerprint(session, seller_id)

@@ -13,6 +13,7 @@ from cardsync import clock
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.pricing import export as price_export
+from cardsync.pricing import price_updates as answers
 from cardsync.pricing import rollback_serve
 from cardsync.sync import state as sync_state
 from cardsync.web import BEHIND_A_KEY, problems
@@ -62,7 +63,7 @@ async def price_updates(
     if (etag := price_export.unchanged(caller, if_none_match, now)) is not None:
         return Response(b"", status_code=304, headers={**_CACHE, "ETag": etag})
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        answer = await price_export.export(session, caller, now)
+        answer = await answers.export(session, caller, now)
     headers = dict(_CACHE)
     if answer.etag:
         headers["ETag"] = answer.etag

@@ -1,0 +1,73 @@
+"""One answer of GET /export/price-updates: the caller in, the file out, or a header-only one with the reasons for it.
+
+Some reasons hold prices back, `forced_reasons` those that the caller's row tells; `no_updates` and `drafts_only` only explain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.accounts.caller import Caller
+from cardsync.db import copy_bytes
+from cardsync.inventory.csv_format import HEADER_ONLY
+from cardsync.pricing.drafts import would_change
+from cardsync.pricing.export import EXPORTED, REASONS, csv_of, export_sql, fingerprint, forced_reasons, weak_etag
+from cardsync.sync.models import SyncState
+
+_APPLIED_NOW = """
+    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
+                      AND claim_expires_at > :now)
+"""
+# A run that came to its end since has priced the cards anew.
+_RUN_WAITS = """
+    SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
+     ORDER BY id DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class Export:
+    """`body` is the CSV, `empty_reason` the header's value when it holds no rows, `etag` only in read_only."""
+
+    body: bytes
+    empty_reason: str | None
+    etag: str | None
+
+
+async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export:
+    """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
+    read_only = caller.entitlements(now).sync_mode == "read_only"
+    forced = await _forced(session, caller, now, read_only=read_only)
+    which = EXPORTED.format(seller_id=int(caller.seller_id))
+    if forced:
+        waits = await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})"))
+        drafts = not waits and await would_change(session, caller.seller_id, now)
+        reasons = ",".join([*forced, *(["drafts_only"] if drafts else [])])
+        return Export(HEADER_ONLY, reasons, weak_etag(forced, "") if read_only else None)
+    rows = await copy_bytes(session, export_sql("card c", which, "c.target_price"))
+    etag = weak_etag([], await _current_fingerprint(session, caller.seller_id)) if read_only else None
+    if rows:
+        return Export(csv_of(rows), None, etag)
+    drafts = await would_change(session, caller.seller_id, now)
+    return Export(HEADER_ONLY, "drafts_only" if drafts else "no_updates", etag)
+
+
+async def _forced(session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool) -> list[str]:
+    """The caller's own reasons, and those that stand in other tables. A read_only seller looks at a run's file anyway."""
+    reasons = set(forced_reasons(caller, now))
+    if read_only and caller.price_tasks_due_at is not None:
+        applied = await session.scalar(text(_APPLIED_NOW), {"seller": caller.seller_id, "now": now})
+        reasons |= {"apply_in_progress"} if applied else set()
+    if not read_only and await session.scalar(text(_RUN_WAITS), {"seller": caller.seller_id}):
+        reasons.add("awaiting_review")
+    return [reason for reason in REASONS if reason in reasons]
+
+
+async def _current_fingerprint(session: AsyncSession, seller_id: int) -> str:
+    """The stored one; while a run is changing the set, the one of the rows that this snapshot sees."""
+    known = await session.scalar(select(SyncState.export_fingerprint).where(SyncState.seller_id == seller_id))
+    return known or await fingerprint(session, seller_id)
