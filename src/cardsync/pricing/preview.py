@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.accounts.models import Account
 from cardsync.inventory.slabs import decimal_text
-from cardsync.pricing import engine
+from cardsync.pricing import engine, evidence
 from cardsync.pricing.queries import need_readable, selections
 from cardsync.pricing.rules import Rule, Sale
 from cardsync.pricing.run import Run
@@ -98,6 +98,7 @@ async def told(session: AsyncSession, seller_id: int, stock: Stock, out: pl.Data
         "listed_value_after": money(int(sums["after"])),
         "largest": await _largest(session, seller_id, stock, out),
         "histogram": _histogram(out),
+        "warnings": evidence.told(stock.run.live),
     }
 
 

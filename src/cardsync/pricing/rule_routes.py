@@ -14,6 +14,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.money import dollars
 from cardsync.pricing import rule_sets, sale_sets, wire
+from cardsync.pricing.evidence import in_vain
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.queries import selections
 from cardsync.pricing.rules import CapMode, CapPeriod, FeeLevel, PriceSource, Rounding, Rule, RuleState, Sale
@@ -130,11 +131,13 @@ def _times(row: PricingRule | PricingSale) -> dict[str, str]:
 async def _told(
     session: AsyncSession, rows: Sequence[PricingRule | PricingSale], read: Callable[[Any], Rule | Sale]
 ) -> list[dict[str, Any]]:
-    """Each as it goes over the wire, with what its query can't find any more."""
+    """Each as it goes over the wire, with what its query can't find any more and what it asks in vain."""
     found = await selections(session, rows[0].seller_id, [row.query for row in rows]) if rows else []
     return [
-        wire.told(read(row)) | _times(row) | {"warnings": selection.warnings}
-        for row, selection in zip(rows, found, strict=True)
+        wire.told(thing)
+        | _times(row)
+        | {"warnings": selection.warnings + (in_vain(thing) if isinstance(thing, Rule) else [])}
+        for row, thing, selection in zip(rows, map(read, rows), found, strict=True)
     ]
 
 

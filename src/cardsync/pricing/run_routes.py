@@ -176,6 +176,7 @@ class Preview(msgspec.Struct):
     listed_value_after: str
     largest: list[LargestMove]
     histogram: list[MoveBin]
+    warnings: list[str]
 
 
 _DOWNLOADS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}

@@ -103,7 +103,7 @@ def _tell_source(row: Row, rule: Rule) -> dict[str, object]:
     source = row["source"]
     earlier = rule.sources[: rule.sources.index(source)] if source else rule.sources
     unused: list[dict[str, str]] = [{"source": name, "reason": row[f"refused_{name}"]} for name in earlier]
-    why = " and ".join(f"{entry['source']} is {_REASONS[entry['reason']]}" for entry in unused)
+    why = " and ".join(_unused(**entry) for entry in unused)
     said = f"The base is {source}, {money(row['base'])}" if source else "No price source can be used"
     own: dict[str, object] = {
         "source": source,
@@ -111,6 +111,12 @@ def _tell_source(row: Row, rule: Rule) -> dict[str, object]:
         "unused_sources": unused,
     }
     return _step("price_source", row["current_price"], row["base"], f"{said}{', because ' + why if why else ''}.", own)
+
+
+def _unused(source: str, reason: str) -> str:
+    if (source, reason) == ("sales_anchor", "absent"):
+        return "no recent sales are known"
+    return f"{source} is {_REASONS[reason]}"
 
 
 _REASONS: Final = {
