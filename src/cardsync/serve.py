@@ -39,7 +39,7 @@ STOP_SECONDS = 25
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 # How long processes of a killed supervisor may still hold the address that its successor wants.
-ADDRESS_SECONDS = 3
+ADDRESS_SECONDS = 10
 # So many a web process holds, idle ones too: every agent keeps one open between its polls. Who comes after them waits unheard.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -181,9 +182,7 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 
 
-@settings(max_examples=25, **QUICK)
-@given(st.lists(st.tuples(uploads(), st.integers(0, 2), st.booleans()), min_size=4, max_size=16))
-async def test_any_sequence_of_uploads_ends_in_what_a_plain_model_says(a_seller, steps):
+async def ends_in_what_a_plain_model_says(a_seller, steps):
     """Repeated, overlapping and out of order; applied one by one or many after another."""
     seller, shop, expected = await a_seller(), Shop(), {}
     for (kind, rows), again, now in steps:
@@ -202,6 +201,13 @@ async def test_any_sequence_of_uploads_ends_in_what_a_plain_model_says(a_seller,
     assert await stored(seller) == shop.view()
 
 
+of_any_steps = given(steps=st.lists(st.tuples(uploads(), st.integers(0, 2), st.booleans()), min_size=4, max_size=16))
+test_any_sequence_of_uploads = settings(max_examples=10, **QUICK)(of_any_steps(ends_in_what_a_plain_model_says))
+test_very_many_sequences_of_uploads = pytest.mark.soak(
+    settings(max_examples=100, **QUICK)(of_any_steps(ends_in_what_a_plain_model_says))
+)
+
+
 def history(chance: random.Random) -> dict[str, list[Row]]:
     """Rows that agree with each other, as those of one marketplace do."""
     numbers = [f"A-{number}" for number in range(12)]
@@ -213,8 +219,7 @@ def history(chance: random.Random) -> dict[str, list[Row]]:
     }  # fmt: skip
 
 
-@settings(max_examples=10, **QUICK)
-@given(st.integers(0, 2**32))
+@pytest.mark.parametrize("seed", [1, 2, 3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 24))])
 async def test_split_repeated_shuffled_and_interleaved_it_is_the_same_history(a_seller, seed):
     """As long as everything came once more after its order, no order of arrival matters."""
     chance = random.Random(seed)

@@ -16,7 +16,7 @@ from builders import Seller
 from cardsync import clock
 from shop_year import Sale, sales
 
-FIRST, DAYS, WINDOW = date(2026, 1, 5), 365, timedelta(days=90)
+FIRST, WINDOW = date(2026, 1, 5), timedelta(days=90)
 BEYOND = ("Shipped", "Cancel")
 
 
@@ -118,21 +118,21 @@ async def spent(seller: Seller) -> dict[str, tuple[int, Decimal]]:
 
 
 @pytest.mark.slow
-async def test_a_year_of_a_shop(a_seller):
-    await lives_through_a_year(await a_seller(), 1)
+async def test_months_of_a_shop(a_seller):
+    await lives(await a_seller(), 1, days=120)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(2, 8))
-async def test_more_years(a_seller, seed):
-    await lives_through_a_year(await a_seller(), seed)
+@pytest.mark.parametrize("seed", range(1, 8))
+async def test_a_year_of_a_shop(a_seller, seed):
+    await lives(await a_seller(), seed, days=365)
 
 
-async def lives_through_a_year(seller: Seller, seed: int) -> None:
+async def lives(seller: Seller, seed: int, days: int) -> None:
     chance = Random(seed)
-    shop, marked = sales(chance, FIRST, DAYS), set[str]()
+    shop, marked = sales(chance, FIRST, days), set[str]()
     day, cycles = FIRST, 0
-    while day < FIRST + timedelta(days=DAYS + 60):
+    while day < FIRST + timedelta(days=days + 60):
         set_day(day)
         await sync(seller, chance, shop, day)
         await pull(seller, shop, marked, day)

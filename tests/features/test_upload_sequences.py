@@ -133,7 +133,7 @@ async def history_of(seller) -> dict[int, list[tuple]]:
 
 
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     database=None,

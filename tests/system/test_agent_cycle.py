@@ -33,7 +33,7 @@ PACE = {
     "POLL_MOST": "0.1",
     "REFUSED": "0.3",
 }
-FILE = inventory(1500)
+FILE = inventory(500)
 OPEN_ORDERS = "SELECT id FROM upload WHERE seller_id = %(seller)s AND state IN ('queued', 'processing')"
 ONE_PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -306,7 +306,7 @@ def test_the_loop_syncs_by_itself_and_then_on_request(a_shop: Callable[..., Shop
         agent.said("cycle_finished", status=FULL)
         shop.assert_done_once()
         agent.said("waiting", reason="no_sync_needed")
-        shop.put(inventory(1500, 2), "newer.csv", age=1800)
+        shop.put(inventory(500, 2), "newer.csv", age=1800)
         with shop.seller.http() as http:
             assert http.post("/api/v1/sync/request", json={"kind": "full"}).status_code == 200
         agent.said("cycle_started", reason="manual_request")
@@ -423,12 +423,12 @@ def test_the_server_restarts_in_the_middle_of_a_cycle(
     a_shop: Callable[..., Shop], event: tuple[str, dict[str, str]]
 ) -> None:
     shop = a_shop()
-    shop.put(inventory(6000))
+    shop.put(inventory(3000))
     server = shop.seller.server
     with Running(shop) as agent:
         agent.said(event[0], **event[1])
         assert server.stop() == 0
-        until(lambda: any(e["event"] == "retrying" for e in agent.events()), "a try that fails", 20)
+        until(lambda: any(e["event"] == "retrying" for e in agent.events()), "a try that fails")
         server.start()
         agent.said("cycle_finished", status=FULL)
         assert agent.stop() == 0
@@ -445,7 +445,7 @@ def test_the_web_process_is_killed_while_the_file_is_sent(
     """The answer is lost, and nobody knows whether the request was done: it is done once all the same."""
     for n in range(rounds):
         shop = a_shop(f"shop {n}", object_store_pipeline_enabled=key_flow)
-        shop.put(inventory(3000))
+        shop.put(inventory(1500))
         server = shop.seller.server
         until(lambda server=server: len(server.children("web")) == 2 and server.ready(), "the web process")  # type: ignore[misc]
         with Running(shop) as agent:

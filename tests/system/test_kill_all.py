@@ -27,15 +27,23 @@ from tests.system.processes import (
     until,
 )
 
-ROWS = 2000
+ROWS = 1000
 SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
 FILES = inventory(ROWS), inventory(ROWS, 2)
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def place() -> Iterator[Server]:
     with a_folder() as folder, Server(folder) as started:
         yield started
+
+
+@pytest.fixture
+def server(place: Server) -> Server:
+    """Started again if the test before ended it."""
+    if place.process is None or place.process.poll() is not None:
+        place.start()
+    return place
 
 
 def nothing_left(folder: Path, seconds: float = 90) -> None:

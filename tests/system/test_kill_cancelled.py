@@ -17,7 +17,7 @@ from tests.system.processes import Seller, Server, a_folder, assert_same, kill, 
 from builders import read_csv
 from cardsync import embedded
 
-ROWS = 2000
+ROWS = 1000
 EVERYDAY_ROUNDS = 2
 SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
 # What two sellers share who ended with the same file, whatever was cancelled on the way.

@@ -16,7 +16,7 @@ from tests.system.processes import Seller, Server, a_folder, assert_same, kill, 
 
 from cardsync import embedded
 
-ORDERS = 3000
+ORDERS = 1500
 EVERYDAY_ROUNDS = 3
 SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "100"))
 SNAPSHOT = {
@@ -132,7 +132,8 @@ def test_killed_while_rows_are_being_written(ground: Ground) -> None:
     ids = [send(seller, *first), send(seller, *others[0])]
     seller.finished(ids[-1])
     with embedded.running(server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
-        blocker.execute("SELECT FROM orders WHERE seller_id = %s AND order_number = 'A-02998' FOR UPDATE", [seller.id])
+        held = "SELECT FROM orders WHERE seller_id = %s AND order_number = %s FOR UPDATE"
+        blocker.execute(held, [seller.id, f"A-{ORDERS - 2:05}"])
         ids += [send(seller, *upload) for upload in others[1:]]
         until(
             lambda: server.sql(

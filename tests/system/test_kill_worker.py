@@ -17,7 +17,7 @@ from tests.system.processes import Seller, Server, a_folder, assert_same, kill, 
 from builders import read_csv
 from cardsync import embedded
 
-ROWS = 4000
+ROWS = 2000
 EVERYDAY_ROUNDS = 3
 SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
 
