@@ -1,0 +1,78 @@
+"""A run's receipts as a file: the same inputs give the same bytes, and any run comes out of its file to the same price."""
+
+from __future__ import annotations
+
+import random
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core.pricing_reference import NOW, frame_of, random_card, random_rule, random_sale, random_seller
+
+from cardsync.pricing import receipts
+from cardsync.pricing.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
+from cardsync.pricing.run import Run
+
+seeds = st.integers(0, 2**32)
+TEXTS = ("condition", "printing", "language")
+
+
+def a_run(seed: int, count: int = 30) -> tuple[pl.DataFrame, Run]:
+    """Cards priced by random rules, each governed by any of them, as queries would have it."""
+    rng = random.Random(seed)
+    seller = random_seller(rng)
+    run = Run([random_rule(rng, number) for number in (1, 2, 3)], seller, NOW, [random_sale(rng, 1)])
+    cards = frame_of([random_card(rng, number, seller) for number in range(count)])
+    governing = [rng.choice([None, *(rule.id for rule in run.live)]) for _ in range(count)]
+    on_sale = [rng.choice([None, *(sale.id for sale in run.active_sales)]) for _ in range(count)]
+    resolved = cards.with_columns(
+        rule_id=pl.Series(governing, dtype=pl.Int64), sale_id=pl.Series(on_sale, dtype=pl.Int64)
+    )
+    return price(resolved, run.rules, run.seller, run.now, run.sales), run
+
+
+@given(seeds)
+@settings(deadline=None, max_examples=25)
+def test_any_run_comes_out_of_its_file_to_the_same_prices(seed):
+    priced, run = a_run(seed)
+    assert receipts.replay(receipts.pack(priced, run)) == 0
+
+
+@given(seeds)
+@settings(deadline=None, max_examples=25)
+def test_a_file_gives_back_what_was_put_in(seed):
+    priced, run = a_run(seed)
+    frame, again = receipts.unpack(receipts.pack(priced, run))
+    assert (again.rules, again.sales, again.seller, again.now) == (run.rules, run.sales, run.seller, run.now)
+    kept = ("blockers", "rule_id", "source", "base", "target", "changed", "sale_id", *INPUT_COLUMNS)
+    wanted = priced.sort("marketplace_id").select(name for name in kept if name not in TEXTS)
+    assert frame.select(wanted.columns).equals(wanted)
+
+
+@given(seeds)
+@settings(deadline=None, max_examples=25)
+def test_the_same_inputs_give_the_same_bytes_in_whatever_order_they_come(seed):
+    priced, run = a_run(seed)
+    first = receipts.pack(priced, run)
+    assert receipts.pack(priced.sample(fraction=1, shuffle=True, seed=seed % 1000), run) == first
+    assert receipts.pack(a_run(seed)[0], run) == first
+
+
+@given(seeds)
+@settings(deadline=None, max_examples=25)
+def test_a_price_that_was_meddled_with_is_found(seed):
+    priced, run = a_run(seed)
+    meddled = pl.when(pl.col("marketplace_id") == priced["marketplace_id"].max())
+    wrong = priced.with_columns(meddled.then(pl.col("target").fill_null(0) + 100).otherwise("target").alias("target"))
+    assert receipts.replay(receipts.pack(wrong, run)) == 1
+
+
+def test_one_card_is_read_without_the_others():
+    priced, run = a_run(7)
+    data = receipts.pack(priced, run)
+    for row in priced.select("marketplace_id", "target").iter_rows(named=True):
+        found = receipts.receipt(data, row["marketplace_id"])
+        assert found is not None
+        assert found["target"] == row["target"]
+        assert found.keys() >= RECEIPT_COLUMNS.keys()
+    assert receipts.receipt(data, 10**9) is None
