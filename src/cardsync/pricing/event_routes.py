@@ -89,7 +89,7 @@ async def record_import(
     )
     async with database.tenant(caller.seller_id) as session:
         event_id, moving = await repricing_events.record(session, caller, report, clock.now())
-    if moving and len(report.rows) <= settings.slab_rows:
+    if 0 < moving <= settings.slab_rows:
         # At once, where nobody else writes prices; the job finds nothing left then.
         await moves.work_off_one(Work(settings, database, store), caller.seller_id)
     return Recorded("recorded", event_id)

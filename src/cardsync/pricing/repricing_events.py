@@ -71,14 +71,14 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
     return list(kept.values())
 
 
-async def record(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> tuple[int, bool]:
-    """The event's id, and whether prices are to be moved; told again it is the same event."""
+async def record(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> tuple[int, int]:
+    """The event's id, and how many cards are to be moved; told again it is the same event."""
     state = await sync_state.locked(session, caller.seller_id)
     known = await session.scalar(
         select(RepricingEvent).where(RepricingEvent.seller_id == caller.seller_id, RepricingEvent.key == report.key)
     )
     if known is not None:
-        return known.id, False
+        return known.id, 0
     rollback = await _served_as(session, caller.seller_id, report.file_sha256)
     event = RepricingEvent(
         seller_id=caller.seller_id,
@@ -96,7 +96,7 @@ async def record(session: AsyncSession, caller: Caller, report: Report, now: dat
     )
     session.add(event)
     await session.flush()
-    moving = report.outcome == "imported" and bool(rollback or report.rows)
+    moving = (len(report.rows) + (rollback.cards if rollback else 0)) if report.outcome == "imported" else 0
     if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
         await end(session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})})
     if report.outcome == "imported" and rollback is None:
