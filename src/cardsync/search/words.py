@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
 
 import polars as pl
 
@@ -48,12 +50,15 @@ def _is_of_word(letter: str) -> bool:
     return letter.isalnum() or unicodedata.category(letter)[0] == "M"
 
 
+# Names and sets repeat, in one upload and from slab to slab.
+@lru_cache(maxsize=8192)
 def name_text(name: str) -> str:
     """What bare words and phrases look through: every word behind a space, then the name itself."""
     plain = folded(name).strip(" ")
     return "".join(f" {word}" for word in words(plain)) + NAME + plain
 
 
+@lru_cache(maxsize=8192)
 def plain_text(text: str) -> str:
     """A text in which no word of the name is found."""
     return without_spaces(folded(text).strip(" "))
@@ -73,9 +78,9 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
     number = number_columns(cards["number"])
     key, total = number["number_key"], number["number_total"].fill_null("")
     parts = {
-        "name": _each(cards["product_name"], name_text, _ascii_name),
-        "set": _each(cards["set_name"], plain_text, _ascii_plain),
-        "rarity": _each(cards["rarity"], plain_text, _ascii_plain),
+        "name": _each(cards["product_name"], name_text, _ascii_names),
+        "set": _of_few(cards["set_name"]),
+        "rarity": _of_few(cards["rarity"]),
         "key": key.str.replace_all(_CONTROLS.pattern, ""),
         "total": total.str.replace_all(_CONTROLS.pattern, ""),
     }
@@ -84,26 +89,58 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(parts).select(whole.alias("search_text"), leading.alias("number_leading"))
 
 
-def _each(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
-    """`one` of each text; `ascii_ones` is the same for texts of ASCII alone, all at once."""
-    distinct = texts.cast(pl.String).fill_null("").alias("text").to_frame()
-    known = distinct.unique()
-    is_ascii = pl.col("text").str.len_bytes() == pl.col("text").str.len_chars()
-    plain = known.filter(is_ascii).with_columns(ascii_ones(pl.col("text")).alias("made"))
-    other = known.filter(~is_ascii)
-    other = other.with_columns(pl.Series("made", [one(text) for text in other["text"]], dtype=pl.String))
-    return distinct.join(pl.concat([plain, other]), on="text", how="left", maintain_order="left")["made"]
+def _of_few(texts: pl.Series) -> pl.Series:
+    """`plain_text` of each of texts that repeat."""
+    known = texts.unique()
+    return texts.replace_strict(known, _each(known, plain_text, _ascii_plain), return_dtype=pl.String)
 
 
-def _ascii_folded(text: pl.Expr) -> pl.Expr:
-    return text.str.to_lowercase().str.replace_all(_CONTROLS.pattern, " ").str.strip_chars(" ")
+def _each(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]) -> pl.Series:
+    """`one` of each text, a null is an empty one; `ascii_ones` is the same for texts of ASCII alone, all at once."""
+    texts = texts.cast(pl.String).fill_null("")
+    if texts.is_empty():
+        return texts
+    is_ascii = texts.str.len_bytes() == texts.str.len_chars()
+    made = ascii_ones(_BETWEEN_TEXTS.join(texts.set(~is_ascii, "").to_list()).encode("latin-1"))
+    others = texts.filter(~is_ascii)
+    if others.is_empty():
+        return made
+    return made.scatter((~is_ascii).arg_true(), list(map(one, others.to_list())))
 
 
-def _ascii_plain(text: pl.Expr) -> pl.Expr:
-    return _ascii_folded(text).str.replace_all(" ", _SPACE, literal=True)
+# One byte that no text of ASCII has parts them: so a slab of names is folded in a few passes over its bytes.
+_BETWEEN_TEXTS: Final = "\xff"
+_BETWEEN: Final = _BETWEEN_TEXTS.encode("latin-1")
+_FOLDED_ASCII: Final = bytes(32 if byte < 32 or byte == 127 else byte for byte in bytes(range(256)).lower())
+_CUT_ASCII: Final = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 255 else 32 for byte in range(256))
 
 
-def _ascii_name(text: pl.Expr) -> pl.Expr:
-    plain = _ascii_folded(text)
-    cut = plain.str.replace_all("['`]", "").str.replace_all("[^a-z0-9]+", " ").str.strip_chars(" ")
-    return pl.when(cut == "").then(pl.lit("")).otherwise(pl.lit(" ") + cut) + pl.lit(NAME) + plain
+def _ascii_folded(texts: bytes) -> bytes:
+    return _stripped(texts.translate(_FOLDED_ASCII))
+
+
+def _stripped(texts: bytes) -> bytes:
+    texts = texts.strip(b" ")
+    for outside in (b" " + _BETWEEN, _BETWEEN + b" "):
+        while outside in texts:
+            texts = texts.replace(outside, _BETWEEN)
+    return texts
+
+
+def _ascii_plain(texts: bytes) -> pl.Series:
+    return _apart(_ascii_folded(texts).replace(b" ", _SPACE.encode()))
+
+
+def _ascii_names(texts: bytes) -> pl.Series:
+    plain = _ascii_folded(texts)
+    cut = plain.translate(_CUT_ASCII, b"'`")
+    while b"  " in cut:
+        cut = cut.replace(b"  ", b" ")
+    cut = _stripped(cut)
+    name = pl.DataFrame({"cut": _apart(cut), "plain": _apart(plain)})
+    before = pl.when(pl.col("cut") == "").then(pl.lit("")).otherwise(pl.lit(" "))
+    return name.select(pl.concat_str(before, "cut", pl.lit(NAME), "plain")).to_series()
+
+
+def _apart(texts: bytes) -> pl.Series:
+    return pl.Series(texts.decode("latin-1").split(_BETWEEN_TEXTS), dtype=pl.String)
