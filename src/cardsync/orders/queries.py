@@ -1,7 +1,7 @@
 """Reading a seller's orders: a filter in; the page's rows with their items, and how many orders there are of each status, out.
 
 What is filtered by date, status, refund and shipping type alone is counted already (`order_tally`) and read in the order of an index,
-all in one message. Anything else is looked through first.
+all in one message. Anything else is looked through: what is rare in that message too, what is frequent by a probe before it.
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> 
         values["waiting"] = waiting(status for (status,) in await reading.rows(STATUSES, values))
     order = page_order(wanted)
     if not wanted.tallied:
-        ids, counts = await _looked_through(reading, values, wanted, order)
-        return await _shown(reading, values | {"ids": ids}, wanted, _THESE, counts)
+        return await _looked_through(reading, values, wanted, order)
     tallied, more = tallied_conditions(wanted)
     status, of_statuses = of_status(wanted)
-    values |= more | of_statuses
+    number, counted, of_tally = tally_conditions(wanted)
+    values |= more | of_statuses | of_tally
+    tally = _TALLY.format(number=number, counted=counted)
     if order.nulls_apart:
-        ids = await _nulls_last(reading, values, all_of(*tallied, *status), order)
-        return await _shown(reading, values | {"ids": ids}, wanted, _THESE)
+        values["ids"] = await _nulls_last(reading, values, all_of(*tallied, *status), order)
+        return await _shown(reading, values, wanted, _kept(_THESE), tally)
     if len(wanted.statuses) > 1 and wanted.sort == "date" and wanted.offset + wanted.per_page <= MERGED:
-        return await _shown(
-            reading, values | {"reach": wanted.offset + wanted.per_page}, wanted, _merged(tallied, order)
-        )
-    return await _shown(reading, values, wanted, _page(all_of(*tallied, *status), order.by))
+        values["reach"] = wanted.offset + wanted.per_page
+        return await _shown(reading, values, wanted, _kept(_merged(tallied, order)), tally)
+    return await _shown(reading, values, wanted, _kept(_page(all_of(*tallied, *status), order.by)), tally)
 
 
 # The ids of a page, as a query or found by several.
@@ -110,9 +110,7 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
     return ids + [id for (id,) in more]
 
 
-async def _looked_through(
-    reading: Reading, values: Values, wanted: OrderFilter, order: PageOrder
-) -> tuple[list[int], Counts]:
+async def _looked_through(reading: Reading, values: Values, wanted: OrderFilter, order: PageOrder) -> Found:
     """Page and counts of a filter that nobody counts: what is frequent fills the page soon and is only counted, what is rare is
     found and counted by the same pass.
     """
@@ -133,17 +131,17 @@ async def _looked_through(
         ids = [id for (id,) in await reading.rows(probe, values)]
         if len(ids) == wanted.per_page:
             count = f"SELECT orders.status_group, count(*) FROM orders WHERE {everything} GROUP BY orders.status_group"
-            return ids, dict(await reading.rows(count, values))
-    query = f"""
+            return await _shown(reading, values | {"ids": ids}, wanted, _kept(_THESE), count)
+    kept = f"""
         WITH orders AS MATERIALIZED (
             SELECT orders.id, orders.status_group, {order.keys} FROM orders WHERE {everything}
         ), counts AS (SELECT status_group, count(*) AS number FROM orders GROUP BY status_group)
-        SELECT ARRAY(SELECT orders.id FROM orders WHERE {" AND ".join(status) or "true"}
-                      ORDER BY {order.named} LIMIT :limit OFFSET :offset),
+        SELECT set_config('app.page', array_to_string(ARRAY(
+                   SELECT orders.id FROM orders WHERE {" AND ".join(status) or "true"}
+                    ORDER BY {order.named} LIMIT :limit OFFSET :offset), ','), true),
                ARRAY(SELECT status_group FROM counts), ARRAY(SELECT number FROM counts)
     """
-    [(ids, statuses, numbers)] = await reading.rows(query, values)
-    return ids, dict(zip(statuses, numbers, strict=True))
+    return await _shown(reading, values, wanted, kept)
 
 
 def _is_rare(wanted: OrderFilter) -> bool:
@@ -154,7 +152,11 @@ def _is_rare(wanted: OrderFilter) -> bool:
 # What is shown of the page. Its ids go from the first of these statements to the others in a setting of the transaction, so that one
 # message carries them all.
 
-_KEPT = "SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true) FROM ({page}) AS page"
+
+def _kept(page: str) -> str:
+    return f"SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true) FROM ({page}) AS page"
+
+
 _ON_PAGE = "unnest(string_to_array(current_setting('app.page'), ',')::bigint[]) WITH ORDINALITY AS page (id, place)"
 _ORDERS = f"""
     SELECT {ORDER_COLUMNS}
@@ -172,17 +174,12 @@ _TALLY = """
 """
 
 
-async def _shown(
-    reading: Reading, values: Values, wanted: OrderFilter, page: str, counted: Counts | None = None
-) -> Found:
-    statements = [_KEPT.format(page=page), _ORDERS, _ITEMS, RECENT]
+async def _shown(reading: Reading, values: Values, wanted: OrderFilter, kept: str, counted: str | None = None) -> Found:
+    """`kept` keeps the page; without a statement that counts it also has the statuses and how many orders there are of each."""
+    statements = [kept, _ORDERS, _ITEMS, RECENT, *([counted] if counted else [])]
     values = values | {"items": wanted.items_per_order}
-    if counted is None:
-        number, tallied, more = tally_conditions(wanted)
-        statements.append(_TALLY.format(number=number, counted=tallied))
-        values |= more
-    _, orders, items, sessions, *tally = await reading.together(statements, values, last=True)
-    counts = dict(tally[0]) if counted is None else counted
+    [page], orders, items, sessions, *tally = await reading.together(statements, values, last=True)
+    counts: Counts = dict(tally[0]) if tally else dict(zip(page[1], page[2], strict=True))
     found: dict[int, list[ItemRow]] = defaultdict(list)
     for order_id, *item in items:
         found[order_id].append(ItemRow._make(item))
