@@ -109,9 +109,10 @@ def test_a_bomb_stops_at_the_cap():
 
 def test_many_members_are_linear():
     data = gzip.compress(b"row\n") * 200_000
-    started = time.perf_counter()
+    started = time.process_time()
     assert bodies.inflate(data, 10_000_000) == b"row\n" * 200_000
-    assert time.perf_counter() - started < 2
+    # A reader that copies the rest for every member needs minutes.
+    assert time.process_time() - started < 20
 
 
 @settings(deadline=None)

@@ -353,7 +353,7 @@ def test_many_rows_with_a_few_bad_ones_are_quick():
     rows = [record(listing_id=str(at), market=f"{at % 900}.{at % 100:02}") for at in range(1, 50_001)]
     for at in random.Random(1).sample(range(50_000), 50):
         rows[at] = rows[at].replace(b'"Alpha"', b'""",')
-    started = time.perf_counter()
+    started = time.process_time()
     parsed = read(*rows)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert (parsed.rows, parsed.frame.height, parsed.rejected_count) == (50_000, 49_950, 50)
