@@ -25,9 +25,10 @@ check: .venv/.dev ## The everyday part of the suite: what takes no long
 
 soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
 
 explore: .venv/.dev ## The properties with random examples, other ones each time
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "not soak" --hypothesis-profile explore tests/core
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile explore tests/core
 
 lint: .venv/.dev ## Format and lint
 	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check .

@@ -35,9 +35,15 @@ SHARED = Path(__file__).parents[2] / "shared"
 LIMITS = [f"rate_limit_{group}" for group in Group]
 # The same examples every time, however slow the machine: what CI says depends on the commit alone. `make explore` draws others.
 hypothesis.settings.register_profile(
-    "daily", derandomize=True, deadline=None, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "daily",
+    max_examples=50,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
-hypothesis.settings.register_profile("explore", hypothesis.settings.get_profile("daily"), derandomize=False)
+hypothesis.settings.register_profile("soak", hypothesis.settings.get_profile("daily"), max_examples=200)
+hypothesis.settings.register_profile("explore", hypothesis.settings.get_profile("soak"), derandomize=False)
 hypothesis.settings.load_profile("daily")
 STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 

@@ -187,8 +187,8 @@ def test_a_certain_row_survives_whatever_stands_around_it(before, after):
 
 def test_rubbish_of_many_lines_is_bounded():
     for rubbish in (b'"\n', b'1,"x\n', b"\0\n", b"\n"):
-        rows, faults = records(rubbish * 600_000 + b"9,good,NM,1,1\n")
-        assert rows == [(600_002, "good")]
+        rows, faults = records(rubbish * 150_000 + b"9,good,NM,1,1\n")
+        assert rows == [(150_002, "good")]
         assert len(faults) <= 1000 * 2
 
 

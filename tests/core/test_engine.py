@@ -835,8 +835,8 @@ def compare_random(seed: int, cases: int, each: int = 50) -> None:
         compare(many(rng, seller, each), rules, seller, sales)
 
 
-def test_ten_thousand_random_cards_are_priced_as_the_reference_does():
-    compare_random(seed=20261121, cases=10_000)
+def test_three_thousand_random_cards_are_priced_as_the_reference_does():
+    compare_random(seed=20261121, cases=3_000)
 
 
 @pytest.mark.soak
