@@ -66,10 +66,10 @@ class Told:
 
 
 async def backtest(
-    session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime, seconds: float
+    session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime, most: timedelta
 ) -> dict[str, Any]:
     """The answer as it goes over the wire. Raises InvalidRule, InvalidQuery, InvalidPayload."""
-    ends = clock.monotonic() + seconds
+    ends = clock.monotonic() + most.total_seconds()
     account = await session.get_one(Account, seller_id)
     since, until = _span(body, account.time_zone)
     if body.get("rules") is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -106,7 +106,9 @@ async def request_rollback(
         if data.dry_run:
             cards, diff = await diff_of(session, caller.seller_id, scope)
             return Response(RollbackShown(None, None, cards, _cards(diff), **scope), status_code=200)
-        rollback, diff, is_new = await rollbacks.ask(session, caller, scope, now, settings.rollback_seconds)
+        rollback, diff, is_new = await rollbacks.ask(
+            session, caller, scope, now, timedelta(seconds=settings.rollback_seconds)
+        )
         if is_new:
             await rollback_prepare.begin(session, caller.seller_id)
     return Response(_shown(rollback, diff, now), status_code=201)

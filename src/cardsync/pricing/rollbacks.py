@@ -36,7 +36,7 @@ _KEPT_DIFF = f"""
 
 
 async def ask(
-    session: AsyncSession, caller: Caller, scope: Scope, now: datetime, seconds: float
+    session: AsyncSession, caller: Caller, scope: Scope, now: datetime, lasts: timedelta
 ) -> tuple[PriceRollback, Diff, bool]:
     """The rollback with its diff, and whether it is new: the same one that is not over yet is taken. Raises MutexHeld, RollbackOpen."""
     state = await sync_state.locked(session, caller.seller_id)
@@ -56,7 +56,7 @@ async def ask(
         scope=scope,
         cards=cards,
         requested_at=now,
-        expires_at=now + timedelta(seconds=seconds),
+        expires_at=now + lasts,
         **({} if cards else {"state": "applied", "finished_at": now}),
     )
     session.add(rollback)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -252,7 +253,8 @@ async def backtest_prices(caller: Caller, database: Database, settings: Settings
     """
     seconds = settings.backtest_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        return msgspec.convert(await backtest(session, caller.seller_id, data, clock.now(), seconds), Backtest)
+        told = await backtest(session, caller.seller_id, data, clock.now(), timedelta(seconds=seconds))
+    return msgspec.convert(told, Backtest)
 
 
 @get("/rules/analysis", responses=problems(*BEHIND_A_KEY))
