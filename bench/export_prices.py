@@ -30,7 +30,7 @@ def set_the_scene(made: Ground, seller: int) -> str:
         )
         connection.execute("VACUUM ANALYZE card")
         connection.execute(
-            f"UPDATE sync_state SET export_fingerprint = ({FINGERPRINT_SQL.format(exported=exported)}) WHERE seller_id = {seller}"
+            f"UPDATE sync_state SET export_fingerprint = md5(({FINGERPRINT_SQL.format(exported=exported)})) WHERE seller_id = {seller}"
         )
         connection.execute("CHECKPOINT")
     columns = (

@@ -15,14 +15,17 @@ import psutil
 
 import accept_upload
 import agents
+import backtest
 import cancel
 import export_prices
 import ground
 import heartbeat
 import import_inventory
 import orders
+import preview
 import rate_limits
 import read_orders
+import reprice
 import search
 import skip_wait
 from ground import Report
@@ -50,6 +53,9 @@ MEASURES = (
     (skip_wait.measure, {"rounds": 300}),
     (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     (search.measure, {"rounds": 3}),
+    (reprice.measure, {"rounds": 5}),
+    (preview.measure, {"rounds": 5}),
+    (backtest.measure, {"rounds": 2, "percent": 15}),
 )
 
 

@@ -18,10 +18,9 @@ from cardsync.money import dollars, to_units
 from cardsync.pricing import engine
 from cardsync.pricing.kept import breakdown
 from cardsync.pricing.rules import Rule, Sale
-from cardsync.pricing.run import Run
 from cardsync.pricing.sentences import blocker_codes, explain, input_told, money
 from cardsync.pricing.steps import BLOCKERS
-from cardsync.pricing.stock import choices, condition_of, read_stock
+from cardsync.pricing.stock import Choices, condition_of, read_stock
 from cardsync.pricing.store import run_of
 from cardsync.storage import Store
 from cardsync.sync.models import SyncState
@@ -38,7 +37,7 @@ async def explain_card(
     asked = await run_of(session, account, now)
     stock = await read_stock(session, account, asked, "c.id = :wanted", card_id=card.id, wanted=card.id)
     run = stock.run
-    rules, sales = await _matching(session, seller_id, run, card.id)
+    rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
     cards = stock.cards.with_columns(candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)))
     row = engine.price(cards, run.rules, run.seller, run.now, run.sales).row(0, named=True)
     governing = next((rule for rule in rules if rule.id == row["rule_id"]), None)
@@ -66,9 +65,11 @@ async def explain_card(
 _TEXTS: Final = ("condition", "printing", "language")
 
 
-async def _matching(session: AsyncSession, seller_id: int, run: Run, card_id: int) -> tuple[list[Rule], list[Sale]]:
+async def _matching(
+    session: AsyncSession, seller_id: int, chosen: Choices, card_id: int
+) -> tuple[list[Rule], list[Sale]]:
     """The live rules and active sales that select the card, by priority."""
-    chosen = await choices(session, seller_id, run)
+    run = chosen.run
     bound: dict[str, Any] = {"seller": seller_id, "now": run.now, "wanted": card_id}
     of_rules = [condition_of(selection, bound, f"r{id}") for id, selection in chosen.rules]
     of_sales = [condition_of(selection, bound, f"s{id}") for id, selection in chosen.sales]

@@ -22,9 +22,10 @@ from cardsync.inventory.models import Card
 from cardsync.orders.models import PLACED_AT
 from cardsync.pricing.history import begins
 from cardsync.pricing.run import TIME, Run
-from cardsync.pricing.stock import Choices, first_of, literal
+from cardsync.pricing.stock import Choices, first_of, integer_frame, literal
 
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
+_PRICES: Final = (*_AMOUNTS, "day_start_price", "week_start_price")
 _VALUES: Final = ("observed_at", "quantity", *_AMOUNTS)
 
 
@@ -60,31 +61,16 @@ _OF_THEN: Final = frozenset({*_VALUES, "gone", "target_price"})
 _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.name not in _OF_THEN]
 # The cards as searches know them, with the values of then. What was asked then is not kept, and counts as absent.
 _SNAPSHOT: Final = f"""
-    SELECT c.id, c.marketplace_id, {{rule}}, {{sale}}, c.quantity, c.custom::integer,
-           {_list([f"(c.{name} * 10000)::bigint" for name in (*_AMOUNTS, "day_start_price", "week_start_price")])},
-           (extract(epoch FROM c.observed_at) * 1000000)::bigint, coalesce(array_position(:lines, c.product_line), 0)
+    (SELECT c.id, c.marketplace_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+            c.custom::integer AS custom, {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
+            (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at, coalesce(array_position(:lines, c.product_line), 0) AS line
       FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")}, g.quantity = 0 AS gone, NULL::numeric AS target_price,
                    g.day_start_price, g.week_start_price
               FROM (SELECT DISTINCT ON (card_id) * FROM gathered WHERE observed_at > :after AND observed_at <= :now
                      ORDER BY card_id, observed_at DESC) g
-              JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c
+              JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c) snapshot
 """
-_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
-    (
-        "id",
-        "marketplace_id",
-        "rule_id",
-        "sale_id",
-        "quantity",
-        "custom",
-        *_AMOUNTS,
-        "day_start_price",
-        "week_start_price",
-        "observed_at",
-        "line",
-    ),
-    pl.Int64,
-)
+_COLUMNS: Final = ("id", "marketplace_id", "rule_id", "sale_id", "quantity", "custom", *_PRICES, "observed_at", "line")
 _UPLOADS: Final = """
     SELECT exported_at, array_agg(DISTINCT coalesce(product_line, '')) AS lines FROM upload
      WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done' AND exported_at >= :since AND exported_at <= :until
@@ -139,8 +125,7 @@ async def changed(session: AsyncSession, account: Account, chosen: Choices, afte
         "after": after or "-infinity",
     }
     sql = _SNAPSHOT.format(rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s"))
-    data = await copy_chunks(session, await literal(session, sql, bound))
-    frame = await asyncio.to_thread(frame_of, data, _SCHEMA)
+    frame = await integer_frame(session, _COLUMNS, await literal(session, sql, bound), ("rule_id", "sale_id", *_PRICES))
     return frame.with_columns(pl.col("custom").cast(pl.Boolean), pl.col("observed_at").cast(TIME))
 
 

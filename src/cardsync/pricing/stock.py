@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.models import Account
-from cardsync.db import copy_chunks, driver, frame_of
+from cardsync.db import driver, integer_columns
 from cardsync.pricing.history import past_of
 from cardsync.pricing.queries import Selection, selections
 from cardsync.pricing.rules import Rule, Sale
@@ -27,37 +27,41 @@ from cardsync.pricing.store import pins_of
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
 _STOCK: Final = f"""
-    SELECT c.id, c.marketplace_id, {{rule}}, {{sale}}, c.quantity, c.custom::integer,
-           {", ".join(f"(c.{name} * 10000)::bigint" for name in _PRICES)},
-           (extract(epoch FROM greatest(c.observed_at, l.observed_at)) * 1000000)::bigint, (c.product_line = ANY (:lines))::integer
-      FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
-     WHERE c.seller_id = :seller AND {{where}} ORDER BY c.id
+    (SELECT c.id, c.marketplace_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+            c.custom::integer AS custom, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
+            (extract(epoch FROM greatest(c.observed_at, l.observed_at)) * 1000000)::bigint AS observed_at,
+            (c.product_line = ANY (:lines))::integer AS product_line_enabled
+       FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
+      WHERE c.seller_id = :seller AND {{where}}) stock
 """
 # What a member contributed is for no marketplace to price.
 ON_SALE: Final = "NOT c.gone AND c.contribution IS NULL"
 _OWN: Final = re.compile(r"(?<!:):(q[0-9]+)(?![0-9])")
-_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
-    (
-        "id",
-        "marketplace_id",
-        "rule_id",
-        "sale_id",
-        "quantity",
-        "custom",
-        *_PRICES,
-        "observed_at",
-        "product_line_enabled",
-    ),
-    pl.Int64,
+_COLUMNS: Final = (
+    "id",
+    "marketplace_id",
+    "rule_id",
+    "sale_id",
+    "quantity",
+    "custom",
+    *_PRICES,
+    "observed_at",
+    "product_line_enabled",
 )
+# No id and no price is zero, so zero tells that there is none.
+_ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 
 
 @dataclass(frozen=True)
 class Stock:
     """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id` and `target_price`; the run that prices them."""
 
-    run: Run
+    chosen: Choices
     cards: pl.DataFrame
+
+    @property
+    def run(self) -> Run:
+        return self.chosen.run
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,20 @@ async def read_stock(
     chosen = await choices(session, account.seller_id, run)
     bound: dict[str, Any] = {"seller": account.seller_id, "now": run.now, "lines": account.product_lines, **values}
     sql = _STOCK.format(rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s"), where=where)
-    data = await copy_chunks(session, await literal(session, sql, bound))
-    rows = await asyncio.to_thread(frame_of, data, _SCHEMA)
+    rows = await integer_frame(session, _COLUMNS, await literal(session, sql, bound), _ABSENT_AS_ZERO)
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     pins = await pins_of(session, account.seller_id)
-    return Stock(chosen.run, _cards(rows.with_columns(**inputs), pins))
+    return Stock(chosen, _cards(rows.with_columns(**inputs), pins))
+
+
+async def integer_frame(
+    session: AsyncSession, columns: Sequence[str], source: str, absent_as_zero: Sequence[str]
+) -> pl.DataFrame:
+    """Columns of a source in order of `id`; zero in some of them stands for nothing."""
+    read = await integer_columns(session, {name: name for name in columns}, source, "id")
+    nothing = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in absent_as_zero]
+    return await asyncio.to_thread(lambda: pl.DataFrame(read).with_columns(nothing).sort("id"))
 
 
 async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
