@@ -10,6 +10,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
@@ -43,7 +44,9 @@ def migrate(url: str) -> None:
     try:
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            command.upgrade(_config(connection), "head")
+            # Reading the migrations once is enough where there is nothing to do, as at nearly every start.
+            if MigrationContext.configure(connection).get_current_revision() != head_revision():
+                command.upgrade(_config(connection), "head")
     finally:
         engine.dispose()
 

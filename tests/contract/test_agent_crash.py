@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contract.agent_fake_server import FakeServer, pricing_csv
@@ -42,8 +43,17 @@ def test_the_points_are_all_covered(
         assert ended.points[POINT_OF_BEGINNING - 1].endswith("state.json")
 
 
-@pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("point", range(1, POINTS_BY_KEY + 1))
+def points(last: int) -> list[Any]:
+    """Every point by day, on one side of it in turn; on both in the soak."""
+    sides = ("before", "after")
+    return [
+        pytest.param(point, side, marks=[pytest.mark.soak] if sides[point % 2] != side else [])
+        for point in range(1, last + 1)
+        for side in sides
+    ]
+
+
+@pytest.mark.parametrize(("point", "side"), points(POINTS_BY_KEY))
 def test_a_killed_cycle_is_finished_by_the_next_start_and_done_once(
     agents: Agents, server: FakeServer, folder: Path, point: int, side: str
 ) -> None:
@@ -53,8 +63,7 @@ def test_a_killed_cycle_is_finished_by_the_next_start_and_done_once(
     assert_done_once(server, folder)
 
 
-@pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("point", range(1, POINTS_RAW + 1))
+@pytest.mark.parametrize(("point", "side"), points(POINTS_RAW))
 def test_the_raw_form_has_no_key_and_is_still_sent_once(
     agents: Agents, server: FakeServer, folder: Path, point: int, side: str
 ) -> None:

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from builders import a_csv, a_row, read_csv
+from cardsync.cli import program
 
 GOOD = a_csv(a_row(1, market="1.20", price="1.00"), a_row(2, market="1.00", price="1.00"), a_row(3, quantity="-1"))
 
@@ -47,8 +49,8 @@ def test_a_good_file(tmp_path: Path, name: str, content: bytes) -> None:
 )
 def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "bad.csv").write_bytes(content)
-    ran = price(tmp_path / "bad.csv", tmp_path / "out.csv")
-    assert ran.returncode == 1, ran.stdout
+    ran = CliRunner().invoke(program, ["price", str(tmp_path / "bad.csv"), "--out", str(tmp_path / "out.csv")])
+    assert ran.exit_code == 1, ran.stdout
     assert_one_sentence(ran.stderr)
     assert told in ran.stderr
     assert not (tmp_path / "out.csv").exists()

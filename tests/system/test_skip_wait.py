@@ -118,7 +118,7 @@ def oldest(server: Server) -> psutil.Process:
     return min(server.children("web")[1:], key=psutil.Process.create_time)
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(SOAK_ROUNDS, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(SOAK_ROUNDS, marks=pytest.mark.soak)])
 def test_a_web_process_killed_in_the_middle_charges_nobody_twice(server: Server, rounds: int) -> None:
     """Whoever lost an answer asks again; the answer `charged` may be among the lost ones."""
     seller = a_seller(server, 1000)

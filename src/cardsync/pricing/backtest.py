@@ -7,7 +7,7 @@ Nothing is written and one snapshot of the database is read, so it disturbs no r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -86,7 +86,7 @@ async def backtest(
     told = Told(account.time_zone)
     earlier = sold
     if kept:
-        await _go_through(session, account, run, kept, sold, told, ends)
+        await _go_through(session, account, run, kept, sold, told, lambda: clock.monotonic() > ends)
         earlier = sold.filter(pl.col("sold_at") < kept[0].at)
     return _answer(told, pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold]))
 
@@ -124,14 +124,14 @@ async def _go_through(
     kept: Sequence[Snapshot],
     sold: pl.DataFrame,
     told: Told,
-    ends: float,
+    is_late: Callable[[], bool],
 ) -> None:
     pins = await pins_of(session, account.seller_id)
     await snapshots.gather(session, account, replace(asked, now=kept[0].at), kept[-1].at)
     shop: Shop | None = None
     chosen: Choices | None = None
     for place, snapshot in enumerate(kept):
-        if clock.monotonic() > ends:
+        if is_late():
             raise errors.InvalidPayload(f"from, to: {place} of {len(kept)} snapshots took too long: ask for fewer days")
         run = replace(asked, now=snapshot.at)
         again = chosen is None or chosen.run.active_sales != run.active_sales

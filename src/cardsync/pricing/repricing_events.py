@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from numbers import Real
 from typing import Any, Literal
 
 import msgspec
@@ -50,7 +51,7 @@ def read_price(value: Any, field: str) -> str | None:
     if value is None:
         return None
     try:
-        amount = Decimal(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+        amount = Decimal(str(value)) if isinstance(value, str | Real) and not isinstance(value, bool) else None
     except InvalidOperation:
         amount = None
     if amount is None or not amount.is_finite() or not 0 <= amount <= Decimal(MAX_UNITS).scaleb(-4):
