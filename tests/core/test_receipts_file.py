@@ -12,6 +12,7 @@ from tests.core.pricing_reference import NOW, frame_of, random_card, random_rule
 from cardsync.pricing import receipts
 from cardsync.pricing.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
 from cardsync.pricing.run import Run
+from cardsync.pricing.sentences import explain
 
 seeds = st.integers(0, 2**32)
 TEXTS = ("condition", "printing", "language")
@@ -47,6 +48,16 @@ def test_a_file_gives_back_what_was_put_in(seed):
     kept = ("blockers", "rule_id", "source", "base", "target", "changed", "sale_id", *INPUT_COLUMNS)
     wanted = priced.sort("marketplace_id").select(name for name in kept if name not in TEXTS)
     assert frame.select(wanted.columns).equals(wanted)
+
+
+@given(seeds)
+@settings(deadline=None, max_examples=25)
+def test_a_receipt_tells_the_same_story_as_the_run_itself(seed):
+    priced, run = a_run(seed)
+    frame, again = receipts.unpack(receipts.pack(priced, run))
+    kept = frame.sort("marketplace_id").to_dicts()
+    for live, row in zip(priced.sort("marketplace_id").to_dicts(), kept, strict=True):
+        assert explain(row, again) == explain(live, run)
 
 
 @given(seeds)

@@ -15,6 +15,7 @@ from cardsync.inventory import drain
 from cardsync.pricing import engine, receipts, reprice
 from cardsync.pricing.reprice import work_off_one
 from cardsync.sync.state import release_lease, take_lease
+from cardsync.worker import opened
 
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB = 300, 50
@@ -309,7 +310,9 @@ async def test_a_run_beside_an_import_waits_and_then_prices_what_came(a_seller):
     await seller.set(sync_mode="read_only")  # without a breaker in between
     run_id = await requested(seller)
     sent = await seller.upload(a_csv(*rows))
-    await asyncio.gather(seller.service.run_jobs(), seller.service.run_jobs())
+    work = seller.service.work
+    async with opened(seller.service.database):
+        await asyncio.gather(work_off_one(work, seller.id), drain.work_off_one(work, seller.id))
     # Whoever found the lease taken is nudged again by the sweep.
     async with asyncio.timeout(60):
         while (await run_of(seller, run_id))["state"] == "running" or (await seller.report(sent.json()["upload_id"]))[
@@ -349,3 +352,65 @@ async def test_receipts_of_a_run_with_several_lives_are_whole(a_seller):
     assert len(await changes(seller, runs[0]["id"])) == ROWS
     told = (await seller.get("/api/v1/pricing/explain/7")).json()["historical_breakdown"]
     assert (told["run_id"], told["final_price"], told["reflects_current_price"]) == (runs[0]["id"], "1.32", True)
+
+
+async def a_large_move(seller, priority=2, adjust_bp=9000):
+    """A run that stops for the seller's word."""
+    rule = {"name": f"Far {adjust_bp}", "state": "published", "priority": priority, "adjust_bp": adjust_bp}
+    answer = await seller.post(RULES, json=rule)
+    assert answer.status_code == 201, answer.text
+    run_id = await requested(seller)
+    await seller.service.run_jobs()
+    assert (await run_of(seller, run_id))["state"] == "awaiting_review"
+    return run_id
+
+
+async def test_a_waiting_run_is_answered_once_by_many_at_once(a_seller):
+    seller = await a_shop(a_seller)
+    run_id = await a_large_move(seller)
+    words = ["confirm", "discard"] * 3
+    answers = await asyncio.gather(*(seller.post(f"/api/pricing/runs/{run_id}/{word}") for word in words))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409, 409]
+    await seller.service.run_jobs()
+    said = words[[answer.status_code for answer in answers].index(200)]
+    assert (await run_of(seller, run_id))["state"] == {"confirm": "completed", "discard": "discarded"}[said]
+    await is_free(seller)
+
+
+async def test_a_newer_run_overtakes_one_that_waits(a_seller):
+    seller = await a_shop(a_seller)
+    older = await a_large_move(seller)
+    newer = await a_large_move(seller, 1, 8000)
+    assert (await run_of(seller, older))["state"] == "discarded"
+    assert (await seller.post(f"/api/pricing/runs/{older}/confirm")).json()["code"] == "not_awaiting_review"
+    assert (await seller.post(f"/api/pricing/runs/{newer}/confirm")).status_code == 200
+    await seller.service.run_jobs()
+    assert {str(card["target_price"]) for card in await seller.cards()} == {"2.1600"}
+
+
+async def test_a_run_that_an_import_has_overtaken_is_not_confirmed_any_more(a_seller):
+    seller = await a_shop(a_seller)
+    run_id = await a_large_move(seller)
+    await seller.service.sql(
+        seller.id, "DELETE FROM pricing_rule WHERE name LIKE 'Far%' AND seller_id = :id", id=seller.id
+    )
+    await seller.import_csv(a_csv(*(a_row(n, market="1.25", price="1.20") for n in range(1, ROWS + 1))))
+    assert (await seller.post(f"/api/pricing/runs/{run_id}/confirm")).json()["code"] == "not_awaiting_review"
+    assert (await seller.post(f"/api/pricing/runs/{run_id}/discard")).status_code == 200
+
+
+async def test_a_run_prices_for_the_moment_when_it_is_taken_up_not_when_it_was_asked_for(a_seller):
+    """A sale that ended while the run waited is over; its next life after a kill prices for the same moment as the first."""
+    seller = await a_shop(a_seller)
+    times = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now() + timedelta(hours=1)}
+    sale = {"name": "Sale", "adjust_bp": -1000} | {name: clock.rfc3339(at) for name, at in times.items()}
+    assert (await seller.post("/api/pricing/sales", json=sale)).status_code == 201
+    run_id = await requested(seller)
+    clock.shift(timedelta(hours=2))
+    async with stopped_at(seller, 2) as worker:
+        begun = (await run_of(seller, run_id))["started_at"]
+        await killed(worker)
+    clock.shift(timedelta(minutes=1))
+    await work_off_one(seller.service.work, seller.id)
+    assert (await run_of(seller, run_id))["started_at"] == begun
+    await is_whole(seller, run_id)

@@ -84,6 +84,8 @@ async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answ
     run = await run_of(session, caller.seller_id, run_id)
     if run.state != "awaiting_review" or run.upload_id is not None:
         raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
+    if answer == "confirmed" and await _is_overtaken(session, run):
+        raise errors.NotAwaitingReview(f"price run {run_id} is overtaken: the cards were priced anew since")
     if answer == "discarded":
         run.state, run.finished_at = "discarded", now
     else:
@@ -93,6 +95,11 @@ async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answ
     note(session, caller, f"pricing.run_{answer}", f"price run {run_id} {answer}", now)
     await session.flush()
     return run
+
+
+async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
+    later = (PriceRun.seller_id == run.seller_id) & (PriceRun.id > run.id) & (PriceRun.state == "completed")
+    return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
 
 
 async def run_of(session: AsyncSession, seller_id: int, run_id: int) -> PriceRun:
@@ -146,7 +153,10 @@ async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun] | None:
         if run is None:
             await sync_state.release_lease(session, lease)
             return None
-        run.summary = run.summary | {"starts": run.summary.get("starts", 0) + 1}
+        starts = run.summary.get("starts", 0)
+        # The moment that it prices for: however long it waited to be taken up or confirmed, and the same in every life.
+        run.started_at = run.started_at if starts else clock.now()
+        run.summary = run.summary | {"starts": starts + 1}
         return lease, run
 
 
@@ -234,6 +244,14 @@ def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(asked=asks.fill_null(False)).sort("id")
 
 
+async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> None:
+    """Whatever still waited for the seller's word is overtaken, as a review of an upload is by a newer one."""
+    waiting = (PriceRun.state == "awaiting_review") & PriceRun.upload_id.is_(None) & (PriceRun.id < run.id)
+    await session.execute(
+        update(PriceRun).where(PriceRun.seller_id == run.seller_id, waiting).values(state="discarded", finished_at=now)
+    )
+
+
 async def _end(work: Work, lease: Lease, run: PriceRun, state: str, counts: dict[str, Any]) -> None:
     """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
     now = clock.now()
@@ -247,6 +265,8 @@ async def _end(work: Work, lease: Lease, run: PriceRun, state: str, counts: dict
         )
         summary = counts | {"changed": changed or 0}
         await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
+        if state in ("completed", "awaiting_review"):
+            await _supersede(session, run, now)
         own.export_fingerprint = await fingerprint(session, lease.seller_id)
         await session.flush()
         if state == "completed" and changed:
