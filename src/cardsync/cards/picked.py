@@ -84,9 +84,15 @@ def of_query(given: Mapping[str, Sequence[str]]) -> Selection:
 def _integers(name: str, texts: Sequence[str]) -> list[int]:
     joined = ",".join(texts).strip()
     parts = [part.strip() for part in joined.split(",")] if joined else []
-    if not all(_ID.fullmatch(part) for part in parts):
+    ids = [id for part in parts if (id := read_id(part)) is not None]
+    if len(ids) < len(parts):
         raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of ids")
-    return [int(part) for part in parts]
+    return ids
+
+
+def read_id(text: str) -> int | None:
+    """Custom listings have negative ones."""
+    return int(text) if _ID.fullmatch(text) else None
 
 
 def both(body: Selection | None, query: Selection) -> Selection:

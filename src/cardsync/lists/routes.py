@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.accounts.caller import Caller
-from cardsync.cards.picked import Selection, both, of_query
+from cardsync.cards.picked import Selection, both, of_query, read_id
 from cardsync.db import Database
 from cardsync.lists import entries, lists
 from cardsync.lists.lists import ListRow
@@ -75,13 +75,7 @@ def _body(caller: Caller, row: ListRow, *, member: bool = False) -> CardListBody
 
 def _asked(given: dict[str, list[str]]) -> dict[str, int]:
     """The card that members are asked for; an id that is none is nobody's."""
-    asked: dict[str, int] = {}
-    for name in ("marketplace_id", "card_id"):
-        if name in given:
-            text = given[name][-1].strip()
-            is_id = text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= 18
-            asked[name] = int(text) if is_id else 0
-    return asked
+    return {name: read_id(given[name][-1].strip()) or 0 for name in ("marketplace_id", "card_id") if name in given}
 
 
 @get("/lists", responses=problems(*BEHIND_A_KEY))

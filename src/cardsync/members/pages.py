@@ -16,7 +16,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.members import invitations, markup, sessions, tokens
 from cardsync.members.markup import Html
-from cardsync.members.routes import cookie_of, signed_in, signed_out
+from cardsync.members.routes import cookie_of, signed_in, signed_out, who_asks
 from cardsync.settings import Settings
 from cardsync.web import ApiRequest, storable
 
@@ -123,11 +123,8 @@ async def _invitation(database: Database, token: str, **given: str) -> Html:
 
 @get("/account", middleware=[admitting], opt=BY_SESSION)
 async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Response[str]:
-    token = session_token(request.scope)
-    assert token is not None
-    assert caller.member_id is not None
-    who = await sessions.who(session, caller.seller_id, caller.member_id, token)
-    return _page(markup.account(who.seller_name, who.name, who.email, who.role, tokens.csrf_token(token)))
+    who = await who_asks(request, caller, session)
+    return _page(markup.account(who.seller_name, who.name, who.email, who.role, tokens.csrf_token(who.token)))
 
 
 @post("/sign-out", middleware=[among_strangers])

@@ -124,11 +124,19 @@ async def accept_invitation(
 @get("/session", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def read_session(request: ApiRequest, caller: Caller, session: AsyncSession) -> Response[SessionBody]:
     """Who is signed in, and the session's CSRF token."""
+    return Response(_told(await who_asks(request, caller, session)), media_type=MediaType.JSON, headers=PRIVATE)
+
+
+def _own(request: ApiRequest, caller: Caller) -> tuple[int, str]:
+    """Member and token of the session that let the caller in."""
     token = session_token(request.scope)
     assert token is not None
     assert caller.member_id is not None
-    who = await sessions.who(session, caller.seller_id, caller.member_id, token)
-    return Response(_told(who), media_type=MediaType.JSON, headers=PRIVATE)
+    return caller.member_id, token
+
+
+async def who_asks(request: ApiRequest, caller: Caller, session: AsyncSession) -> SignedIn:
+    return await sessions.who(session, caller.seller_id, *_own(request, caller))
 
 
 @delete(
@@ -146,13 +154,11 @@ async def sign_out(
 
 
 async def signed_out(request: ApiRequest, caller: Caller, session: AsyncSession, *, everywhere: bool) -> None:
-    token = session_token(request.scope)
-    assert token is not None
-    assert caller.member_id is not None
+    member_id, token = _own(request, caller)
     if everywhere:
-        await sessions.end_all(session, caller.seller_id, caller.member_id)
+        await sessions.end_all(session, caller.seller_id, member_id)
     else:
-        await sessions.sign_out(session, caller.seller_id, caller.member_id, token)
+        await sessions.sign_out(session, caller.seller_id, member_id, token)
 
 
 router = Router(path="/api", route_handlers=[sign_in, read_session, sign_out, accept_invitation], tags=["members"])

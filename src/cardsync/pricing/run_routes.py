@@ -7,18 +7,17 @@ from typing import Any, Literal
 
 import msgspec
 from litestar import Response, Router, get, post
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
-from cardsync.limits import RUNS_SHOWN
 from cardsync.pricing import analyse, preview, reprice
 from cardsync.pricing.analysis import Finding
 from cardsync.pricing.backtest import backtest
 from cardsync.pricing.explain import explain_card
 from cardsync.pricing.models import PriceRun
+from cardsync.pricing.run_reads import newest_runs
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -124,8 +123,7 @@ async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested
 @get("/runs", responses=problems(*BEHIND_A_KEY))
 async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     """The newest runs first."""
-    statement = select(PriceRun).where(PriceRun.seller_id == caller.seller_id).order_by(PriceRun.id.desc())
-    return PriceRuns([_shown(run) for run in await session.scalars(statement.limit(RUNS_SHOWN))])
+    return PriceRuns([_shown(run) for run in await newest_runs(session, caller.seller_id)])
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
