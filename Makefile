@@ -17,11 +17,12 @@ setup: .venv/.run ## The environment: .venv with cardsync and cardsync-agent
 run: .venv/.run ## A demo seller, one whole cycle told in the terminal, then a server until Ctrl-C (data in .data)
 	@exec "$(BIN)/cardsync" demo --data-dir .data
 
+# A file's tests share their server, so a file stays with one worker; in the soak the files are few and long.
 test: .venv/.dev ## The whole suite, from nothing
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "not soak"
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak"
 
 check: .venv/.dev ## The everyday part of the suite: what takes no long
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "not slow and not soak"
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not slow and not soak"
 
 soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak

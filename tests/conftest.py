@@ -59,6 +59,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes as long as all else together begins first: no worker waits for it in the end."""
+    items.sort(key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("soak")))
+
+
 def _with_database(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 

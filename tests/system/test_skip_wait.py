@@ -208,7 +208,7 @@ def callers() -> Iterator[Callers]:
                 process.communicate(timeout=180)
 
 
-@pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [FEW, pytest.param(MANY, marks=pytest.mark.soak(first=True))])
 def test_one_charge_a_round_for_many_rounds(callers: Callers, rounds: int) -> None:
     for charges, keys in zip(range(1, rounds + 1), itertools.cycle((1, CALLERS, 8)), strict=False):
         callers.rows(NEXT_ROUND)
