@@ -1,10 +1,12 @@
 """Reading a seller's cards: a filter and a page in; the page's rows with their lists and places, and how many there are, out.
 
-One pass over the cards finds them, whatever the search: counting and ordering read what it found.
+One pass over the cards finds them, whatever the search: counting and ordering read what it found. All cards are not kept to be counted
+and ordered: that takes a pass each, which several processes share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from cardsync import clock, errors, limits
@@ -36,7 +38,8 @@ async def find_cards(
     """Raises QueryError."""
     selected = await select_cards(reading.rows, seller_id, wanted, clock.now(), member_id)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
-    _, rows = await reading.together([_ROOM, _page(selected, page_order(page))], values, last=True)
+    statement = _page_of(_found if wanted.narrows else _all, selected, page_order(page))
+    _, rows = await reading.together([_ROOM, statement], values, last=True)
     # A page beyond the last has one row without a card.
     return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
@@ -45,14 +48,28 @@ async def find_cards(
 _ROOM = "SELECT set_config('work_mem', '64MB', true)"
 
 
-def _page(selected: Selected, order: PageOrder) -> str:
+def _found(keyed: str, where: str, by: str) -> str:
+    return f"""
+        found AS MATERIALIZED (SELECT {keyed} FROM card c WHERE {where}),
+        counted AS (SELECT count(*) AS total FROM found),
+        ordered AS (SELECT id FROM found ORDER BY {by} LIMIT :limit OFFSET :offset)
+    """
+
+
+def _all(keyed: str, where: str, by: str) -> str:
+    return f"""
+        counted AS (SELECT count(*) AS total FROM card c WHERE {where}),
+        ordered AS (SELECT id FROM (SELECT {keyed} FROM card c WHERE {where}) AS found ORDER BY {by} LIMIT :limit OFFSET :offset)
+    """
+
+
+def _page_of(found: Callable[[str, str, str], str], selected: Selected, order: PageOrder) -> str:
     keyed = ", ".join(["c.id", *(f"{key} AS k{number}" for number, key in enumerate(order.keys))])
     return f"""
-        WITH found AS MATERIALIZED (SELECT {keyed} FROM card c WHERE {selected.where}),
-        page AS (SELECT id, row_number() OVER () AS place FROM (
-            SELECT id FROM found ORDER BY {order.by} LIMIT :limit OFFSET :offset) AS ordered)
+        WITH {found(keyed, selected.where, order.by)},
+        page AS (SELECT id, row_number() OVER () AS place FROM ordered)
         SELECT counted.total, {_COLUMNS}
-          FROM (SELECT count(*) AS total FROM found) AS counted LEFT JOIN page ON true
+          FROM counted LEFT JOIN page ON true
                LEFT JOIN ({_FROM}) ON c.seller_id = :seller AND c.id = page.id
          ORDER BY page.place
     """
