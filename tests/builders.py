@@ -18,6 +18,7 @@ from sqlalchemy import select, text
 
 from cardsync import clock
 from cardsync.accounts import sellers
+from cardsync.agentwork import tasks
 from cardsync.credits import ledger
 from cardsync.db import Database
 from cardsync.jobs import Work
@@ -202,6 +203,11 @@ class Seller:
         """Somebody writes prices, or died while doing so."""
         async with self.service.database.tenant(self.id) as session:
             assert await sync_state.take_lease(session, self.id, holder, clock.now(), seconds)
+
+    async def applied(self) -> None:
+        """The agent has done what an import left for it: no price push waits any more."""
+        async with self.service.database.tenant(self.id) as session:
+            await tasks.end_tasks(session, self.id, "apply_price_updates", "completed", clock.now())
 
     async def grant(self, credits: int, reason: str = "a test") -> None:
         """What `cardsync admin credits grant` does."""

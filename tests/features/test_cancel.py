@@ -63,6 +63,7 @@ async def send(seller, rows=AFTER, **headers):
 async def a_shop(a_seller, **options):
     seller = await a_seller(**options)
     await seller.import_csv(a_csv(*BEFORE))
+    await seller.applied()
     return seller
 
 

@@ -23,6 +23,7 @@ async def status(seller) -> dict:
 async def just_synced(a_seller, **settings):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row()))
+    await seller.applied()
     if settings:
         await seller.set(**settings)
     return seller

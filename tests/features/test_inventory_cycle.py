@@ -131,5 +131,5 @@ async def test_an_upload_waits_its_turn_and_says_so(a_seller):
     assert (status["phase"], status["sync_in_progress"], status["last_sync_at"]) == ("queued", True, None)
     await seller.service.run_jobs()
     status = (await seller.get("/api/v1/status")).json()
-    assert (status["phase"], status["sync_in_progress"]) == ("idle", False)
+    assert (status["phase"], status["sync_in_progress"]) == ("push_queued", False)
     assert status["last_sync_at"] is not None

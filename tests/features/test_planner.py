@@ -41,6 +41,7 @@ async def a_planned_seller(a_seller, **settings):
     seller = await a_seller(planner_opt_in=True, **settings)
     await poll(seller, capabilities=None)
     await seller.import_csv(a_csv(a_row()))
+    await seller.applied()
     await log(seller)
     return seller
 

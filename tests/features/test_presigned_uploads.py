@@ -181,7 +181,7 @@ async def test_concurrent_posts_of_one_key_make_one_upload(a_seller):
     assert len(ids) == 1
     await seller.service.run_jobs()
     assert (await seller.report(ids.pop()))["state"] == "done"
-    assert (await seller.get("/api/v1/status")).json()["phase"] == "idle"
+    assert (await seller.get("/api/v1/status")).json()["phase"] == "push_queued"
 
 
 async def test_a_key_that_names_nothing_of_the_caller_is_invalid_in_the_same_words(a_seller):

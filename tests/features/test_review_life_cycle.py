@@ -47,7 +47,7 @@ async def test_a_newer_believable_upload_supersedes_a_review(a_seller):
     upload = await an_upload_in_review(seller)
     await seller.import_csv(a_csv(*FULL))
     assert (await seller.report(upload))["state"] == "discarded"
-    assert (await seller.get("/api/v1/status")).json()["phase"] == "idle"
+    assert (await seller.get("/api/v1/status")).json()["phase"] == "push_queued"
 
 
 async def test_a_confirm_while_a_newer_upload_runs_does_not_bring_the_old_file_back(a_seller, service):

@@ -146,7 +146,7 @@ async def test_a_confirmed_upload_completes_the_cycle(a_seller):
     await confirm(seller, report["id"])
     await seller.service.run_jobs()
     now = await status(seller)
-    assert (now["phase"], now["sync_in_progress"]) == ("idle", False)
+    assert (now["phase"], now["sync_in_progress"]) == ("push_queued", False)
     assert now["last_sync_at"] > before
 
 
@@ -176,7 +176,7 @@ async def test_a_newer_believable_upload_supersedes_the_review(a_seller):
     newer = await seller.import_csv(a_csv(*rows(20, market="1.50"), a_row(99)))
     assert (newer["state"], newer["gone"]) == ("done", 0)
     assert (await seller.report(report["id"]))["state"] == "discarded"
-    assert (await status(seller))["phase"] == "idle"
+    assert (await status(seller))["phase"] == "push_queued"
     assert "X-Price-Export-Empty-Reason" not in (await seller.export()).headers
     assert (await confirm(seller, report["id"])).status_code == 409
 
@@ -215,6 +215,7 @@ async def test_a_review_is_answered_once(a_seller, word):
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409]
     await seller.service.run_jobs()
     assert (await word(seller, report["id"])).status_code == 409
+    await seller.applied()
     assert (await status(seller))["phase"] == "idle"
 
 

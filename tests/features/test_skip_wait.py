@@ -33,6 +33,7 @@ async def in_cooldown(a_seller, credits: int = 2):
     """A seller whose full cycle has just completed."""
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row()))
+    await seller.applied()
     if credits:
         await seller.grant(credits)
     return seller

@@ -140,6 +140,7 @@ async def synced(a_seller, **settings):
     """A seller whose full cycle has just completed: inside the cooldown, nothing due."""
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row()))
+    await seller.applied()
     if settings:
         await seller.set(**settings)
     return seller
@@ -194,6 +195,7 @@ async def cooldown_begins_meanwhile(a_seller, refusal, **settings):
         await seller.upload(a_csv(a_row()))
         answer, _ = await asyncio.gather(ask(seller), work_off_one(seller.service.work, seller.id))
         assert answer in ((200, "requested"), refusal)
+        await seller.applied()
         assert await phase(seller) == ("requested" if answer[0] == 200 else "idle")
         assert (await ask(seller, "full"))[0] == answer[0]  # asked again, it is answered again
 

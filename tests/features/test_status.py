@@ -49,7 +49,7 @@ async def test_a_cycle_goes_from_requested_over_collecting_and_queued_to_idle(a_
     await look()
     await service.run_jobs()
     await look()
-    assert phases == [("requested", False), ("collecting", True), ("queued", True), ("idle", False)]
+    assert phases == [("requested", False), ("collecting", True), ("queued", True), ("push_queued", False)]
 
 
 async def test_the_end_of_a_completed_cycle_is_the_last_sync(a_seller):
@@ -115,6 +115,7 @@ async def test_the_sellers_word_ends_the_review(a_seller, service, word):
     report = await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 6))))
     assert (await seller.post(f"/api/v1/uploads/{report['id']}/{word}")).status_code == 200
     await service.run_jobs()
+    await seller.applied()
     assert (await status(seller))["phase"] == "idle"
 
 

@@ -43,6 +43,7 @@ async def a_synced_seller(a_seller, **settings):
     seller = await a_seller(**settings)
     assert (await poll(seller))["first_sync"] is True
     await seller.import_csv(a_csv(a_row()))
+    await seller.applied()
     await log(seller, "success", sync_cycle_id="first")
     assert (await poll(seller))["reason"] == "no_sync_needed"
     return seller

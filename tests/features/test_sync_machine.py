@@ -107,7 +107,8 @@ class Real:
         return answer.status_code, answer.json()
 
     async def upload(self, number: int, cycle: str | None, readable: bool) -> Answer:
-        data = a_csv(a_row(1, market=f"1.{number:02}"))
+        # Never lower than it is: no price changes, so nothing is left for the agent to apply.
+        data = a_csv(a_row(1, market=f"1.{number:02}", price="9.00"))
         answer = await self.seller.upload(data, **({"X-Sync-Cycle-Id": cycle} if cycle else {}))
         self.uploads[number] = answer.json()["upload_id"]
         if not readable:  # for the worker, later

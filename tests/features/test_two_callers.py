@@ -51,7 +51,7 @@ async def test_two_uploads_that_arrive_at_once_are_both_worked_off_in_order(a_se
     cards = {card["marketplace_id"]: card for card in await seller.cards()}
     assert cards[1]["quantity"] == last
     assert [n for n, card in cards.items() if not card["gone"]] == [1, last + 10]
-    assert (await seller.get("/api/v1/status")).json()["phase"] == "idle"
+    assert (await seller.get("/api/v1/status")).json()["phase"] == "push_queued"
 
 
 async def test_two_workers_drain_two_uploads_in_order(a_seller, service):

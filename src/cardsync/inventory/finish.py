@@ -19,6 +19,7 @@ from cardsync.inventory.slabs import Slab, Writer, bury
 from cardsync.jobs import Work
 from cardsync.pricing.export import fingerprint
 from cardsync.pricing.models import PriceRun
+from cardsync.pricing.push import push_prices
 from cardsync.pricing.reprice import begin
 from cardsync.sync import cancel as sync_cancel
 from cardsync.sync import state as sync_state
@@ -75,6 +76,8 @@ async def finish(
         _note(session, upload, report, now)
         if reprice:
             await begin(session, upload.seller_id, "sync", now)
+        elif report["changed"]:
+            await push_prices(session, upload.seller_id, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, writer.lease, now)
         await sync_state.release_lease(session, writer.lease)

@@ -17,8 +17,9 @@ TASK = "apply_price_updates"
 async def push_prices(session: AsyncSession, seller_id: int, now: datetime) -> None:
     """Unless one waits already: a task, if the account pushes prices at this moment. Its state row is locked first."""
     await locked(session, seller_id)
-    account = (await session.execute(select(Account).where(Account.seller_id == seller_id))).scalar_one()
-    await session.refresh(account)
+    # As it is once we have the row: whoever changes the account takes that row first.
+    statement = select(Account).where(Account.seller_id == seller_id).execution_options(populate_existing=True)
+    account = (await session.execute(statement)).scalar_one()
     if account.entitlements(now).sync_mode == "full" and not await _waits(session, seller_id, now):
         await enqueue_task(session, seller_id, TASK, {}, now)
 
