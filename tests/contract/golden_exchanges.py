@@ -208,6 +208,11 @@ async def a_cycle(book: Book, seller: Seller) -> None:
         "desktop update", http, "GET", "/api/v1/desktop/update", params={"version": "1.0", "platform": "linux/amd64"}
     )
     await book.ask("approve_upload", http, "DELETE", "/api/v1/sync/approve_upload")
+    moved = {"marketplace_id": 1001, "old_price": "1.00", "new_price": "1.19"}
+    imported = {"sync_cycle_id": "cycle-2", "imported_at": clock.rfc3339(clock.now()), "row_count": 1, "rows": [moved]}
+    await book.ask("repricing_events", http, "POST", "/api/v1/repricing_events", json=imported)
+    failed = imported | {"step": "import_prices", "error": {"code": "no_page", "message": "no page"}}
+    await book.ask("repricing_events failure", http, "POST", "/api/v1/repricing_events/failure", json=failed)
 
 
 async def order_data(book: Book, seller: Seller) -> None:

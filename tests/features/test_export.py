@@ -342,6 +342,7 @@ async def test_while_a_run_waits_for_the_sellers_word_the_export_is_empty(a_sell
     await seller.service.run_jobs()
     held = await seller.export()
     assert (held.content, held.headers[REASON]) == (HEADER_ONLY, "awaiting_review")
+    assert (await seller.get("/api/v1/status")).json()["phase"] == "awaiting_review"
     await seller.set(sync_mode="read_only")
     assert len(read_csv((await seller.export()).content)) == 60
     await seller.set(sync_mode="full")

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.agentwork.tasks import enqueue_task
 from rollbacks_builder import a_pushed_run as pushed
@@ -289,3 +290,22 @@ async def test_applied_there_is_nothing_left_to_bring_back(a_seller):
     assert (await ask(seller, run_id=run))["cards"] == 0
     assert await newest_run(seller) > run
     assert (await read(seller, id))["cards"] == 3
+
+
+async def test_a_custom_listing_is_named_by_the_marketplaces_own_id(a_seller):
+    seller = await a_seller()
+    row = a_row(77, title="My own photo", photo="https://example.invalid/1.jpg", market="2.00", price="1.00")
+    await seller.import_csv(a_csv(row))
+    assert await exported(seller) == {77: "1.9800"}
+    await record(seller, rows=[{"marketplace_id": 77, "old_price": "1.00", "new_price": "1.98"}])
+    assert await prices(seller) == {-1: "1.9800"}
+    assert await exported(seller) == {}
+
+
+async def test_after_a_rollback_the_receipt_does_not_reflect_the_current_price(a_seller):
+    seller, _, sha, _ = await a_served_rollback(a_seller)
+    explain = "/api/v1/pricing/explain/1"
+    assert (await seller.get(explain)).json()["historical_breakdown"]["reflects_current_price"] is True
+    await record(seller, file_sha256=sha)
+    told = (await seller.get(explain)).json()
+    assert (told["target_price"], told["historical_breakdown"]["reflects_current_price"]) == (None, False)

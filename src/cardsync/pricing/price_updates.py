@@ -62,9 +62,14 @@ async def _forced(session: AsyncSession, caller: Caller, now: datetime, *, read_
     if read_only and caller.price_tasks_due_at is not None:
         applied = await session.scalar(text(_APPLIED_NOW), {"seller": caller.seller_id, "now": now})
         reasons |= {"apply_in_progress"} if applied else set()
-    if not read_only and await session.scalar(text(_RUN_WAITS), {"seller": caller.seller_id}):
+    if not read_only and await run_waits(session, caller.seller_id):
         reasons.add("awaiting_review")
     return [reason for reason in REASONS if reason in reasons]
+
+
+async def run_waits(session: AsyncSession, seller_id: int) -> bool:
+    """Whether the newest run stopped for the seller's word."""
+    return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
 
 
 async def _current_fingerprint(session: AsyncSession, seller_id: int) -> str:

@@ -101,16 +101,19 @@ async def request_rollback(
 ) -> Response[RollbackShown]:
     """Bring prices back to what they were; the agent imports them as soon as they are prepared. Asked again, it is the same rollback."""
     now = clock.now()
-    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+    # Looked at first, without the seller's row: polls do not wait for it.
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         scope = await read_scope(session, caller.seller_id, msgspec.to_builtins(data))
-        if data.dry_run:
-            cards, diff = await diff_of(session, caller.seller_id, scope)
-            return Response(RollbackShown(None, None, cards, _cards(diff), **scope), status_code=200)
-        rollback, diff, is_new = await rollbacks.ask(
-            session, caller, scope, now, timedelta(seconds=settings.rollback_seconds)
-        )
+        cards, diff = await diff_of(session, caller.seller_id, scope)
+    if data.dry_run:
+        return Response(RollbackShown(None, None, cards, _cards(diff), **scope), status_code=200)
+    lasts = timedelta(seconds=settings.rollback_seconds)
+    async with database.tenant(caller.seller_id) as session:
+        rollback, is_new = await rollbacks.ask(session, caller, scope, cards, now, lasts)
         if is_new:
             await rollback_prepare.begin(session, caller.seller_id)
+        elif rollback.state != "requested":
+            diff = await rollbacks.diff_shown(session, rollback)
     return Response(_shown(rollback, diff, now), status_code=201)
 
 

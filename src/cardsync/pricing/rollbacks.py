@@ -36,9 +36,9 @@ _KEPT_DIFF = f"""
 
 
 async def ask(
-    session: AsyncSession, caller: Caller, scope: Scope, now: datetime, lasts: timedelta
-) -> tuple[PriceRollback, Diff, bool]:
-    """The rollback with its diff, and whether it is new: the same one that is not over yet is taken. Raises MutexHeld, RollbackOpen."""
+    session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
+) -> tuple[PriceRollback, bool]:
+    """The rollback of so many cards, and whether it is new: the same one that is not over yet is taken. Raises MutexHeld, RollbackOpen."""
     state = await sync_state.locked(session, caller.seller_id)
     waiting = await open_one(session, caller.seller_id)
     if waiting is not None and waiting.expires_at <= now:
@@ -47,10 +47,9 @@ async def ask(
     if waiting is not None and waiting.scope != scope:
         raise errors.RollbackOpen(f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it is over")
     if waiting is not None:
-        return waiting, await diff_shown(session, waiting), False
+        return waiting, False
     if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
         raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
-    cards, diff = await diff_of(session, caller.seller_id, scope)
     rollback = PriceRollback(
         seller_id=caller.seller_id,
         scope=scope,
@@ -65,7 +64,7 @@ async def ask(
     note(
         session, caller, "pricing.rollback_requested", f"rollback {rollback.id} of {told_of(scope)}: {cards} cards", now
     )
-    return rollback, diff, bool(cards)
+    return rollback, bool(cards)
 
 
 def told_of(scope: Mapping[str, Any]) -> str:

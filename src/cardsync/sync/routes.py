@@ -18,6 +18,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.db import Database
+from cardsync.pricing.price_updates import run_waits
 from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
@@ -183,6 +184,7 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
     cancelled = cancel.is_left(caller, now)
     held = caller.lock_kind is not None and not cancelled and not sync_state.lock_is_stale(caller, now, settings)
     live = sync_state.lease_is_live(caller, now)
+    full = allowed.sync_mode == "full"
     current = phase(
         lock_held=held,
         requested=caller.requested_kind is not None,
@@ -190,8 +192,8 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
         lease_is_live=live,
         work_phase=caller.work_phase,
         cancelling=caller.cancel_requested_at is not None,
-        in_review=caller.review_upload_id is not None,
-        push=await tasks.push_of(session, caller.seller_id, now) if allowed.sync_mode == "full" else None,
+        in_review=caller.review_upload_id is not None or (full and await run_waits(session, caller.seller_id)),
+        push=await tasks.push_of(session, caller.seller_id, now) if full else None,
     )
     return Status(
         sync_in_progress=held,
