@@ -394,7 +394,7 @@ def test_the_server_takes_the_picture_of_a_failed_step(a_shop: Callable[..., Sho
 def test_a_cancelled_sync_stops_before_it_uploads(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop()
     shop.put(FILE, age=0)  # so that the agent waits for the file to rest
-    with Running(shop, SETTLE="4") as agent:
+    with Running(shop, SETTLE="8") as agent:
         agent.said("step_started", step="export_inventory")
         with shop.seller.http() as http:
             assert http.post("/api/v1/sync/cancel").status_code == 200

@@ -80,6 +80,7 @@ def browser() -> Iterator[Browser]:
 def a_window(browser: Browser, server: Server, **options: Any) -> Iterator[Page]:
     """A page of a fresh profile; what the browser complains of meanwhile is an error."""
     context: BrowserContext = browser.new_context(base_url=server.url, **options)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
