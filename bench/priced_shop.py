@@ -96,10 +96,11 @@ class Shop:
         self.rule_ids = [self.call("POST", "/api/pricing/rules", body, 201)["id"] for body in rules(0, "0")]
 
     def set_tenth(self) -> None:
-        """The first rule governs every tenth card."""
-        [(count,)] = self.connection.execute(f"SELECT count(*) FROM card WHERE seller_id = {self.seller.seller_id}")
+        """The first rule governs as many cards with a price source as are a tenth of all."""
+        own = f"seller_id = {self.seller.seller_id}"
+        [(count,)] = self.connection.execute(f"SELECT count(*) FROM card WHERE {own}")
         [(self.tenth,)] = self.connection.execute(
-            f"SELECT id FROM card WHERE seller_id = {self.seller.seller_id} ORDER BY id OFFSET {count // 10} LIMIT 1"
+            f"SELECT id FROM card WHERE {own} AND coalesce(market, low) IS NOT NULL ORDER BY id OFFSET {count // 10} LIMIT 1"
         )
         self.call("PATCH", f"/api/pricing/rules/{self.rule_ids[0]}", {"query": f"id<={self.tenth}"})
 

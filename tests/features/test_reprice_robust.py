@@ -194,16 +194,16 @@ async def test_killed_after_the_last_slab_the_agent_still_hears_of_it(a_seller, 
     """All is written, and only the run's last transaction is missing."""
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
-    ended = reprice.fingerprint
+    ended = reprice.push_prices
 
     async def dies(*arguments):
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(reprice, "fingerprint", dies)
+    monkeypatch.setattr(reprice, "push_prices", dies)
     with pytest.raises(asyncio.CancelledError):
         await work_off_one(seller.service.work, seller.id)
     assert (all(await dearer(seller)), (await run_of(seller, run_id))["state"]) == (True, "running")
-    monkeypatch.setattr(reprice, "fingerprint", ended)
+    monkeypatch.setattr(reprice, "push_prices", ended)
     clock.shift(timedelta(minutes=1))
     await work_off_one(seller.service.work, seller.id)
     await is_whole(seller, run_id)

@@ -164,7 +164,11 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     )
     others = others.join(absent.select("id"), on="id", how="anti")
     own = rows.select(*columns, "gone").filter(~pl.col("gone"))
-    active = pl.concat([own.select(columns), others.select(columns)])
+    return importable(pl.concat([own.select(columns), others.select(columns)]))
+
+
+def importable(active: pl.DataFrame) -> pl.DataFrame:
+    """The same of all cards that are there, by marketplace_id, listing_id, price and target_price."""
     custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
     shared = pl.concat(
         [custom.filter(custom.is_duplicated()), custom.filter(custom.is_in(active["marketplace_id"].implode()))]

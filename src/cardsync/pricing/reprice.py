@@ -28,10 +28,11 @@ from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.activity import note
 from cardsync.inventory import slabs
+from cardsync.inventory.diff import importable
 from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
 from cardsync.pricing import engine, store
-from cardsync.pricing.export import fingerprint
+from cardsync.pricing.export import fingerprint, fingerprint_of
 from cardsync.pricing.kept import keep
 from cardsync.pricing.models import PriceChange, PriceRun
 from cardsync.pricing.push import push_prices
@@ -218,10 +219,11 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     if run.trigger == "sync" and account.attribution_logging:
         counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
+    exported = await asyncio.to_thread(_exported, priced, stock.cards)
     del priced, stock
     writer = slabs.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
     await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))
-    await _end(work, lease, run, "completed", counts)
+    await _end(work, lease, run, "completed", counts, exported)
 
 
 async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
@@ -252,7 +254,18 @@ async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> Non
     )
 
 
-async def _end(work: Work, lease: Lease, run: PriceRun, state: str, counts: dict[str, Any]) -> None:
+def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
+    """The fingerprint of what the export holds once every target is written: under the lease nobody else changes it."""
+    active = cards.select("marketplace_id", "listing_id", price="current_price").with_columns(
+        target_price=priced["target"]
+    )
+    asked = importable(active).with_columns(slabs.decimal_text("target_price"))
+    return fingerprint_of(asked.write_csv(include_header=False).encode())
+
+
+async def _end(
+    work: Work, lease: Lease, run: PriceRun, state: str, counts: dict[str, Any], exported: str | None = None
+) -> None:
     """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
@@ -267,7 +280,7 @@ async def _end(work: Work, lease: Lease, run: PriceRun, state: str, counts: dict
         await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
         if state in ("completed", "awaiting_review"):
             await _supersede(session, run, now)
-        own.export_fingerprint = await fingerprint(session, lease.seller_id)
+        own.export_fingerprint = exported or await fingerprint(session, lease.seller_id)
         await session.flush()
         if state == "completed" and changed:
             await push_prices(session, lease.seller_id, now)

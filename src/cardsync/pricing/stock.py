@@ -27,7 +27,7 @@ from cardsync.pricing.store import pins_of
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
 _STOCK: Final = f"""
-    (SELECT c.id, c.marketplace_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+    (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
             c.custom::integer AS custom, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
             (extract(epoch FROM greatest(c.observed_at, l.observed_at)) * 1000000)::bigint AS observed_at,
             (c.product_line = ANY (:lines))::integer AS product_line_enabled
@@ -40,6 +40,7 @@ _OWN: Final = re.compile(r"(?<!:):(q[0-9]+)(?![0-9])")
 _COLUMNS: Final = (
     "id",
     "marketplace_id",
+    "listing_id",
     "rule_id",
     "sale_id",
     "quantity",
@@ -54,7 +55,7 @@ _ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 
 @dataclass(frozen=True)
 class Stock:
-    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id` and `target_price`; the run that prices them."""
+    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id`, `listing_id` and `target_price`; the run that prices them."""
 
     chosen: Choices
     cards: pl.DataFrame
