@@ -112,18 +112,19 @@ async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: date
     ids = None if selection.selected_ids is msgspec.UNSET else ids_of(selection.selected_ids)
     for column, given in (("marketplace_id", selection.marketplace_ids), ("id", selection.card_ids)):
         if given is not None:
-            values = {
-                "seller": caller.seller_id,
-                "member": caller.member_id,
-                "given": [id for id in given if abs(id) < 2**63],
-            }
-            narrowed = "true" if ids is None else _NARROWED
-            return Picked(_BY_ID.format(column=column, narrowed=narrowed, visible=VISIBLE), values | ({} if ids is None else {"ids": list(ids)}))  # fmt: skip
+            return _picked_by(column, [id for id in given if abs(id) < 2**63], ids, caller)
     try:
         found = await select_cards(rows, caller.seller_id, _filter(selection, ids), now, caller.member_id)
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
     return Picked(f"SELECT c.id, c.id AS place FROM card c WHERE {found.where}", found.values)
+
+
+def _picked_by(column: str, given: list[int], ids: tuple[int, ...] | None, caller: Caller) -> Picked:
+    values = {"seller": caller.seller_id, "member": caller.member_id, "given": given}
+    if ids is None:
+        return Picked(_BY_ID.format(column=column, narrowed="true", visible=VISIBLE), values)
+    return Picked(_BY_ID.format(column=column, narrowed=_NARROWED, visible=VISIBLE), values | {"ids": list(ids)})
 
 
 def _filter(selection: Selection, ids: tuple[int, ...] | None) -> CardFilter:
