@@ -242,6 +242,15 @@ class SellerBuilder:
             await seller.set(**settings)
         return seller
 
+    async def synced(self, **settings: Any) -> Seller:
+        """A seller whose full cycle has just completed: inside the cooldown, nothing due."""
+        seller = await self()
+        await seller.import_csv(a_csv(a_row()))
+        await seller.applied()
+        if settings:
+            await seller.set(**settings)
+        return seller
+
 
 async def uncap(database: Database, seller_id: int) -> None:
     async with database.tenant(seller_id) as session:

@@ -20,15 +20,6 @@ async def status(seller) -> dict:
     return (await seller.get("/api/v1/status")).json()
 
 
-async def just_synced(a_seller, **settings):
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row()))
-    await seller.applied()
-    if settings:
-        await seller.set(**settings)
-    return seller
-
-
 # The state table's rows on manual sync requests
 
 
@@ -44,7 +35,7 @@ async def test_manual_sync_request_not_in_cooldown_is_requested(a_seller, plan, 
 
 @pytest.mark.parametrize("plan", ["founder", "paid", "complimentary", "trial"])
 async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a_seller, plan):
-    seller = await just_synced(a_seller, plan=plan)
+    seller = await a_seller.synced(plan=plan)
     answer = await ask(seller)
     assert (answer.status_code, answer.json()) == (200, {"status": "requested"})
     pending = (await seller.get("/api/v1/sync/pending")).json()
@@ -53,7 +44,7 @@ async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a
 
 @pytest.mark.parametrize("plan", ["founder", "paid", "complimentary", "trial", "free"])
 async def test_manual_sync_request_metered_inside_the_cooldown_is_402_and_changes_nothing(a_seller, plan):
-    seller = await just_synced(a_seller, plan=plan, credits_metering_enabled=True)
+    seller = await a_seller.synced(plan=plan, credits_metering_enabled=True)
     await seller.grant(3)
     answer = await ask(seller)
     remaining = answer.json()["cooldown_remaining_seconds"]
@@ -71,7 +62,7 @@ async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_429_
     a_seller, expired_trial
 ):
     changes = {"plan": "trial", "trial_ends_at": "2024-01-01T00:00:00Z"} if expired_trial else {"plan": "free"}
-    seller = await just_synced(a_seller, **changes)
+    seller = await a_seller.synced(**changes)
     answer = await ask(seller)
     remaining = answer.json()["cooldown_remaining_seconds"]
     assert answer.status_code == 429
@@ -85,7 +76,7 @@ async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_429_
 
 
 async def test_it_ends_an_hour_after_the_cycle(a_seller):
-    seller = await just_synced(a_seller, plan="free")
+    seller = await a_seller.synced(plan="free")
     clock.shift(HOUR / 2)
     assert (await ask(seller)).json()["cooldown_remaining_seconds"] <= 1800
     clock.shift(HOUR / 2)
@@ -94,7 +85,7 @@ async def test_it_ends_an_hour_after_the_cycle(a_seller):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_it_binds_every_kind(a_seller, kind):
-    seller = await just_synced(a_seller, plan="free")
+    seller = await a_seller.synced(plan="free")
     assert (await ask(seller, kind=kind)).status_code == 429
 
 
@@ -119,7 +110,7 @@ async def test_only_a_completed_full_or_pricing_cycle_starts_it(a_seller, kind, 
 
 
 async def test_a_request_that_waits_does_not_open_the_cooldown_to_another(a_seller):
-    seller = await just_synced(a_seller)
+    seller = await a_seller.synced()
     assert (await ask(seller, kind="orders")).status_code == 200
     await seller.set(credits_metering_enabled=True)
     assert (await ask(seller)).status_code == 402
@@ -139,6 +130,6 @@ async def test_a_request_before_the_end_of_a_running_cycle_is_not_undone_by_its_
 
 
 async def test_requests_at_the_same_time_meet_the_same(a_seller):
-    seller = await just_synced(a_seller, credits_metering_enabled=True)
+    seller = await a_seller.synced(credits_metering_enabled=True)
     answers = await asyncio.gather(*(ask(seller) for _ in range(6)))
     assert [answer.status_code for answer in answers] == [402] * 6

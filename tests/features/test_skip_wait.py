@@ -31,9 +31,7 @@ async def phase(seller) -> str:
 
 async def in_cooldown(a_seller, credits: int = 2):
     """A seller whose full cycle has just completed."""
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row()))
-    await seller.applied()
+    seller = await a_seller.synced()
     if credits:
         await seller.grant(credits)
     return seller

@@ -136,16 +136,6 @@ async def cycles(seller):
     )
 
 
-async def synced(a_seller, **settings):
-    """A seller whose full cycle has just completed: inside the cooldown, nothing due."""
-    seller = await a_seller()
-    await seller.import_csv(a_csv(a_row()))
-    await seller.applied()
-    if settings:
-        await seller.set(**settings)
-    return seller
-
-
 # Manual sync request
 
 
@@ -168,7 +158,7 @@ async def test_manual_sync_request_not_in_cooldown_is_requested(a_seller):
 
 
 async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a_seller):
-    seller = await synced(a_seller)
+    seller = await a_seller.synced()
     assert set(await asyncio.gather(ask(seller, "orders"), ask(seller, "full"))) == {(200, "requested")}
     answers = await asyncio.gather(poll(seller, "agent-1"), poll(seller, "agent-2"))
     assert sorted((answer["reason"], answer.get("kind")) for answer in answers) == [
@@ -184,7 +174,7 @@ async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_se
 
 async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_unchanged(a_seller):
     await cooldown_begins_meanwhile(a_seller, (429, "cooldown"), plan="free")
-    seller = await synced(a_seller, plan="free")
+    seller = await a_seller.synced(plan="free")
     assert await asyncio.gather(ask(seller), ask(seller, "orders")) == [(429, "cooldown")] * 2
     assert await phase(seller) == "idle"
 
@@ -204,7 +194,7 @@ async def cooldown_begins_meanwhile(a_seller, refusal, **settings):
 
 
 async def test_skip_wait_past_the_cooldown_is_unchanged(a_seller):
-    seller = await synced(a_seller)
+    seller = await a_seller.synced()
     await seller.grant(2)
     clock.shift(timedelta(minutes=61))
     assert await asyncio.gather(skip(seller, "k1"), skip(seller, "k2")) == ["no_charge_needed"] * 2
@@ -230,7 +220,7 @@ async def test_skip_wait_while_a_sync_is_running_is_unchanged(a_seller):
 @pytest.mark.parametrize("holder", ["sync", "rollback", "preview"])
 async def test_skip_wait_while_the_mutex_is_held_is_unchanged(a_seller, holder):
     """Or it has just been let go: then the wait is sold."""
-    seller = await synced(a_seller)
+    seller = await a_seller.synced()
     await seller.grant(TURNS)
     sold = 0
     for turn in range(TURNS):
