@@ -708,6 +708,41 @@ def test_the_last_step_says_what_becomes_of_the_price(card, said):
     assert explained([AT_MARKET], **card)[-1]["summary"] == said
 
 
+@pytest.mark.parametrize(
+    ("rule", "card", "said"),
+    [
+        ({}, {}, "10.00 needs no rounding."),
+        ({}, {"market": 100_049}, "10.0049 is 10.00 in whole cents."),
+        ({"rounding": "x99"}, {}, "10.00 goes up to the ending x99: 10.99."),
+        ({"ceiling": 99_990}, {}, "9.999 becomes 9.99, the most that ceiling and cap allow."),
+        ({"floor": 120_010}, {}, "12.001 becomes 12.01, the least that floor, cap and Direct minimum allow."),
+    ],
+)
+def test_the_rounding_step_says_why_it_is_not_the_nearest_cent(rule, card, said):
+    assert explained([a_rule(**rule)], **card)[-2]["summary"] == said
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"floor": 120_000}, "10.00 is below the rule's floor of 12.00."),
+        ({"ceiling": 80_000}, "10.00 is above the rule's ceiling of 8.00."),
+        ({"never_lower": True, "adjust_bp": -500}, "9.50 is below the current price, and the rule never lowers 10.00."),
+        ({"adjust_bp": -10_000}, "0.00 is below the least that the marketplace takes, 0.01."),
+    ],
+)
+def test_a_bound_is_told_in_words(rule, said):
+    assert explained([a_rule(**rule)])[6]["summary"] == said
+
+
+def test_a_fee_gap_that_a_ceiling_keeps_the_price_in_is_told():
+    rule = a_rule(fee_gap_adjustment=True, ceiling=26_000)
+    cards = frame_of([a_card(market=25_000, direct_low=20_000)])
+    direct = replace(SELLER, direct_program=True)
+    steps = sentences.explain(price(cards, [rule], direct, NOW).row(0, named=True), Run([rule], direct, NOW))
+    assert steps[10]["summary"] == "2.50 is in the gap of the fees, but the ceiling is below its end, 2.73."
+
+
 def test_explaining_needs_the_rules_of_the_run():
     row = price(frame_of([a_card()]), [AT_MARKET], SELLER, NOW).row(0, named=True)
     with pytest.raises(ValueError, match="rule 1 is not among"):

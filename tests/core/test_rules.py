@@ -125,6 +125,20 @@ def test_a_contradiction_is_refused_by_the_name_of_its_field(valid: Any, change:
     assert refused.value.field == field
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"floor": -1}, "floor: must be between 0.00 and 99999999.9999"),
+        ({"ceiling": 99}, "ceiling: must be between 0.01 and 99999999.9999"),
+        ({"adjust_amount": 10**12}, "adjust_amount: must be between -99999999.9999 and 99999999.9999"),
+    ],
+)
+def test_an_amount_out_of_range_is_refused_in_dollars(change: dict[str, Any], said: str):
+    with pytest.raises(InvalidRule) as refused:
+        replace(RULE, **change)
+    assert str(refused.value) == said
+
+
 def test_a_floor_may_equal_the_ceiling():
     assert replace(RULE, floor=10_000, ceiling=10_000).floor == 10_000
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from builders import a_csv, a_row, read_csv
+from cardsync.pricing.whole_sets import read_rules, read_sales
 
 PREVIEW = "/api/pricing/preview"
 ROWS = [
@@ -76,8 +77,10 @@ async def test_a_search_narrows_it_and_queries_choose(a_seller):
     [
         ({"rules": [{}, {"adjust": 1}]}, "invalid_rule", "rules[1].adjust"),
         ({"rules": {}}, "invalid_rule", "rules"),
-        ({"rules": [{"query": "prise>1"}]}, "invalid_query", "query"),
-        ({"search": "prise>1"}, "invalid_query", "query"),
+        ({"rules": [{}, {"query": "prise>1"}]}, "invalid_query", "rules[1].query"),
+        ({"rules": [{"priority": 3}, {"priority": 3}]}, "invalid_rule", "rules[1].priority: 3 is that of rules[0]"),
+        ({"rules": [{"floor": "9" * 5000}]}, "invalid_rule", "rules[0].floor"),
+        ({"search": "prise>1"}, "invalid_query", "search"),
         ({"search": 5}, "invalid_payload", "search"),
         ({"sales": [{"adjust_bp": 5}]}, "invalid_rule", "sales[0]."),
     ],
@@ -86,6 +89,37 @@ async def test_what_cannot_be_previewed_is_refused(a_seller, body, code, said):
     answer = await (await a_seller()).post(PREVIEW, json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert answer.json()["error"].startswith(said)
+
+
+async def test_a_rule_without_a_priority_is_previewed_where_it_would_be_posted(a_seller):
+    """The live rules and a new one behind them, as a form sends them: it stands before the default rule and behind all others."""
+    seller = await a_stocked(a_seller)
+    for n, query in enumerate(("market>=2", "market>=1")):
+        fields = {"query": query, "adjust_bp": 1000 * (n + 1), "state": "published"}
+        assert (await seller.post("/api/pricing/rules", json={"name": f"rule {n}"} | fields)).status_code == 201
+    live = (await seller.get("/api/pricing/rules")).json()["rules"]
+    found = await previewed(seller, rules=[*live, {"name": "new", "adjust_bp": 5000}])
+    asked = {move["marketplace_id"]: move["target_price"] for move in found["largest"]}
+    assert asked == {1: "2.20", 2: "0.75", 3: "1.20"}
+
+
+def test_rules_without_a_priority_find_room_before_the_default_rule():
+    given = [
+        {"name": "a"},
+        {"name": "b", "priority": 999},
+        {"name": "c"},
+        {"name": "d", "priority": 1000},
+        {"name": "e"},
+    ]
+    rules = sorted(read_rules([*given, {"name": "f", "priority": 1001}]), key=lambda rule: rule.priority)
+    assert [rule.name for rule in rules] == ["a", "b", "c", "e", "d", "f"]
+    assert [rule.priority for rule in rules] == [1, 2, 3, 4, 1000, 1001]
+
+
+def test_sales_without_a_priority_stand_behind_all_others():
+    times = {"adjust_bp": -100, "starts_at": "2026-01-01T00:00:00Z", "ends_at": "2026-02-01T00:00:00Z"}
+    sales = read_sales([times, times | {"priority": 10}, times])
+    assert [sale.priority for sale in sales] == [11, 10, 12]
 
 
 async def test_every_card_can_be_downloaded(a_seller):

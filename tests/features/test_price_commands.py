@@ -186,7 +186,12 @@ async def test_a_sellers_card_and_rules_come_out_as_the_routes_have_them(price, 
     told["computed_at"] = route["computed_at"]
     assert told == route
     table = (await asyncio.to_thread(price, "explain", 2, "--seller", seller.id)).stdout
-    assert "Rule “Lotuses” is the first that selects the card." in " ".join(table.split())
+    said = " ".join(table.split())
+    assert "Rule “Lotuses” is the first that selects the card." in said
+    assert "The target is of an earlier run: priced now, the card comes to 9.45." in said
+    await seller.service.sql(seller.id, "DELETE FROM price_run")
+    table = (await asyncio.to_thread(price, "explain", 2, "--seller", seller.id)).stdout
+    assert "No receipt: No sync has priced the card yet." in table
     assert "there is no card 99" in (await asyncio.to_thread(price, "explain", 99, "--seller", seller.id)).stderr
     assert (
         "there is no seller 999999999" in (await asyncio.to_thread(price, "explain", 1, "--seller", 999_999_999)).stderr

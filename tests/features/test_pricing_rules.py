@@ -274,6 +274,7 @@ async def test_a_pinned_card_keeps_its_price_until_it_is_unpinned(a_seller):
 async def test_a_card_that_is_not_there_cannot_be_pinned_nor_a_price_below_a_cent(a_seller):
     seller = await a_seller()
     assert (await seller.http.put("/api/pricing/pins/1", json={"price": "1.00"})).json()["code"] == "not_found"
-    for price in ("0.00", "-1", None, "x"):
+    await seller.import_csv(a_csv(a_row(1)))
+    for price in ("0.00", "-1", None, "x", "1.005"):
         answer = await seller.http.put("/api/pricing/pins/1", json={"price": price})
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_rule")

@@ -112,10 +112,17 @@ async def test_large_moves_wait_for_the_sellers_word(a_seller):
     await made(seller, adjust_bp=9000)
     run = await repriced(seller)
     assert (run["state"], await targets(seller)) == ("awaiting_review", before)
+    waiting = {"code": "awaiting_review", "message": "The run waits for your review."}
+    assert (await explained(seller))["blockers"] == [waiting]
+    # A read_only seller looks at the file anyway.
+    await seller.set(sync_mode="read_only")
+    assert (await explained(seller))["blockers"] == []
+    await seller.set(sync_mode="full")
     assert (await seller.post(f"/api/pricing/runs/{run['id']}/confirm")).status_code == 200
     await seller.service.run_jobs()
     assert (await seller.get(f"/api/pricing/runs/{run['id']}")).json()["state"] == "completed"
     assert set((await targets(seller)).values()) == {"1.9000"}
+    assert (await explained(seller))["blockers"] == []
     assert (await seller.post(f"/api/pricing/runs/{run['id']}/discard")).json()["code"] == "not_awaiting_review"
 
 
@@ -172,6 +179,20 @@ async def test_the_analyser_says_which_rules_never_match_and_who_shadows_whom(a_
     assert by_id[broken["id"]]["broken"] is True
     assert (by_id[default]["selects"], by_id[default]["governs"]) == (3, 1)
     assert {"id": dear["id"], "cards": 1} in by_id[dearer["id"]]["overlaps"]
+
+
+async def test_a_draft_is_shadowed_by_earlier_rules_alone(a_seller):
+    """A later rule governs its cards as long as it is a draft, which says nothing of what it would select."""
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="5.00"), a_row(2, market="6.00")))
+    draft = await made(seller, priority=5, query="market>=5", state="draft")
+    live = await made(seller, priority=6, query="market>=5")
+    behind = await made(seller, priority=7, query="market>=6", state="draft")
+    off = await made(seller, priority=8, query="market>=6", enabled=False)
+    found = {entry["id"]: entry for entry in (await seller.get(f"{RULES}/analysis")).json()["rules"]}
+    shadows = {id: found[id]["shadowed_by"] for id in (draft["id"], live["id"], behind["id"], off["id"])}
+    assert shadows == {draft["id"]: [], live["id"]: [], behind["id"]: [live["id"]], off["id"]: [live["id"]]}
+    assert (found[draft["id"]]["governs"], found[live["id"]]["governs"]) == (0, 2)
 
 
 async def test_an_explanation_names_every_step_and_follows_the_price(a_seller):

@@ -46,10 +46,18 @@ async def analyse(session: AsyncSession, seller_id: int, now: datetime) -> Analy
     groups = [(list(selecting), count) for selecting, count in rows]
     live = [rule.id for rule in run.live]
     unmatched = sum(count for selecting, count in groups if not {*selecting, *broken} & set(live))
-    return Analysis(findings([_facts(rule.id, groups, live, broken) for rule in rules]), unmatched)
+    governing = set(live)
+    facts = []
+    for place, rule in enumerate(rules):
+        earlier = [other.id for other in rules[:place] if other.id in governing]
+        facts.append(_facts(rule.id, groups, earlier, broken, live=rule.id in governing))
+    return Analysis(findings(facts), unmatched)
 
 
-def _facts(rule_id: int, groups: Sequence[tuple[list[int], int]], live: Sequence[int], broken: set[int]) -> RuleFacts:
+def _facts(
+    rule_id: int, groups: Sequence[tuple[list[int], int]], earlier: Sequence[int], broken: set[int], *, live: bool
+) -> RuleFacts:
+    """`earlier`: the live rules before it, by priority."""
     shared: dict[int, int] = {}
     lost: dict[int, int] = {}
     selects = governs = 0
@@ -58,9 +66,9 @@ def _facts(rule_id: int, groups: Sequence[tuple[list[int], int]], live: Sequence
             continue
         selects += count
         # A rule that can't be read takes what no earlier one governs.
-        first = next((id for id in live if id in selecting or id in broken), None)
-        governs += count if first == rule_id else 0
-        if first not in (None, rule_id):
+        first = next((id for id in earlier if id in selecting or id in broken), None)
+        governs += count if first is None and live else 0
+        if first is not None:
             lost[first] = lost.get(first, 0) + count
         for other in selecting[: selecting.index(rule_id)]:
             shared[other] = shared.get(other, 0) + count

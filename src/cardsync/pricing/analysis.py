@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
-    """One live rule on the seller's active cards: how many it selects, how many it governs."""
+    """One rule on the seller's active cards: how many it selects, how many it governs."""
 
     id: int
     selects: int
@@ -16,7 +16,7 @@ class RuleFacts:
     broken: bool
     # Cards that this rule and an earlier one select, by the earlier one's id.
     shared: Mapping[int, int]
-    # Cards that it selects and that an earlier rule governs, by that rule's id.
+    # Cards that it selects and that an earlier live rule takes, by that rule's id.
     lost: Mapping[int, int]
 
 
@@ -50,7 +50,8 @@ def findings(facts: Sequence[RuleFacts]) -> list[Finding]:
             fact.selects,
             fact.governs,
             never_matches=not fact.selects and not fact.broken,
-            shadowed_by=[id for id, cards in fact.lost.items() if cards] if fact.selects and not fact.governs else [],
+            # A draft governs nothing either, but only earlier rules shadow it.
+            shadowed_by=list(fact.lost) if fact.selects and sum(fact.lost.values()) == fact.selects else [],
             broken=fact.broken,
             overlaps=[Overlap(id, cards) for id, cards in both[fact.id].items()],
         )

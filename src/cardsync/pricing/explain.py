@@ -17,6 +17,7 @@ from cardsync.inventory.models import Card
 from cardsync.money import dollars, to_units
 from cardsync.pricing import engine
 from cardsync.pricing.kept import breakdown
+from cardsync.pricing.price_updates import run_waits
 from cardsync.pricing.rules import Rule, Sale
 from cardsync.pricing.sentences import blocker_codes, explain, input_told, money
 from cardsync.pricing.steps import BLOCKERS
@@ -51,7 +52,8 @@ async def explain_card(
         "target_price": None if card.target_price is None else dollars(to_units(card.target_price)),
         "computed_at": rfc3339(now),
         "blockers": [
-            {"code": code, "message": BLOCKERS[code]} for code in await _blockers(session, seller_id, row["blockers"])
+            {"code": code, "message": BLOCKERS[code]}
+            for code in await _blockers(session, account, row["blockers"], now)
         ],
         "matching_rules": told_rules(rules, sales, row),
         "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
@@ -89,10 +91,14 @@ def _losing(rules: Sequence[Rule], cards: pl.DataFrame) -> list[int]:
     return [rule.id for rule in rules if rule.id != governing]
 
 
-async def _blockers(session: AsyncSession, seller_id: int, bits: int) -> list[str]:
-    waits = await session.scalar(select(SyncState.review_upload_id).where(SyncState.seller_id == seller_id))
+async def _blockers(session: AsyncSession, account: Account, bits: int, now: datetime) -> list[str]:
+    of_seller = SyncState.seller_id == account.seller_id
+    waits = await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None
+    # As the export has it: whoever is read_only looks at a run's file anyway.
+    if not waits and account.entitlements(now).sync_mode == "full":
+        waits = await run_waits(session, account.seller_id)
     codes = blocker_codes(bits)
-    return codes if waits is None or "awaiting_review" in codes else [*codes, "awaiting_review"]
+    return [*codes, "awaiting_review"] if waits and "awaiting_review" not in codes else codes
 
 
 def told_rules(rules: Sequence[Rule], sales: Sequence[Sale], row: dict[str, Any]) -> list[dict[str, Any]]:

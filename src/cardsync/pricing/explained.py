@@ -18,6 +18,9 @@ def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
     width = max(NARROWEST, width)
     yield from _wrapped(_heading(told), width)
     yield from _wrapped(_outcome(told), width)
+    if told["steps"] and not told["blockers"] and told["steps"][-1]["output"] != told["target_price"]:
+        comes_to = told["steps"][-1]["output"]
+        yield from _wrapped(f"The target is of an earlier run: priced now, the card comes to {comes_to}.", width)
     yield ""
     if told["steps"]:
         yield from _table(told["steps"], width)
@@ -32,7 +35,7 @@ def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
         for rule in lost:
             kind = "sale" if rule["kind"] == "sale" else "rule"
             yield from _wrapped(f"{kind} “{rule['name']}” (priority {rule['priority']}): {rule['reason']}", width, "  ")
-    yield from _receipt(told["historical_breakdown"], width)
+    yield from _receipt(told["historical_breakdown"], told.get("historical_breakdown_absent"), width)
 
 
 def _heading(told: Mapping[str, Any]) -> str:
@@ -61,10 +64,13 @@ def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
         yield from (indent + line for line in more)
 
 
-def _receipt(kept: Mapping[str, Any] | None, width: int) -> Iterator[str]:
-    if kept is None:
+def _receipt(kept: Mapping[str, Any] | None, absent: Mapping[str, Any] | None, width: int) -> Iterator[str]:
+    if kept is None and absent is None:
         return
     yield ""
+    if kept is None:
+        yield from _wrapped(f"No receipt: {absent['message']}" if absent else "", width)
+        return
     asked = f"asked {kept['final_price']}" if kept["final_price"] is not None else "asked nothing"
     still = "which is the target still" if kept["reflects_current_price"] else "which is not the target any more"
     yield from _wrapped(f"Receipt of price run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.", width)

@@ -58,10 +58,12 @@ async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], 
         rules = read_rules(body["rules"])
     if body.get("sales") is not None:
         sales = read_sales(body["sales"])
-    for kind, things in (("rules", rules), ("sales", sales)):
+    queries = {"rules": [rule.query for rule in rules], "sales": [sale.query for sale in sales]}
+    for kind, asked_for in queries.items():
         if body.get(kind) is not None:
-            for query in dict.fromkeys(thing.query for thing in things):
-                await need_readable(session, seller_id, query)
+            for query in dict.fromkeys(asked_for):
+                place = asked_for.index(query)
+                await need_readable(session, seller_id, query, f"{kind}[{place}].query")
     return replace(live, rules=list(rules), sales=list(sales))
 
 
@@ -70,7 +72,7 @@ async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict
         return ON_SALE
     if not isinstance(search, str):
         raise errors.InvalidPayload("search: must be a text")
-    await need_readable(session, seller_id, search)
+    await need_readable(session, seller_id, search, "search")
     [selection] = await selections(session, seller_id, [search])
     return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
 

@@ -23,15 +23,15 @@ class Selection(NamedTuple):
     warnings: list[str]
 
 
-async def need_readable(session: AsyncSession, seller_id: int, query: str) -> None:
-    """Raises InvalidQuery, also for a list that is not the seller's, and for one that asks for rules."""
+async def need_readable(session: AsyncSession, seller_id: int, query: str, field: str = "query") -> None:
+    """Raises InvalidQuery naming the field, also for a list that is not the seller's, and for one that asks for rules."""
     if not query:
         return
     try:
         tree = parse(query)
         compile_query(tree, await known_names(_rows(session), seller_id, tree), of_rule=True)
     except QueryError as e:
-        raise errors.InvalidQuery(f"query: {e} (at offset {e.offset})") from e
+        raise errors.InvalidQuery(f"{field}: {e} (at offset {e.offset})") from e
 
 
 async def selections(session: AsyncSession, seller_id: int, queries: Sequence[str]) -> list[Selection]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal, get_args
 
-from cardsync.money import MAX_UNITS, UNITS_PER_CENT
+from cardsync.money import MAX_UNITS, UNITS_PER_CENT, dollars
 
 PriceSource = Literal["market", "low", "low_with_shipping", "direct_low", "sales_anchor", "current"]
 Rounding = Literal["cent", "x9", "x99", "x49_x99"]
@@ -54,6 +54,12 @@ def _need_range(value: int | None, low: int, high: int, field: str) -> None:
     _need(value is None or low <= value <= high, field, f"must be between {low} and {high}")
 
 
+def _need_amount(units: int | None, low: int, high: int, field: str) -> None:
+    # Whoever wrote dollars is answered in dollars.
+    told = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
+    _need(units is None or low <= units <= high, field, f"must be between {told[0]} and {told[1]}")
+
+
 @dataclass(frozen=True, slots=True)
 class Stale:
     """From `after_days` without a sale on: minus `step_bp` every `every_days`, at most `limit_bp` in all."""
@@ -79,7 +85,7 @@ class SmallCap:
     down_bp: int | None
 
     def __post_init__(self) -> None:
-        _need_range(self.below, 1, MAX_UNITS, "cap.small.below")
+        _need_amount(self.below, 1, MAX_UNITS, "cap.small.below")
         _need_range(self.up_bp, 0, ADJUST_BP_MAX, "cap.small.up_bp")
         _need_range(self.down_bp, 0, WHOLE_BP, "cap.small.down_bp")
 
@@ -168,9 +174,9 @@ def _check_names(rule: Rule) -> None:
 
 def _check_amounts(rule: Rule) -> None:
     _need_range(rule.adjust_bp, -WHOLE_BP, ADJUST_BP_MAX, "adjust_bp")
-    _need_range(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")
-    _need_range(rule.floor, 0, MAX_UNITS, "floor")
-    _need_range(rule.ceiling, UNITS_PER_CENT, MAX_UNITS, "ceiling")
+    _need_amount(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")
+    _need_amount(rule.floor, 0, MAX_UNITS, "floor")
+    _need_amount(rule.ceiling, UNITS_PER_CENT, MAX_UNITS, "ceiling")
 
 
 def _check_bounds(rule: Rule) -> None:
@@ -199,7 +205,7 @@ class Sale:
 
     def __post_init__(self) -> None:
         _need_range(self.adjust_bp, -WHOLE_BP, -1, "adjust_bp")
-        _need_range(self.floor, 0, MAX_UNITS, "floor")
+        _need_amount(self.floor, 0, MAX_UNITS, "floor")
         _need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
 
     def active(self, now: datetime) -> bool:
@@ -228,8 +234,8 @@ class SellerPricing:
     awaiting_review: bool = False
 
     def __post_init__(self) -> None:
-        _need_range(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
-        _need_range(self.minimum_move, 0, MAX_UNITS, "minimum_move")
+        _need_amount(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
+        _need_amount(self.minimum_move, 0, MAX_UNITS, "minimum_move")
         _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "max_age_hours")
         _need_member(self.fee_level, FeeLevel, "fee_level")
 

@@ -103,6 +103,9 @@ async def pin(
     price = values.get("price")
     if price is None or price < UNITS_PER_CENT:
         raise errors.InvalidRule("price: must be at least 0.01")
+    if price % UNITS_PER_CENT:
+        # The marketplace would keep another price, and be sent the pin again and again.
+        raise errors.InvalidRule("price: must be whole cents")
     await sync_state.locked(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": marketplace_id}
     known = await session.scalar(

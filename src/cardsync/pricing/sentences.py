@@ -11,11 +11,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from cardsync.clock import rfc3339
-from cardsync.money import dollars
+from cardsync.money import UNITS_PER_CENT, dollars
 from cardsync.pricing.engine import PRICE_INPUTS, PRICE_STEPS
 from cardsync.pricing.fees import net
 from cardsync.pricing.rules import Rule, Sale
-from cardsync.pricing.run import Run
+from cardsync.pricing.run import ENDING_CENTS, Run
 from cardsync.pricing.steps import BLOCKER_BIT, BLOCKERS
 
 Row = Mapping[str, Any]
@@ -186,9 +186,18 @@ def _tell_stale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Tol
 
 def _tell_bounds(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     bound = row["bound"]
-    said = f"The bound {bound} makes it {money(after)}." if bound else f"{money(after)} is within the bounds."
+    said = f"{money(before)} is {_BOUNDS[bound]} {money(after)}." if bound else f"{money(after)} is within the bounds."
     own = {"floor": money(rule.floor), "ceiling": money(rule.ceiling), "never_lower": rule.never_lower}
     return said, {"bound": bound, **own}
+
+
+_BOUNDS: Final = {
+    "floor": "below the rule's floor of",
+    "ceiling": "above the rule's ceiling of",
+    "never_lower": "below the current price, and the rule never lowers",
+    "marketplace_minimum": "below the least that the marketplace takes,",
+    "largest_price": "above the largest price that there is,",
+}
 
 
 def _tell_cap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
@@ -249,6 +258,9 @@ def _tell_fee_gap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _T
         return "The rule does not adjust to fees.", own
     if after > before:
         return f"{money(before)} nets {own['net_before']} after fees; {money(after)} nets {own['net_after']}.", own
+    gap = run.fee_gap if direct else None
+    if gap is not None and gap[0] <= before < gap[1]:
+        return f"{money(after)} is in the gap of the fees, but the ceiling is below its end, {money(gap[1])}.", own
     return f"{money(after)} is in no gap of the fees.", own
 
 
@@ -257,8 +269,21 @@ def _signed(units: int) -> str:
 
 
 def _tell_rounding(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
-    said = f"{money(before)} needs no rounding." if after == before else f"{money(before)} becomes {money(after)}."
-    return said, {"rounding": rule.rounding}
+    return _rounded(rule, before, after), {"rounding": rule.rounding}
+
+
+def _rounded(rule: Rule, before: int, after: int) -> str:
+    nearest = max((before + UNITS_PER_CENT // 2) // UNITS_PER_CENT * UNITS_PER_CENT, UNITS_PER_CENT)
+    was, becomes, ending = money(before), money(after), ENDING_CENTS[rule.rounding]
+    if after == before:
+        return f"{was} needs no rounding."
+    if after == nearest:
+        return f"{was} is {becomes} in whole cents."
+    if after < nearest:
+        return f"{was} becomes {becomes}, the most that ceiling and cap allow."
+    if ending > 1 and (after // UNITS_PER_CENT + 1) % ending == 0 and after - nearest < ending * UNITS_PER_CENT:
+        return f"{was} goes up to the ending {rule.rounding}: {becomes}."
+    return f"{was} becomes {becomes}, the least that floor, cap and Direct minimum allow."
 
 
 def _tell_change(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:

@@ -6,6 +6,7 @@ answer, put together: `{"rules": […], "sales": […], "settings": {…}}`, of 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -15,7 +16,7 @@ from cardsync import errors
 from cardsync.limits import RULES
 from cardsync.money import dollars
 from cardsync.pricing import wire
-from cardsync.pricing.rules import InvalidRule, Rule, Sale, SellerPricing
+from cardsync.pricing.rules import DEFAULT_PRIORITY, InvalidRule, Rule, Sale, SellerPricing
 
 T = TypeVar("T")
 SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
@@ -27,6 +28,8 @@ SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
     "max_age_hours": wire.read_whole,
     "fee_level": wire.read_text,
 }
+# What no body may say, and what stands for nothing said until all are read.
+UNPLACED: Final = 0
 _MONEY: Final = ("direct_minimum", "minimum_move")
 # Says whether receipts are kept: no price depends on it.
 _NO_PRICING: Final = frozenset({"attribution_logging"})
@@ -36,21 +39,51 @@ def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
     """In their order, published whatever they say; with `drafts`, as they say, and published if they say nothing."""
 
     def read(body: Mapping[str, Any], place: int) -> Rule:
-        values = {"name": f"rule {place + 1}", "priority": place + 1, "state": "published"}
+        values = {"name": f"rule {place + 1}", "priority": UNPLACED, "state": "published"}
         values |= wire.read_body(body, wire.RULE_FIELDS)
         if not drafts:
             values["state"] = "published"
         return wire.rule_from(values | {"id": _id(body, place)}, Rule(id=0, name="", priority=1))
 
-    return _each(given, "rules", read)
+    return _placed(_each(given, "rules", read))
+
+
+def _placed(rules: Sequence[Rule]) -> list[Rule]:
+    """One without a priority stands directly behind the one before it, and as a posted one before the default rule."""
+    _need_own_priorities(rules)
+    order: dict[tuple[int, int], int] = {}
+    behind = 0
+    for place, rule in enumerate(rules):
+        behind = rule.priority or min(behind, DEFAULT_PRIORITY - 1)
+        order[behind, 0 if rule.priority else place + 1] = place
+    before = [place for (priority, _), place in sorted(order.items()) if priority < DEFAULT_PRIORITY]
+    last, priorities = 0, {}
+    for place in before:
+        priorities[place] = last = max(rules[place].priority, last + 1)
+    if last >= DEFAULT_PRIORITY:
+        # No room: all that stand before the default rule move together.
+        priorities = {place: new for new, place in enumerate(before, start=1)}
+    return [replace(rule, priority=priorities.get(place, rule.priority)) for place, rule in enumerate(rules)]
+
+
+def _need_own_priorities(rules: Sequence[Rule]) -> None:
+    holders: dict[int, int] = {}
+    for place, rule in enumerate(rules):
+        holder = holders.setdefault(rule.priority, place)
+        if rule.priority != UNPLACED and holder != place:
+            raise errors.InvalidRule(f"rules[{place}].priority: {rule.priority} is that of rules[{holder}]")
 
 
 def read_sales(given: Any) -> list[Sale]:
+    """Those without a priority stand behind all others, in their order, as posted ones do."""
+
     def read(body: Mapping[str, Any], place: int) -> Sale:
         values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SALE_FIELDS)
-        return wire.sale_from(values | {"id": _id(body, place)}, None, place + 1)
+        return wire.sale_from(values | {"id": _id(body, place)}, None, UNPLACED)
 
-    return _each(given, "sales", read)
+    sales = _each(given, "sales", read)
+    behind = itertools.count(max((sale.priority for sale in sales), default=0) + 1)
+    return [replace(sale, priority=next(behind)) if sale.priority == UNPLACED else sale for sale in sales]
 
 
 def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) -> list[T]:

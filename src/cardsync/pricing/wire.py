@@ -20,6 +20,8 @@ from cardsync.pricing.rules import Cap, InvalidRule, MarketGate, Rule, Sale, Sma
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
+# Longer than any amount: what is longer is not read.
+_AMOUNT_CHARACTERS: Final = 40
 # What a body may hold because an answer held it, and that nobody sets.
 _TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings"})
 
@@ -69,16 +71,24 @@ def read_flag(value: Any, field: str) -> bool:
 
 def read_money(value: Any, field: str) -> int:
     """Ten-thousandths of a dollar, from a decimal string or a JSON number."""
-    try:
-        amount = Decimal(str(value)) if isinstance(value, str | Real) and not isinstance(value, bool) else None
-    except InvalidOperation:
-        amount = None
-    if amount is None or not amount.is_finite() or "e" in str(value).lower():
+    amount = _decimal(value)
+    if amount is None:
         raise _refuse(field, 'must be an amount in dollars like "1.25"')
     units = amount.scaleb(4)
     if units != int(units) or abs(units) > MAX_UNITS:
         raise _refuse(field, "must have at most four decimals and eight digits before them")
     return int(units)
+
+
+def _decimal(value: Any) -> Decimal | None:
+    if not isinstance(value, str | Real) or isinstance(value, bool):
+        return None
+    try:
+        written = str(value)
+        amount = Decimal(written) if len(written) <= _AMOUNT_CHARACTERS else None
+    except (InvalidOperation, ValueError):
+        return None
+    return amount if amount is not None and amount.is_finite() and "e" not in written.lower() else None
 
 
 def read_time(value: Any, field: str) -> datetime:
