@@ -824,7 +824,16 @@ def no_cent_between(cap: Cap | None) -> pl.Expr:
     return (up.is_not_null() & (highest // 100 * 100 < pl.col("seller_limit"))).fill_null(False)
 
 
-@given(seeds, st.lists(st.integers(1, 3_000_000), min_size=2, max_size=40))
+# Close together somewhere, beside a sweep over all prices: a step down hides between two that are far apart.
+MARKETS = st.builds(
+    lambda first, step: [first + step * number for number in range(60)],
+    st.integers(1, 3_000_000),
+    st.sampled_from([1, 7, 50, 99, 1_000, 10_000, 50_000]),
+)
+SWEEP = [int(100 * 1.02**number) for number in range(520)]
+
+
+@given(seeds, MARKETS)
 @settings(deadline=None)
 def test_a_higher_source_price_never_gives_a_lower_price(seed, markets):
     rng = random.Random(seed)
@@ -835,7 +844,7 @@ def test_a_higher_source_price_never_gives_a_lower_price(seed, markets):
     card = random_card(rng, 0, seller) | {"quantity": 1, "pin": None, "product_line_enabled": True, "observed_at": NOW}
     # A cap that stops at a current price with fractions of a cent goes inside it, "never lower" goes above it: nobody can have both.
     card |= {"current_price": card["current_price"] and max(card["current_price"] // 100, 1) * 100}
-    cards = [card | {"market": market} for market in sorted(markets)]
+    cards = [card | {"market": market} for market in sorted({*markets, *SWEEP})]
     out = price(frame_of(cards), [rule], seller, NOW, [random_sale(rng, 1)])
     for step in PRICE_STEPS:
         if out[step.output].null_count() == 0:
