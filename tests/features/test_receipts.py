@@ -168,3 +168,22 @@ async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(a_seller,
     monkeypatch.setattr(receipts, "replay", lambda data: 1)
     told = await asyncio.to_thread(CliRunner().invoke, program, command)
     assert (told.exit_code, "no longer kept" in told.stdout, "1 of 2 cards" in told.stdout) == (1, True, True)
+
+
+async def test_a_receipt_names_the_rules_with_queries_that_lost(a_seller):
+    seller = await a_seller()
+    asked = {"dear": "market>=5", "any foil": "is:foil", "nearly all": "market>=1", "drafts": "market>=2"}
+    ids = {}
+    for name, query in asked.items():
+        state = "draft" if name == "drafts" else "published"
+        made = await seller.post(RULES, json={"name": name, "query": query, "state": state})
+        ids[name] = made.json()["id"]
+    default = (await seller.get(RULES)).json()["rules"][-1]["id"]
+    await seller.import_csv(a_csv(a_row(1, market="9.00"), a_row(2, market="2.00"), a_row(3, market="0.50")))
+    await seller.service.run_jobs()
+    lost = {id: (await breakdown(seller, id))["steps"][1]["losing_candidates"] for id in (1, 2, 3)}
+    assert lost == {1: [ids["nearly all"], default], 2: [default], 3: []}
+    # For ever: whatever becomes of the rules.
+    assert (await seller.http.delete(f"{RULES}/{ids['nearly all']}")).status_code == 200
+    assert (await breakdown(seller))["steps"][1]["losing_candidates"] == [ids["nearly all"], default]
+    assert [receipts.replay(file) for file in await files(seller)] == [0]

@@ -19,7 +19,7 @@ from cardsync.inventory.slabs import decimal_text
 from cardsync.pricing.queries import need_readable
 from cardsync.pricing.rules import Rule, Sale
 from cardsync.pricing.run import Run
-from cardsync.pricing.stock import choices, condition_of, first_of, literal
+from cardsync.pricing.stock import candidates_read, choices, first_of, literal, losing_of
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import terms
@@ -82,18 +82,11 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
         chosen = await choices(session, NOBODY, run)
         bound = {"seller": NOBODY, "now": run.now}
         rule, sale = first_of(chosen.rules, bound, "r"), first_of(chosen.sales, bound, "s")
-        ids = [
-            f"CASE WHEN {condition_of(selection, bound, f'c{place}')} THEN {int(id)} END"
-            for place, (id, selection) in enumerate(chosen.rules)
-        ]
-        # The first that selects a row governs it; the others have lost.
-        losing = f"array_to_string((array_remove(ARRAY[{', '.join(ids)}]::bigint[], NULL))[2:], ' ')" if ids else "''"
-        sql = f"SELECT {rule}, {sale}, {losing} FROM ({_CARDS}) c ORDER BY c.id"
+        sql = f"SELECT {rule}, {sale}, {losing_of(chosen, bound)} FROM ({_CARDS}) c ORDER BY c.id"
         data = await copy_chunks(session, await literal(session, sql, bound))
     schema = {"rule_id": pl.Int64, "sale_id": pl.Int64, "candidates": pl.String}
     found = await asyncio.to_thread(frame_of, data, schema)
-    split = pl.when(pl.col("candidates") != "").then(pl.col("candidates").str.split(" "))
-    return found.with_columns(candidates=split.fill_null([]).cast(pl.List(pl.Int64)))
+    return found.with_columns(candidates_read())
 
 
 async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:

@@ -36,7 +36,7 @@ from cardsync.pricing.export import fingerprint, fingerprint_of
 from cardsync.pricing.kept import keep
 from cardsync.pricing.models import PriceChange, PriceRun
 from cardsync.pricing.push import push_prices
-from cardsync.pricing.stock import Stock, read_stock
+from cardsync.pricing.stock import Stock, read_stock, with_losing
 from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.lease import boundary, renewing
@@ -216,7 +216,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         await _end(work, lease, run, "awaiting_review", counts)
         return
     await boundary(work.database, lease)
-    if run.trigger == "sync" and account.attribution_logging:
+    if _keeps(run, account):
         counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     exported = await asyncio.to_thread(_exported, priced, stock.cards)
@@ -230,7 +230,13 @@ async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock
     async with work.database.tenant(lease.seller_id, snapshot=True) as session:
         account = await session.get_one(Account, lease.seller_id)
         asked = await store.run_of(session, account, run.started_at)
-        return account, await read_stock(session, account, asked)
+        stock = await read_stock(session, account, asked)
+        return account, await with_losing(session, lease.seller_id, stock) if _keeps(run, account) else stock
+
+
+def _keeps(run: PriceRun, account: Account) -> bool:
+    """Whether the run leaves receipts: what follows a sync, with attribution logging on."""
+    return run.trigger == "sync" and account.attribution_logging
 
 
 def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.models import Account
-from cardsync.db import driver, integer_columns
+from cardsync.db import copy_chunks, driver, frame_of, integer_columns
 from cardsync.pricing.history import past_of
 from cardsync.pricing.queries import Selection, selections
 from cardsync.pricing.rules import Rule, Sale
@@ -148,6 +148,34 @@ def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> st
     bound |= {f"{prefix}_{name}": value for name, value in selection.where.values.items()}
     own = _OWN.sub(lambda found: f":{prefix}_{found[1]}", selection.where.sql)
     return f"({own})"
+
+
+def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
+    """The ids of the rules that select a card behind the first of them, as SQL; the values go to `bound`."""
+    ids = [
+        f"CASE WHEN {condition_of(selection, bound, f'c{place}')} THEN {int(id)} END"
+        for place, (id, selection) in enumerate(chosen.rules)
+    ]
+    return f"array_to_string((array_remove(ARRAY[{', '.join(ids)}]::bigint[], NULL))[2:], ' ')" if ids else "''"
+
+
+def candidates_read() -> pl.Expr:
+    """What `losing_of` wrote, as the engine's column."""
+    written = pl.col("candidates")
+    split = pl.when(written != "").then(written.str.split(" "))
+    return split.fill_null([]).cast(pl.List(pl.Int64)).alias("candidates")
+
+
+async def with_losing(session: AsyncSession, seller_id: int, stock: Stock) -> Stock:
+    """The cards with the rules that lost each. Without queries every live rule selects every card, which needs no telling."""
+    if not stock.run.any(lambda rule: rule.query):
+        return stock
+    bound: dict[str, Any] = {"seller": seller_id, "now": stock.run.now}
+    sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {ON_SALE}"
+    data = await copy_chunks(session, await literal(session, sql, bound))
+    lost = await asyncio.to_thread(frame_of, data, {"id": pl.Int64, "candidates": pl.String})
+    told = lost.with_columns(candidates_read())
+    return replace(stock, cards=stock.cards.join(told, on="id", how="left", maintain_order="left"))
 
 
 _DIALECT: Final = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
