@@ -342,6 +342,7 @@ IDLE = {
         ({"in_review": True}, "awaiting_review"),
         ({"in_review": True, "requested": True}, "awaiting_review"),
         ({"push": "push_queued"}, "push_queued"),
+        ({"push": "push_queued", "requested": True}, "requested"),
         ({"push": "pushing", "requested": True}, "pushing"),
         ({"push": "pushing", "lock_held": True}, "collecting"),
         ({"push": "push_queued", "in_review": True}, "awaiting_review"),

@@ -32,6 +32,16 @@ async def test_an_import_with_changes_makes_one_task_and_read_only_none(a_seller
     assert (await tasks(seller), (await seller.get("/api/v1/status")).json()["phase"]) == ([], "idle")
 
 
+async def test_a_task_is_withdrawn_when_the_marketplace_has_the_prices_already(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.00"), a_row(2, market="5.00", price="4.00")))
+    await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.10"), a_row(2, market="5.00", price="4.00")))
+    assert len(await tasks(seller)) == 1
+    await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.10"), a_row(2, market="5.00", price="5.00")))
+    assert (await tasks(seller), len(await tasks(seller, "cancelled"))) == ([], 1)
+    assert (await seller.get("/api/v1/status")).json()["phase"] == "idle"
+
+
 async def test_a_task_in_an_agents_hand_does_not_hold_the_next_one_back_until_its_claim_has_run_out(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.00")))

@@ -17,9 +17,9 @@ from cardsync.inventory.judge import Verdict
 from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.slabs import Slab, Writer, bury
 from cardsync.jobs import Work
-from cardsync.pricing.export import fingerprint
+from cardsync.pricing.export import NOTHING, fingerprint
 from cardsync.pricing.models import PriceRun
-from cardsync.pricing.push import push_prices
+from cardsync.pricing.push import push_prices, withdraw
 from cardsync.pricing.reprice import begin
 from cardsync.sync import cancel as sync_cancel
 from cardsync.sync import state as sync_state
@@ -78,6 +78,8 @@ async def finish(
             await begin(session, upload.seller_id, "sync", now)
         elif report["changed"]:
             await push_prices(session, upload.seller_id, now)
+        elif outcome.fingerprint == NOTHING:
+            await withdraw(session, upload.seller_id, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
         await hold_lease(session, writer.lease, now)
         await sync_state.release_lease(session, writer.lease)

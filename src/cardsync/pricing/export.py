@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -95,6 +96,9 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
 def fingerprint_of(asked: bytes) -> str:
     """Hash of the set of (id, target) that the export holds, from its lines `id,target`, sorted by id."""
     return hashlib.blake2b(asked, digest_size=12).hexdigest()
+
+
+NOTHING: Final = fingerprint_of(b"")
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:

@@ -1,4 +1,7 @@
-"""The agent's part of a run: that prices changed in; one task out, for the agent to apply what the export holds."""
+"""The agent's part of a run: that prices changed in; one task out, for the agent to apply what the export holds.
+
+When the export holds nothing any more, the task that waits is withdrawn.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.models import Account
-from cardsync.agentwork.tasks import enqueue_task
+from cardsync.agentwork.tasks import end_tasks, enqueue_task
 from cardsync.sync.state import locked
 
 TASK = "apply_price_updates"
@@ -22,6 +25,11 @@ async def push_prices(session: AsyncSession, seller_id: int, now: datetime) -> N
     account = (await session.execute(statement)).scalar_one()
     if account.entitlements(now).sync_mode == "full" and not await _waits(session, seller_id, now):
         await enqueue_task(session, seller_id, TASK, {}, now)
+
+
+async def withdraw(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """The prices are on the marketplace already: the seller imported them by hand, or changed them there."""
+    await end_tasks(session, seller_id, TASK, "cancelled", now)
 
 
 async def _waits(session: AsyncSession, seller_id: int, now: datetime) -> bool:

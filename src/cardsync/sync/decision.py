@@ -143,6 +143,9 @@ def phase(
         return "collecting"
     if in_review:
         return "awaiting_review"
-    if push is not None:
+    if push == "pushing":
         return push
-    return "requested" if requested else "idle"
+    # A sync that was asked for comes before prices that wait: they may wait for a seller who imports them by hand.
+    if requested:
+        return "requested"
+    return push or "idle"
