@@ -179,8 +179,10 @@ class Model:
         self.listed |= self.held[0]
 
     def report(self, outcome: str, with_rows: bool, number: int) -> int:
-        given_up = ("served", "failed", "expired")
-        rollback = next((r for r in reversed(self.rollbacks) if self.held in r.files and r.state in given_up), None)
+        told_of = ("served", "failed", "expired", "applied")
+        rollback = next((r for r in reversed(self.rollbacks) if self.held in r.files and r.state in told_of), None)
+        if rollback is not None and rollback.state == "applied":
+            rollback = None
         if outcome == "failed":
             if rollback is not None and rollback.state == "served":
                 rollback.state = "failed"

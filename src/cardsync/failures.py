@@ -99,8 +99,14 @@ def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
 def _unread_body(exc: ValidationException) -> str:
     """The field and the reason of a body that has the wrong shape."""
     details = exc.extra if isinstance(exc.extra, list) else []
-    reasons = [f"{item.get('key') or 'body'}: {item.get('message')}" for item in details if isinstance(item, dict)]
+    reasons = [_reason(item) for item in details if isinstance(item, dict)]
     return "; ".join(reasons) or "the body has the wrong shape"
+
+
+def _reason(item: dict[str, Any]) -> str:
+    """`data` is the framework's word for the body; all it has to say of one that is missing is that word."""
+    key, message = item.get("key") or "body", item.get("message")
+    return "the body is missing" if message == "'data'" else f"{'body' if key == 'data' else key}: {message}"
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:

@@ -483,3 +483,30 @@ async def test_every_refusal_in_a_report_can_be_read_as_json_whatever_the_cell_h
     report = await seller.import_csv(a_csv(a_row(1), *(a_row(9, quantity=cell) for cell in nasty)))
     assert report["rejected_count"] == len(nasty)
     assert json.loads(json.dumps(report))["rejected"] == report["rejected"]
+
+
+@pytest.mark.parametrize("id", [2**63, -(2**63) - 1, 10**40])
+async def test_an_id_larger_than_any_is_nobodys(a_seller, id):
+    seller = await a_seller()
+    for path in (
+        "pricing/rollbacks",
+        "pricing/runs",
+        "pricing/rules",
+        "pricing/sales",
+        "cards",
+        "pull_sessions",
+        "v1/pricing/explain",
+    ):
+        assert refusal(await seller.get(f"/api/{path}/{id}")) == (404, "not_found"), path
+    for path in (f"pricing/rollbacks/{id}/cancel", f"pricing/runs/{id}/confirm", f"orders/{id}/dismiss"):
+        assert refusal(await seller.post(f"/api/{path}")) == (404, "not_found"), path
+    assert refusal(await seller.http.put(f"/api/pricing/pins/{id}", json={"price": "1.00"})) == (404, "not_found")
+    assert (await seller.service.client().get(f"/api/pricing/runs/{id}")).status_code == 401
+
+
+async def test_a_body_that_is_missing_is_told_so(a_seller):
+    seller = await a_seller()
+    answer = await seller.post("/api/pricing/rollbacks", content=b"", headers={"Content-Type": "application/json"})
+    assert refusal(answer) == (422, "invalid_payload")
+    assert answer.json()["error"] == "the body is missing"
+    assert (await seller.post("/api/pricing/rollbacks", json=[])).json()["error"].startswith("body: Expected `object`")

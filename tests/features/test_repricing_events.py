@@ -309,3 +309,18 @@ async def test_after_a_rollback_the_receipt_does_not_reflect_the_current_price(a
     await record(seller, file_sha256=sha)
     told = (await seller.get(explain)).json()
     assert (told["target_price"], told["historical_breakdown"]["reflects_current_price"]) == (None, False)
+
+
+async def test_a_rollbacks_file_told_of_again_is_no_price_update(a_seller):
+    seller, id, sha, _ = await a_served_rollback(a_seller)
+    await record(seller, file_sha256=sha)
+    clock.shift(timedelta(minutes=1))
+    await seller.import_csv(rows(dict.fromkeys((1, 2, 3), "1.00")))
+    async with seller.service.database.tenant(seller.id) as session:
+        await enqueue_task(session, seller.id, "apply_price_updates", {}, clock.now())
+    clock.shift(timedelta(minutes=1))
+    await record(seller, sync_cycle_id="c2", file_sha256=sha)
+    await seller.service.run_jobs()
+    assert (await pushes(seller))[-1] == "pending"
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.9800")
+    assert (await read(seller, id))["state"] == "applied"

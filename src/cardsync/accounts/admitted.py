@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cardsync import errors
 from cardsync.accounts.caller import Caller, caller_of, header, owner_of
+from cardsync.limits import LARGEST_ID
 from cardsync.members import tokens
 from cardsync.members.sessions import caller_with
 from cardsync.rate_limits.admission import RateLimits
@@ -42,10 +43,18 @@ def admitting(app: ASGIApp) -> ASGIApp:
         caller = await (_admit_member(scope, token, opt) if token else _admit_key(scope, opt))
         if callers is Callers.SESSION and not token:
             raise errors.SessionRequired
+        _refuse_no_ids(scope)
         scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
         await app(scope, receive, _for_its_browser_alone(send) if token else send)
 
     return admitted
+
+
+def _refuse_no_ids(scope: Scope) -> None:
+    """An id in an address that is larger than any id is nobody's. Raises NotFound."""
+    for value in scope["path_params"].values():
+        if isinstance(value, int) and abs(value) > LARGEST_ID:
+            raise errors.NotFound(f"there is nothing with the id {value}")
 
 
 def _for_its_browser_alone(send: Send) -> Send:

@@ -176,8 +176,6 @@ async def _accept(
 
 async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lock: bool = False) -> Upload:
     """Raises NotFound for an unknown or another seller's id."""
-    if upload_id >= 2**63:
-        raise errors.NotFound(f"there is no upload {upload_id}")
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
     upload = (await session.execute(statement.with_for_update() if lock else statement)).scalar_one_or_none()
     if upload is None:

@@ -96,19 +96,18 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
     """Settle the oldest event. True if there may be more to do, False if there is nothing or somebody else writes prices."""
     async with work.database.tenant(seller_id) as session:
         due_at = await due_since(session, seller_id, STREAM)
-        event = await session.scalar(
-            select(RepricingEvent)
-            .where(RepricingEvent.seller_id == seller_id, RepricingEvent.settled_at.is_(None))
-            .order_by(RepricingEvent.id)
-            .limit(1)
-        )
-        if event is None:
+        if await _oldest(session, seller_id) is None:
             await forget(session, seller_id, STREAM, due_at)
             return False
         lease = await take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
+        if lease is None:
+            return False
+        # Read again under the lease: who had it before may have settled the event since.
+        event = await _oldest(session, seller_id)
+        if event is None:
+            await release_lease(session, lease)
+            return True
         rollback = await rollback_of(session, seller_id, event.rollback_id) if event.rollback_id else None
-    if lease is None:
-        return False
     bound = log.bind(seller_id=seller_id, event_id=event.id)
     try:
         await _settle(work, lease, event, rollback)
@@ -123,6 +122,13 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
         with contextlib.suppress(LeaseLost):
             await _give_up(work, lease, event)
     return True
+
+
+async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | None:
+    statement = select(RepricingEvent).where(RepricingEvent.seller_id == seller_id, RepricingEvent.settled_at.is_(None))
+    return await session.scalar(
+        statement.order_by(RepricingEvent.id).limit(1).execution_options(populate_existing=True)
+    )
 
 
 async def _settle(work: Work, lease: Lease, event: RepricingEvent, rollback: PriceRollback | None) -> None:
@@ -140,7 +146,7 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent, rollback: Pri
     for start in range(0, len(rows), size):
         chunk = msgspec.json.encode(rows[start : start + size]).decode()
         await _slab(work, lease, values | {"rows": chunk}, _MOVE.format(given=_OF_ROWS))
-    if rollback is not None:
+    if rollback is not None and rollback.state != "applied":
         by_row = () if rows else (_MOVE.format(given=_OF_ROLLBACK),)
         after = 0
         while (last := await _next(work, values | {"after": after, "slab": size})) is not None:

@@ -97,7 +97,8 @@ async def record(session: AsyncSession, caller: Caller, report: Report, now: dat
     )
     session.add(event)
     await session.flush()
-    moving = (len(report.rows) + (rollback.cards if rollback else 0)) if report.outcome == "imported" else 0
+    open_cards = rollback.cards if rollback and rollback.state != "applied" else 0
+    moving = len(report.rows) + open_cards if report.outcome == "imported" else 0
     if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
         await end(session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})})
     if report.outcome == "imported" and rollback is None:
@@ -112,12 +113,13 @@ async def record(session: AsyncSession, caller: Caller, report: Report, now: dat
 
 
 async def _served_as(session: AsyncSession, seller_id: int, sha256: str | None) -> PriceRollback | None:
-    """The rollback whose file it is; one that was given up meanwhile was applied all the same."""
+    """The rollback whose file it is; one that was given up meanwhile was applied all the same, and one that is applied already is told
+    of again by an agent that names another cycle: no price updates were imported."""
     if sha256 is None:
         return None
     statement = select(PriceRollback).where(
         PriceRollback.seller_id == seller_id,
         PriceRollback.files.any_() == sha256,
-        PriceRollback.state.in_(("served", "failed", "expired")),
+        PriceRollback.state.in_(("served", "failed", "expired", "applied")),
     )
     return await session.scalar(statement.order_by(PriceRollback.id.desc()).limit(1))
