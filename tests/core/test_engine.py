@@ -735,6 +735,20 @@ def test_a_bound_is_told_in_words(rule, said):
     assert explained([a_rule(**rule)])[6]["summary"] == said
 
 
+@pytest.mark.parametrize(
+    ("floor", "said"),
+    [
+        (None, "Sale “Sale” takes 10 % off 10.00: 9.00."),
+        (95_000, "Sale “Sale” takes 10 % off 10.00, but not below its floor of 9.50."),
+        (120_000, "10.00 is below the floor of sale “Sale”, 12.00."),
+    ],
+)
+def test_a_sale_is_told_with_its_floor(floor, said):
+    run = Run([AT_MARKET], SELLER, NOW, [replace(SALE, name="Sale", floor=floor)])
+    row = price(frame_of([a_card()]), run.rules, run.seller, NOW, run.sales).row(0, named=True)
+    assert sentences.explain(row, run)[8]["summary"] == said
+
+
 def test_a_fee_gap_that_a_ceiling_keeps_the_price_in_is_told():
     rule = a_rule(fee_gap_adjustment=True, ceiling=26_000)
     cards = frame_of([a_card(market=25_000, direct_low=20_000)])

@@ -93,6 +93,20 @@ async def test_every_answer_carries_a_request_id_of_its_own(a_seller):
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/pricing/explain/{}", "/api/v1/uploads/{}", "/api/pricing/rules/{}", "/api/pricing/sales/{}", "/api/pricing/runs/{}",
+        "/api/pricing/rollbacks/{}", "/api/cards/{}",
+    ],
+)  # fmt: skip
+async def test_an_id_beyond_what_the_database_holds_is_one_that_is_not_there(a_seller, path):
+    seller = await a_seller()
+    for id in (2**63 - 1, 2**63, 10**30, -(10**30)):
+        answer = await seller.get(path.format(id))
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), answer.text
+
+
+@pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
         ("GET", "/api/v1/heartbeat", "POST"),

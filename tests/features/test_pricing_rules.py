@@ -136,7 +136,10 @@ async def test_rules_without_a_priority_line_up_directly_before_the_default(a_se
     for name in ("one", "two", "three"):
         await made(seller, name=name)
     await made(seller, name="last but one", priority=999)
+    clock.shift(timedelta(minutes=1))
     await made(seller, name="last")
+    moved = [rule for rule in (await seller.get(RULES)).json()["rules"] if rule["priority"] < 1000]
+    assert {rule["updated_at"] for rule in moved} == {moved[-1]["created_at"]}
     assert await names(seller) == ["one", "two", "three", "last but one", "last", "Competitive"]
     priorities = [rule["priority"] for rule in (await seller.get(RULES)).json()["rules"]]
     assert priorities == sorted(set(priorities))

@@ -104,6 +104,19 @@ async def test_a_rule_whose_query_rots_blocks_what_no_earlier_rule_governs(a_sel
     assert (await seller.post(f"{RULES}/{rotten['id']}/disable")).status_code == 200
 
 
+async def test_a_rule_whose_list_is_gone_is_switched_off_with_the_whole_rule_sent_back_but_not_published(a_seller):
+    seller = await a_seller()
+    rotten = await made(seller, priority=2, query="market>=1")
+    await seller.service.sql(seller.id, "UPDATE pricing_rule SET query = 'prise>1' WHERE id = :id", id=rotten["id"])
+    path = f"{RULES}/{rotten['id']}"
+    told = (await seller.get(path)).json()
+    off = await seller.http.patch(path, json=told | {"enabled": False})
+    assert (off.status_code, off.json()["enabled"]) == (200, False)
+    draft = await seller.http.patch(path, json={"state": "draft"})
+    assert (draft.status_code, draft.json()["state"]) == (200, "draft")
+    assert (await seller.post(f"{path}/publish")).json()["code"] == "invalid_query"
+
+
 async def test_large_moves_wait_for_the_sellers_word(a_seller):
     seller = await a_seller()
     rows = [a_row(n, market="1.00", price="1.00") for n in range(1, 61)]

@@ -35,7 +35,7 @@ async def create(session: AsyncSession, caller: Caller, body: Mapping[str, Any],
     rows = await all_rows(session, PricingRule, caller.seller_id)
     if len(rows) >= RULES:
         raise errors.InvalidRule(f"there are {RULES} rules already; that is the most")
-    priority = values.get("priority") or await _before_default(session, rows)
+    priority = values.get("priority") or await _before_default(session, rows, now)
     rule = wire.rule_from(values, Rule(id=0, name="", priority=priority))
     _need_free(rule, rows)
     await need_readable(session, caller.seller_id, rule.query)
@@ -57,8 +57,8 @@ async def change(
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     rule = wire.rule_from(values, rule_of(row))
     _need_free(rule, [other for other in rows if other.id != rule_id])
-    # A rule whose query rotted can be switched off and renamed; it can't be published.
-    if rule.query != row.query or values.get("state") == "published":
+    # A rule whose query rotted can be switched off and renamed, also with the whole rule sent back; it can't be published.
+    if rule.query != row.query or (rule.state == "published" and row.state != "published"):
         await need_readable(session, caller.seller_id, rule.query)
     if rule != rule_of(row):
         changed = row_of(caller.seller_id, rule)
@@ -118,7 +118,7 @@ def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
         raise errors.InvalidRule(f"priority: {rule.priority} is that of rule {taken.id} “{taken.name}”")
 
 
-async def _before_default(session: AsyncSession, rows: Sequence[PricingRule]) -> int:
+async def _before_default(session: AsyncSession, rows: Sequence[PricingRule], now: datetime) -> int:
     """The last priority before the default rule's; the rules there move together when there is no room."""
     before = [row for row in rows if row.priority < DEFAULT_PRIORITY]
     last = max((row.priority for row in before), default=0)
@@ -126,7 +126,7 @@ async def _before_default(session: AsyncSession, rows: Sequence[PricingRule]) ->
         return min(last + _STEP, DEFAULT_PRIORITY - 1)
     *priorities, own = _spread(len(before) + 1)
     moved = dict(zip((row.id for row in before), priorities, strict=True))
-    await _renumber(session, before[0].seller_id, moved, before[0].updated_at)
+    await _renumber(session, before[0].seller_id, moved, now)
     return own
 
 

@@ -229,7 +229,12 @@ def _tell_sale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told
     if row["sale_id"] is None:
         return "No active sale selects the card.", own
     sale = _sale_of(row, run)
-    return f"Sale “{sale.name}” of {percent(-sale.adjust_bp)} makes {money(before)} {money(after)}.", own
+    reduced = f"Sale “{sale.name}” takes {percent(-sale.adjust_bp)} off {money(before)}"
+    if after > before:
+        return f"{money(before)} is below the floor of sale “{sale.name}”, {money(after)}.", own
+    if after == sale.floor:
+        return f"{reduced}, but not below its floor of {money(after)}.", own
+    return f"{reduced}: {money(after)}.", own
 
 
 def _sale_of(row: Row, run: Run) -> Sale:
