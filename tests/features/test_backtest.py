@@ -207,7 +207,7 @@ TABLES = ("card", "price_observation", "price_run", "price_change", "activity", 
         ({"from": "2026-11-02", "to": "2026-11-01", "rules": []}, "invalid_payload", "from: is after to"),
         ({**span(), "rules": None}, "invalid_payload", "rules"),
         ({**span(), "rules": [{}, {"adjust": 1}]}, "invalid_rule", "rules[1].adjust"),
-        ({**span(), "rules": [{"query": "prise>1"}]}, "invalid_query", "query"),
+        ({**span(), "rules": [{"query": "prise>1"}]}, "invalid_query", "rules[0].query"),
         ({**span(), "rules": [], "sales": [{"adjust_bp": 5}]}, "invalid_rule", "sales[0]."),
     ],
 )
