@@ -414,3 +414,18 @@ async def test_a_run_prices_for_the_moment_when_it_is_taken_up_not_when_it_was_a
     await work_off_one(seller.service.work, seller.id)
     assert (await run_of(seller, run_id))["started_at"] == begun
     await is_whole(seller, run_id)
+
+
+async def test_a_run_that_waited_for_an_import_is_not_overtaken_by_it(a_seller):
+    seller = await a_shop(a_seller)
+    run_id = await requested(seller)
+    await seller.upload(a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1))))
+    await drain.work_off_one(seller.service.work, seller.id)
+    far = {"name": "Far", "state": "published", "priority": 2, "adjust_bp": 9000}
+    assert (await seller.post(RULES, json=far)).status_code == 201
+    await seller.service.run_jobs()
+    assert (await run_of(seller, run_id))["state"] == "awaiting_review"
+    assert (await seller.export()).headers["X-Price-Export-Empty-Reason"] == "awaiting_review"
+    assert (await seller.post(f"/api/pricing/runs/{run_id}/confirm")).status_code == 200
+    await seller.service.run_jobs()
+    assert {str(card["target_price"]) for card in await seller.cards()} == {"2.2800"}

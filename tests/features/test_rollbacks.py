@@ -6,11 +6,15 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import update
 
 from builders import a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids
 from cardsync import clock
+from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.tasks import note_due
 from cardsync.pricing.rollback_prepare import work_off
+from cardsync.sync.state import locked
 from cardsync.worker import opened, sweep
 from rollbacks_builder import (
     ROLLBACKS,
@@ -334,3 +338,33 @@ async def test_who_cancels_while_it_is_served_hears_the_truth(a_seller):
         file, answer = await asyncio.gather(exported(seller), cancel(seller, rollback["id"]))
         state = (await read(seller, rollback["id"]))["state"]
         assert (file, answer.status_code, state) in (({1: "1.0000"}, 409, "served"), ({}, 200, "cancelled"))
+
+
+async def claimed(seller, seconds=600):
+    """What an agent's claim leaves behind."""
+    now = clock.now()
+    async with seller.service.database.tenant(seller.id) as session:
+        await locked(session, seller.id)
+        statement = update(AgentTask).where(AgentTask.seller_id == seller.id, AgentTask.kind == "apply_rollback")
+        ends = now + timedelta(seconds=seconds)
+        await session.execute(statement.values(status="claimed", claimed_at=now, claim_expires_at=ends))
+        await note_due(session, seller.id)
+
+
+async def swept_in(seller, **later):
+    clock.shift(timedelta(**later))
+    async with opened(seller.service.database):
+        await sweep(seller.service.work)
+    await seller.service.run_jobs()
+
+
+async def test_a_claim_on_a_rollback_that_is_over_runs_out_and_is_not_offered_again(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    rollback = await ready(seller, run_id=run)
+    await claimed(seller)
+    assert (await cancel(seller, rollback["id"])).status_code == 200
+    await swept_in(seller, minutes=1)
+    assert [status for status, _ in await tasks(seller)] == ["claimed"]
+    await swept_in(seller, minutes=10)
+    assert [status for status, _ in await tasks(seller)] == ["cancelled"]
+    assert not (await seller.post("/api/v1/heartbeat")).json()["has_pending_tasks"]

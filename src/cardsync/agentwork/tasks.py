@@ -93,6 +93,26 @@ async def end_tasks(
     return len(ended.all())
 
 
+async def end_unclaimed_rollbacks(session: AsyncSession, seller_id: int, now: datetime) -> datetime | None:
+    """Cancel the tasks of rollbacks that are over, which no agent has in hand; returns when the next claim on such a one runs out."""
+    await locked(session, seller_id)
+    over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed') AND NOT EXISTS (
+        SELECT FROM price_rollback r WHERE r.seller_id = :seller AND r.id = (t.payload ->> 'rollback_id')::bigint
+           AND r.state IN ('requested', 'ready', 'served'))"""
+    await session.execute(
+        text(f"""
+            UPDATE agent_task t SET status = 'cancelled', finished_at = :now
+             WHERE {over} AND (status = 'pending' OR claim_expires_at <= :now)
+        """),
+        {"seller": seller_id, "now": now},
+    )
+    await note_due(session, seller_id)
+    ends: datetime | None = await session.scalar(
+        text(f"SELECT min(claim_expires_at) FROM agent_task t WHERE {over}"), {"seller": seller_id}
+    )
+    return ends
+
+
 async def note_due(session: AsyncSession, seller_id: int) -> None:
     """Write on the state row, which the caller has locked, from when on tasks wait: a pending one at once, a claimed one when that ends."""
     await session.execute(

@@ -22,10 +22,10 @@ _APPLIED_NOW = """
     SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
                       AND claim_expires_at > :now)
 """
-# A run that came to its end since has priced the cards anew.
+# A run that came to its end since has priced the cards anew, be it an import's that was asked for later or earlier.
 _RUN_WAITS = """
     SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
-     ORDER BY id DESC LIMIT 1
+     ORDER BY finished_at DESC, id DESC LIMIT 1
 """
 
 
@@ -68,7 +68,7 @@ async def _forced(session: AsyncSession, caller: Caller, now: datetime, *, read_
 
 
 async def run_waits(session: AsyncSession, seller_id: int) -> bool:
-    """Whether the newest run stopped for the seller's word."""
+    """Whether the last run that came to its end stopped for the seller's word."""
     return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
 
 

@@ -99,7 +99,9 @@ async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answ
 
 
 async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
-    later = (PriceRun.seller_id == run.seller_id) & (PriceRun.id > run.id) & (PriceRun.state == "completed")
+    # Not by id: an import can be done before a run that was asked for earlier.
+    later = (PriceRun.seller_id == run.seller_id) & (PriceRun.finished_at > run.finished_at)
+    later &= PriceRun.state == "completed"
     return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
 
 

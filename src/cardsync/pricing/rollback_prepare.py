@@ -15,19 +15,18 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.accepted import due_since, forget, is_away
-from cardsync.agentwork.tasks import enqueue_task
+from cardsync.agentwork.tasks import end_unclaimed_rollbacks, enqueue_task
 from cardsync.db import run
 from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, mark_due_by, work_of
 from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback_scope import KEEP, statement, values_of
-from cardsync.pricing.rollbacks import end, open_one, told_of
+from cardsync.pricing.rollbacks import STREAM, end, open_one, told_of
 from cardsync.sync import state as sync_state
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, locked, own_state, release_lease
 
 log = structlog.get_logger(__name__)
 
-STREAM = "rollback"
 HOLDER = "rollback"
 _NEXT = """
     SELECT max(id) FROM (SELECT id FROM card WHERE seller_id = :seller AND id > :after ORDER BY id LIMIT :slab) slab
@@ -57,8 +56,10 @@ async def work_off(work: Work, seller_id: int) -> None:
             rollback = None
         if rollback is None or rollback.state != "requested":
             await forget(session, seller_id, STREAM, due_at)
-            if rollback is not None:
-                await mark_due_by(session, seller_id, STREAM, rollback.expires_at)
+            claimed_until = await end_unclaimed_rollbacks(session, seller_id, now)
+            for again_at in (rollback.expires_at if rollback is not None else None, claimed_until):
+                if again_at is not None:
+                    await mark_due_by(session, seller_id, STREAM, again_at)
             return
         lease = await sync_state.take_lease(session, seller_id, HOLDER, now, work.settings.lease_seconds)
     if lease is not None:

@@ -18,12 +18,14 @@ from cardsync import errors
 from cardsync.accounts.caller import Caller
 from cardsync.activity import note
 from cardsync.agentwork.tasks import end_tasks
+from cardsync.jobs import mark_due_by
 from cardsync.limits import ROLLBACK_DIFF_SHOWN, ROLLBACKS_SHOWN
 from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback_scope import Scope, diff_of
 from cardsync.sync import state as sync_state
 from cardsync.sync.models import SyncState
 
+STREAM = "rollback"
 OPEN = ("requested", "ready", "served")
 Ending = Literal["applied", "failed", "expired", "cancelled"]
 Diff = list[dict[str, Any]]
@@ -134,3 +136,5 @@ async def end(
     await session.flush()
     status = {"applied": "completed", "failed": "failed"}.get(ending, "cancelled")
     await end_tasks(session, rollback.seller_id, "apply_rollback", status, now, rollback_id=rollback.id, error=error)
+    # What an agent has in hand is looked at again when its claim has run out.
+    await mark_due_by(session, rollback.seller_id, STREAM, now)
