@@ -89,6 +89,18 @@ async def test_two_snapshots_of_a_day_share_its_cap(a_seller):
     assert days(await what_of(seller, capped)) == [(1, "1.20", 1), (1, "1.44", 1)]
 
 
+async def test_a_card_that_came_mid_way_begins_its_cap_with_its_first_price(a_seller):
+    seller = await a_seller(time_zone="UTC")
+    new = {"market": "5.00", "price": "1.00", "quantity": 2}
+    await seen(seller, at(0), a_row(1, market="2.00", price="1.00"))
+    await seen(seller, at(1), a_row(1, market="2.00", price="1.00"), a_row(2, **new))
+    await seen(seller, at(1, 18), a_row(1, market="2.00", price="1.00"), a_row(2, **new))
+    # Sold out, a blank price where one was asked, and a card that never had one.
+    await seen(seller, at(2), a_row(1, quantity=0), a_row(2, **new | {"price": ""}), a_row(3, market="1.00", price=""))
+    found = await what_of(seller, [{"cap": {"up_bp": 1000, "down_bp": 1000, "period": "day"}}])
+    assert days(found) == [(1, "1.10", 1), (2, "3.41", 2), (2, "3.42", 2)]
+
+
 async def test_never_lower_holds_on_to_what_was_asked(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day, market in enumerate(("1.50", "1.20", "1.80")):
