@@ -324,3 +324,16 @@ async def test_a_rollbacks_file_told_of_again_is_no_price_update(a_seller):
     assert (await pushes(seller))[-1] == "pending"
     assert await exported(seller) == dict.fromkeys((1, 2, 3), "1.9800")
     assert (await read(seller, id))["state"] == "applied"
+
+
+async def test_two_cycles_that_tell_of_one_rollback_at_once_apply_it_once(a_seller):
+    seller, id, sha, _ = await a_served_rollback(a_seller)
+    answers = await asyncio.gather(
+        *(seller.post(EVENTS, json=report(sync_cycle_id=f"c{n}", file_sha256=sha)) for n in range(3))
+    )
+    assert [answer.status_code for answer in answers] == [201] * 3
+    await seller.service.run_jobs()
+    assert (await read(seller, id))["state"] == "applied"
+    assert await prices(seller) == dict.fromkeys((1, 2, 3), "1.0000")
+    query = "SELECT sum(moved) AS moved, count(settled_at) AS settled FROM repricing_event WHERE seller_id = :id"
+    assert await seller.service.sql(seller.id, query, id=seller.id) == [{"moved": 3, "settled": 3}]

@@ -368,3 +368,16 @@ async def test_a_claim_on_a_rollback_that_is_over_runs_out_and_is_not_offered_ag
     await swept_in(seller, minutes=10)
     assert [status for status, _ in await tasks(seller)] == ["cancelled"]
     assert not (await seller.post("/api/v1/heartbeat")).json()["has_pending_tasks"]
+
+
+async def test_a_list_that_is_deleted_before_its_cards_are_looked_up_fails_its_rollback(a_seller):
+    seller, _ = await a_pushed_run(a_seller)
+    ids = await card_ids(seller)
+    binder = await a_list(seller, "Binder", ids[1], ids[2])
+    rollback = await ask(seller, list=binder)
+    assert (rollback["state"], rollback["cards"]) == ("requested", 2)
+    assert (await seller.http.delete(f"/api/lists/{binder}")).status_code == 200
+    await seller.service.run_jobs()
+    told = await read(seller, rollback["id"])
+    assert (told["state"], told["error"]["code"]) == ("failed", "not_found")
+    assert await exported(seller) == {}

@@ -20,7 +20,7 @@ from cardsync.db import run
 from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, mark_due_by, work_of
 from cardsync.pricing.models import PriceRollback
-from cardsync.pricing.rollback_scope import KEEP, statement, values_of
+from cardsync.pricing.rollback_scope import KEEP, is_lost, statement, values_of
 from cardsync.pricing.rollbacks import STREAM, end, open_one, told_of
 from cardsync.sync import state as sync_state
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, locked, own_state, release_lease
@@ -118,7 +118,10 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
         )
         or 0
     )
-    if rollback.cards:
+    if await is_lost(session, lease.seller_id, rollback.scope):
+        error = {"code": "not_found", "message": "the list was deleted before the rollback was prepared"}
+        await end(session, state, rollback, "failed", now, error)
+    elif rollback.cards:
         rollback.state, rollback.ready_at = "ready", now
         rollback.expires_at = state.rollback_until = now + timedelta(seconds=work.settings.rollback_seconds)
         await session.flush()

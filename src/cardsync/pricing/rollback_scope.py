@@ -108,6 +108,14 @@ async def _list(session: AsyncSession, seller_id: int, value: Any) -> int:
     return int(found)
 
 
+async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
+    """Whether the scope names a list that is deleted since it was asked for: nobody can tell its cards any more."""
+    if "list" not in scope:
+        return False
+    there = "SELECT EXISTS (SELECT FROM card_list WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL)"
+    return not await session.scalar(text(there), {"seller": seller_id, "id": scope["list"]})
+
+
 async def _runs(session: AsyncSession, seller_id: int, scope: Scope) -> list[int]:
     """The runs whose changes are looked at. One that had begun before a time and ended after it may have changed prices since."""
     if "run_id" in scope:
