@@ -429,3 +429,18 @@ async def test_a_run_that_waited_for_an_import_is_not_overtaken_by_it(a_seller):
     assert (await seller.post(f"/api/pricing/runs/{run_id}/confirm")).status_code == 200
     await seller.service.run_jobs()
     assert {str(card["target_price"]) for card in await seller.cards()} == {"2.2800"}
+
+
+async def test_an_upload_is_done_when_the_run_that_follows_it_has_priced_its_cards(a_seller):
+    """Its agent fetches the prices as soon as it hears so."""
+    seller = await a_seller()
+    await seller.post(RULES, json={"name": "All", "state": "published", "query": "market>=1", "adjust_bp": 1000})
+    sent = await seller.upload(a_csv(a_row(1, market="2.00", price="2.00")))
+    upload_id = sent.json()["upload_id"]
+    await drain.work_off_one(seller.service.work, seller.id)
+    report = await seller.report(upload_id)
+    assert (report["state"], report["finished_at"]) == ("processing", None)
+    await work_off_one(seller.service.work, seller.id)
+    report = await seller.report(upload_id)
+    assert (report["state"], report["finished_at"] is None) == ("done", False)
+    assert b'"2.2000"' in (await seller.export()).content

@@ -75,7 +75,7 @@ async def finish(
             await _enable_lines(session, upload.seller_id, outcome.new_lines)
         _note(session, upload, report, now)
         if reprice:
-            await begin(session, upload.seller_id, "sync", now)
+            await begin(session, upload.seller_id, "sync", now, upload_id=upload.id)
         elif report["changed"]:
             await push_prices(session, upload.seller_id, now)
         elif outcome.fingerprint == NOTHING:

@@ -19,6 +19,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory import uploads
 from cardsync.inventory.models import Upload
+from cardsync.pricing import reprice
 from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
 from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
@@ -255,7 +256,11 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
     """How far an upload is, and what was skipped and why."""
     if caller.lock_kind is not None:
         await sync_state.refresh_lock(session, caller.seller_id, clock.now())
-    return report_of(await uploads.upload_of(session, caller.seller_id, upload_id))
+    report = report_of(await uploads.upload_of(session, caller.seller_id, upload_id))
+    if report.state == "done" and await reprice.follows(session, caller.seller_id, upload_id):
+        # Its rows are written and not priced yet, as rules have queries.
+        return msgspec.structs.replace(report, state="processing", finished_at=None)
+    return report
 
 
 @post(

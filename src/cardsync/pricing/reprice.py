@@ -69,14 +69,25 @@ async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
     return run_id
 
 
-async def begin(session: AsyncSession, seller_id: int, trigger: str, now: datetime) -> int:
-    """A run over the stored cards, and its job, in the transaction that asks for it."""
-    run = PriceRun(seller_id=seller_id, trigger=trigger, started_at=now)
+async def begin(
+    session: AsyncSession, seller_id: int, trigger: str, now: datetime, *, upload_id: int | None = None
+) -> int:
+    """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id` is the import that it follows."""
+    run = PriceRun(
+        seller_id=seller_id, trigger=trigger, started_at=now, summary={"follows": upload_id} if upload_id else {}
+    )
     session.add(run)
     await session.flush()
     await mark_due(session, seller_id, STREAM)
     await enqueue(session, reprice, seller_id=seller_id)
     return run.id
+
+
+async def follows(session: AsyncSession, seller_id: int, upload_id: int) -> bool:
+    """Whether a run still prices the cards that the upload brought: until then its agent has no prices to fetch."""
+    running = (PriceRun.seller_id == seller_id) & (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
+    found = select(PriceRun.id).where(running, PriceRun.summary["follows"].as_integer() == upload_id)
+    return bool(await session.scalar(select(found.exists())))
 
 
 async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime) -> PriceRun:
