@@ -1,4 +1,4 @@
-"""The command line: `cardsync-agent run`. In: arguments and environment. Out: an exit code (0 done or told to wait, 1 could not, 2 wrong usage)."""
+"""The command line: `cardsync-agent run` and `cardsync-agent imported`. In: arguments and environment. Out: an exit code (0 done or told to wait, 1 could not, 2 wrong usage)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardsync_agent import __version__
-from cardsync_agent.client import Client
+from cardsync_agent.client import Client, Refused, TryAgain
 from cardsync_agent.events import Reporter
+from cardsync_agent.imported import NoPriceFile, read_prices, report
 from cardsync_agent.loop import PLATFORM, Agent
 from cardsync_agent.marketplace.folder import FolderMarketplace
 from cardsync_agent.pace import Pace, Stop
@@ -34,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     say = Reporter(sys.stdout, json_events=arguments.json_events, quiet=arguments.quiet)
     try:
-        return _run(arguments, say)
-    except UsageProblem as problem:
+        return int(arguments.work(arguments, say))
+    except (UsageProblem, NoPriceFile) as problem:
         sys.stderr.write(f"cardsync-agent: {problem}\n")
         return 2
     except StateProblem as problem:
@@ -64,6 +65,20 @@ def _run(arguments: argparse.Namespace, say: Reporter) -> int:
             return agent.once(arguments.request) if arguments.once else agent.run()
         finally:
             client.close()
+
+
+def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
+    """Beside a running agent too: it takes no folder."""
+    prices = read_prices(Path(arguments.file).expanduser())
+    client = Client(_server(arguments.server), _key(arguments))
+    try:
+        say("prices_reported", report(client, prices, arguments.failed), rows=len(prices.rows), sha256=prices.sha256)
+    except (TryAgain, Refused) as trouble:
+        say("problem", f"the server did not take the report: {trouble}", problem=True)
+        return 1
+    finally:
+        client.close()
+    return 0
 
 
 def _open(folder: Path, server: str, say: Reporter) -> Store:
@@ -130,13 +145,14 @@ def _parser() -> argparse.ArgumentParser:
         prog="cardsync-agent", description="Carries inventory exports up and price updates down."
     )
     parser.add_argument("--version", action="version", version=f"cardsync-agent {__version__}")
-    run = parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_imported(commands)
+    run = commands.add_parser(
         "run", help="work for one folder, until stopped", description="Work for one folder, until stopped."
     )
-    run.add_argument("--server", required=True, metavar="URL", help="the cardsync server")
+    run.set_defaults(work=_run)
+    _add_server(run)
     run.add_argument("--folder", required=True, metavar="DIR", help="holds inbox/, exports/ and outbox/")
-    run.add_argument("--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}")
-    run.add_argument("--key-file", metavar="FILE", help="a file that holds the API key")
     run.add_argument("--once", action="store_true", help="ask once: run the cycle if told to sync, else say why not")
     run.add_argument(
         "--request",
@@ -157,10 +173,30 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COMMAND",
         help=f"started once with the path of each verified update; or {COMMAND_VARIABLE}",
     )
-    run.add_argument("--quiet", action="store_true", help="say only what went wrong")
-    run.add_argument("--json-events", action="store_true", help="one JSON object per event instead of lines for people")
     run.add_argument("--interval", type=float, help=argparse.SUPPRESS)
     return parser
+
+
+def _add_imported(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    imported = commands.add_parser(
+        "imported",
+        help="tell the server that a price file was imported into the marketplace",
+        description="Tell the server that a price file was imported into the marketplace, or was not: so ends a rollback.",
+    )
+    imported.set_defaults(work=_imported)
+    imported.add_argument("file", metavar="FILE", help="the file as it was downloaded, of exports/ or outbox/")
+    _add_server(imported)
+    imported.add_argument("--failed", metavar="REASON", help="the marketplace did not take it, and why")
+
+
+def _add_server(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--server", required=True, metavar="URL", help="the cardsync server")
+    command.add_argument("--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}")
+    command.add_argument("--key-file", metavar="FILE", help="a file that holds the API key")
+    command.add_argument("--quiet", action="store_true", help="say only what went wrong")
+    command.add_argument(
+        "--json-events", action="store_true", help="one JSON object per event instead of lines for people"
+    )
 
 
 if __name__ == "__main__":

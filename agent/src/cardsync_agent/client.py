@@ -228,6 +228,9 @@ class Client:
             answer.content, rows, tuple(r.strip() for r in reasons.split(",") if r.strip()), answer.headers.get("ETag")
         )
 
+    def report_prices(self, path: str, body: dict[str, Any]) -> None:
+        self._json("POST", path, json=body)
+
     def log(self, body: dict[str, Any], agent_id: str) -> None:
         self._api("POST", "sync/log", json=body, params={"agent_id": agent_id})
 
