@@ -52,8 +52,8 @@ def admitting(app: ASGIApp) -> ASGIApp:
 
 def _refuse_no_ids(scope: Scope) -> None:
     """An id in an address that is larger than any id is nobody's. Raises NotFound."""
-    for value in scope["path_params"].values():
-        if isinstance(value, int) and abs(value) > LARGEST_ID:
+    for name, value in scope["path_params"].items():
+        if name.endswith("id") and isinstance(value, int) and abs(value) > LARGEST_ID:
             raise errors.NotFound(f"there is nothing with the id {value}")
 
 
