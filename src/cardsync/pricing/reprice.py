@@ -232,10 +232,14 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     if _keeps(run, account):
         counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
-    exported = await asyncio.to_thread(_exported, priced, stock.cards)
+    # While PostgreSQL writes.
+    exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
     del priced, stock
     writer = slabs.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
-    await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))
+    try:
+        await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))
+    finally:
+        exported = await exporting
     await _end(work, lease, run, "completed", counts, exported)
 
 
