@@ -36,7 +36,9 @@ def written(of: Shop) -> list[tuple[int, int]]:
     """Of each table how many rows there are, and a sum over which versions of them."""
     with of.made.admin() as connection:
         return [
-            connection.execute(f"SELECT count(*), coalesce(sum(hashtext(xmin::text)), 0)::bigint FROM {table}").fetchone()
+            connection.execute(
+                f"SELECT count(*), coalesce(sum(hashtext(xmin::text)), 0)::bigint FROM {table}"
+            ).fetchone()
             for table in TABLES
         ]
 
