@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 
 import polars as pl
 import pytest
+from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
 from cardsync.pricing.whole_sets import read_rules, read_sales
@@ -53,6 +55,37 @@ async def test_nothing_is_written(a_seller):
     before = await seller.cards(), await seller.service.sql(seller.id, "SELECT * FROM price_run")
     await previewed(seller, **AT_MARKET)
     assert (await seller.cards(), await seller.service.sql(seller.id, "SELECT * FROM price_run")) == before
+
+
+async def test_the_lease_is_held_only_as_long_as_it_reads(a_seller):
+    seller = await a_stocked(a_seller)
+    async with seller.service.database.shared() as blocker:
+        await blocker.execute(text("LOCK TABLE card IN ACCESS EXCLUSIVE MODE"))
+        reading = asyncio.create_task(previewed(seller, **AT_MARKET))
+        async with asyncio.timeout(60):
+            while await holder(seller) is None:
+                assert not reading.done()
+        assert await holder(seller) == "preview"
+        assert (await seller.post("/api/pricing/reprice")).status_code == 409
+    assert (await reading)["up"] == 1
+    assert await holder(seller) is None
+    refused = await seller.post(PREVIEW, json={"rules": [{"adjust": 1}]})
+    assert (refused.status_code, await holder(seller)) == (422, None)
+
+
+@pytest.mark.parametrize("other", ["sync", "rollback", "preview"])
+async def test_what_holds_the_lease_is_not_disturbed(a_seller, other):
+    seller = await a_stocked(a_seller)
+    await seller.hold_lease(other)
+    assert (await previewed(seller, **AT_MARKET))["up"] == 1
+    assert await holder(seller) == other
+
+
+async def holder(seller):
+    [state] = await seller.service.sql(
+        seller.id, "SELECT lease_holder FROM sync_state WHERE seller_id = :id", id=seller.id
+    )
+    return state["lease_holder"]
 
 
 async def test_without_rules_of_its_own_it_is_the_live_ones_with_drafts(a_seller):

@@ -1,6 +1,7 @@
 """What a set of rules would ask, without asking it: rules and sales in place of the live ones in, counts and the largest moves out.
 
-Everything is read in one snapshot and nothing is written, so it disturbs no run and needs no lease.
+Everything is read in one snapshot and no price is written. The lease is held while it reads, if it is free: during a run a snapshot is
+as good.
 """
 
 from __future__ import annotations

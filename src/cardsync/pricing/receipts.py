@@ -24,7 +24,7 @@ _INPUTS: Final = {name: dtype for name, dtype in INPUT_COLUMNS.items() if name n
 _COLUMNS: Final = {**_INPUTS, **RECEIPT_COLUMNS}
 _RUN: Final = "cardsync.run"
 # One row is found by the statistics of its group.
-_GROUP_ROWS: Final = 65_536
+_GROUP_ROWS: Final = 16_384
 
 
 class _Kept(msgspec.Struct):

@@ -21,6 +21,7 @@ from cardsync.pricing.run_reads import newest_runs
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.sync.lease import held_to_read
 from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
 
@@ -187,14 +188,21 @@ _DOWNLOADS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def preview_prices(
-    caller: Caller, database: Database, data: dict[str, Any] | None = None, format: str | None = None
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: dict[str, Any] | None = None,
+    format: str | None = None,
 ) -> Response[Preview | bytes]:
     """What `rules` and `sales` would ask in place of the live ones, of the cards that `search` selects; without `rules`, the live ones
     with drafts. Nothing is written. `format=csv` or `parquet` downloads every card.
     """
     if format is not None and format not in _DOWNLOADS:
         raise errors.InvalidPayload("format: must be csv or parquet")
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
+    async with (
+        held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
+        database.tenant(caller.seller_id, snapshot=True) as session,
+    ):
         stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
         if format is not None:
             return Response(preview.every_card(out, format), media_type=_DOWNLOADS[format])

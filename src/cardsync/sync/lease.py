@@ -1,4 +1,4 @@
-"""A lease while it is held: kept alive beside long steps, and asked after between them. A lease in, nothing out.
+"""A lease while it is held: kept alive beside long steps, asked after between them, or had for one reading. A lease in, nothing out.
 
 A worker whose lease was taken over, or whose run was cancelled, finds out at its next boundary; until then it writes nothing.
 """
@@ -14,7 +14,7 @@ import structlog
 from cardsync import clock
 from cardsync.background import beside
 from cardsync.db import Database
-from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease
+from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, locked, release_lease, take_lease
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +35,24 @@ async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
 
     async with beside(renew()):
         yield
+
+
+@asynccontextmanager
+async def held_to_read(database: Database, seller_id: int, holder: str, seconds: float) -> AsyncIterator[None]:
+    """Keep others from changing prices during one reading. Where somebody is at it already, or left his lease behind, there is nothing
+    to keep: the reader's snapshot has to do."""
+    async with database.tenant(seller_id) as session:
+        is_free = (await locked(session, seller_id)).lease_token is None
+        lease = await take_lease(session, seller_id, holder, clock.now(), seconds) if is_free else None
+    if lease is None:
+        yield
+        return
+    try:
+        async with renewing(database, lease):
+            yield
+    finally:
+        async with database.tenant(seller_id) as session:
+            await release_lease(session, lease)
 
 
 async def boundary(database: Database, lease: Lease) -> None:
