@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -20,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.accounts.models import Account
+from cardsync.db import Database
 from cardsync.inventory.slabs import decimal_text
 from cardsync.pricing import engine, evidence
 from cardsync.pricing.queries import need_readable, selections
@@ -29,10 +31,21 @@ from cardsync.pricing.sentences import blocker_codes, explain, money
 from cardsync.pricing.stock import ON_SALE, Stock, condition_of, read_stock
 from cardsync.pricing.store import run_of
 from cardsync.pricing.whole_sets import read_rules, read_sales
+from cardsync.sync.lease import held_to_read
 
 LARGEST: Final = 50
 # Moves in basis points of the current price; the last bin is open.
 _EDGES: Final = (-10_000, -5_000, -2_000, -1_000, -500, -100, 0, 100, 500, 1_000, 2_000, 5_000, 10_000)
+
+
+@asynccontextmanager
+async def reading(database: Database, seller_id: int, lease_seconds: float) -> AsyncIterator[AsyncSession]:
+    """The snapshot that a preview is made from, and the lease as long as it reads."""
+    async with (
+        held_to_read(database, seller_id, "preview", lease_seconds),
+        database.tenant(seller_id, snapshot=True) as session,
+    ):
+        yield session
 
 
 async def priced(

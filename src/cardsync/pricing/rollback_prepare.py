@@ -6,7 +6,7 @@ A worker that is killed leaves slabs behind which the next one goes on from; a r
 from __future__ import annotations
 
 import contextlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import procrastinate
 import structlog
@@ -15,13 +15,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.accepted import due_since, forget, is_away
+from cardsync.accounts.caller import Caller
 from cardsync.agentwork.tasks import end_unclaimed_rollbacks, enqueue_task
 from cardsync.db import run
 from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, mark_due_by, work_of
 from cardsync.pricing.models import PriceRollback
-from cardsync.pricing.rollback_scope import KEEP, is_lost, statement, values_of
-from cardsync.pricing.rollbacks import STREAM, end, open_one, told_of
+from cardsync.pricing.rollback_scope import KEEP, Scope, is_lost, statement, values_of
+from cardsync.pricing.rollbacks import STREAM, ask, end, open_one, told_of
 from cardsync.sync import state as sync_state
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, locked, own_state, release_lease
 
@@ -38,10 +39,15 @@ async def prepare_rollback(context: procrastinate.JobContext, seller_id: int) ->
     await work_off(work_of(context), seller_id)
 
 
-async def begin(session: AsyncSession, seller_id: int) -> None:
-    """The job of a rollback, in the transaction that asks for it."""
-    await mark_due(session, seller_id, STREAM)
-    await enqueue(session, prepare_rollback, seller_id=seller_id)
+async def request(
+    session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
+) -> tuple[PriceRollback, bool]:
+    """The rollback, and whether it is new: then its job comes with it. Raises MutexHeld, RollbackOpen."""
+    rollback, is_new = await ask(session, caller, scope, cards, now, lasts)
+    if is_new:
+        await mark_due(session, caller.seller_id, STREAM)
+        await enqueue(session, prepare_rollback, seller_id=caller.seller_id)
+    return rollback, is_new
 
 
 async def work_off(work: Work, seller_id: int) -> None:

@@ -109,10 +109,8 @@ async def request_rollback(
         return Response(RollbackShown(None, None, cards, _cards(diff), **scope), status_code=200)
     lasts = timedelta(seconds=settings.rollback_seconds)
     async with database.tenant(caller.seller_id) as session:
-        rollback, is_new = await rollbacks.ask(session, caller, scope, cards, now, lasts)
-        if is_new:
-            await rollback_prepare.begin(session, caller.seller_id)
-        elif rollback.state != "requested":
+        rollback, is_new = await rollback_prepare.request(session, caller, scope, cards, now, lasts)
+        if not is_new and rollback.state != "requested":
             diff = await rollbacks.diff_shown(session, rollback)
     return Response(_shown(rollback, diff, now), status_code=201)
 

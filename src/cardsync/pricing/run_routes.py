@@ -21,7 +21,6 @@ from cardsync.pricing.run_reads import newest_runs
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.sync.lease import held_to_read
 from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
 
@@ -199,10 +198,7 @@ async def preview_prices(
     """
     if format is not None and format not in _DOWNLOADS:
         raise errors.InvalidPayload("format: must be csv or parquet")
-    async with (
-        held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
-        database.tenant(caller.seller_id, snapshot=True) as session,
-    ):
+    async with preview.reading(database, caller.seller_id, settings.lease_seconds) as session:
         stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
         if format is not None:
             return Response(preview.every_card(out, format), media_type=_DOWNLOADS[format])
