@@ -1,7 +1,6 @@
 """POST /sync/cancel: at once, or at the worker's next slab boundary, whichever that is and whatever becomes of the worker."""
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from cardsync.inventory.drain import work_off_one
 from cardsync.inventory.uploads import upload_of
 from cardsync.pricing.export import fingerprint
 from cardsync.sync.state import release_lease, take_lease
+from stopped_workers import killed, state_of, stopped
 
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB, ABSENT = 300, 50, 30
@@ -21,9 +21,6 @@ SLABS = ROWS // SLAB
 BEFORE = [a_row(n, market="1.20", price="1.00") for n in range(1, ROWS + ABSENT + 1)]
 AFTER = [a_row(n, market="1.50", price="1.10") for n in range(1, ROWS + 1)]
 # Who waits for a lock; what it waits for would be hidden from our role.
-WAITING = """
-    SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND a.datname = current_database()
-"""
 CANCELLED, CANCELLING = (200, {"status": "cancelled"}), (202, {"status": "cancelling"})
 NOTHING = (409, "no_sync_in_progress")
 
@@ -40,10 +37,6 @@ async def poll(seller, agent="agent-1"):
 
 async def status(seller):
     return (await seller.get("/api/v1/status")).json()
-
-
-async def state_of(seller):
-    return (await seller.service.sql(seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id))[0]
 
 
 async def cycles(seller):
@@ -67,36 +60,13 @@ async def a_shop(a_seller, **options):
     return seller
 
 
-@asynccontextmanager
-async def stopped_at(seller, boundary):
-    """A worker that has committed so many slabs of AFTER and can't commit another: the rows that come next are locked by us.
+def stopped_at(seller, boundary):
+    """A worker that has committed so many slabs of AFTER and can't commit another.
 
     At the last one all rows are written; the tombstones and the end of the upload are still to come.
     """
     firsts = [boundary * SLAB + 1, (boundary + 1) * SLAB + 1] if boundary < SLABS else [ROWS + 1]
-    database = seller.service.database
-    async with database.sessions() as blocker, blocker.begin():
-        await blocker.execute(text(f"SET LOCAL app.seller_id = '{seller.id}'"))
-        await blocker.execute(
-            text("SELECT id FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:firsts) FOR UPDATE"),
-            {"seller": seller.id, "firsts": firsts},
-        )
-        worker = asyncio.create_task(work_off_one(seller.service.work, seller.id))
-        async with asyncio.timeout(60):
-            while (await state_of(seller))["work_done"] != boundary * SLAB or not await seller.service.sql(
-                seller.id, WAITING
-            ):
-                assert not worker.done(), worker
-        yield worker
-    with suppress(asyncio.CancelledError):
-        await worker
-
-
-async def killed(worker):
-    """Nothing of it is left but what it committed; its lease lasts on."""
-    worker.cancel()
-    with suppress(asyncio.CancelledError):
-        await worker
+    return stopped(seller, work_off_one(seller.service.work, seller.id), firsts, boundary * SLAB)
 
 
 async def is_cancelled(seller, upload_id, boundary, last_sync_at):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
 
 from builders import a_csv, a_row
 from cardsync import clock
@@ -16,14 +14,12 @@ from cardsync.pricing import engine, receipts, reprice
 from cardsync.pricing.reprice import work_off_one
 from cardsync.sync.state import release_lease, take_lease
 from cardsync.worker import opened
+from stopped_workers import killed, state_of, stopped
 
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB = 300, 50
 SLABS = ROWS // SLAB
 RULES = "/api/pricing/rules"
-WAITING = """
-    SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND a.datname = current_database()
-"""
 
 
 async def a_shop(a_seller, **options):
@@ -45,10 +41,6 @@ async def run_of(seller, run_id):
     return (await seller.get(f"/api/pricing/runs/{run_id}")).json()
 
 
-async def state_of(seller):
-    return (await seller.service.sql(seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id))[0]
-
-
 async def changes(seller, run_id):
     return await seller.service.sql(
         seller.id, "SELECT * FROM price_change WHERE seller_id = :id AND run_id = :run", id=seller.id, run=run_id
@@ -65,33 +57,10 @@ async def dearer(seller):
     return [str(card["target_price"]) == "1.3200" for card in await seller.cards()]
 
 
-@asynccontextmanager
-async def stopped_at(seller, boundary):
-    """A worker that has committed so many slabs and can't commit another: the rows that come next are locked by us."""
+def stopped_at(seller, boundary):
+    """A worker that has committed so many slabs and can't commit another."""
     firsts = [boundary * SLAB + 1, (boundary + 1) * SLAB + 1]
-    database = seller.service.database
-    async with database.sessions() as blocker, blocker.begin():
-        await blocker.execute(text(f"SET LOCAL app.seller_id = '{seller.id}'"))
-        await blocker.execute(
-            text("SELECT id FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:firsts) FOR UPDATE"),
-            {"seller": seller.id, "firsts": firsts},
-        )
-        worker = asyncio.create_task(work_off_one(seller.service.work, seller.id))
-        async with asyncio.timeout(60):
-            while (await state_of(seller))["work_done"] != boundary * SLAB or not await seller.service.sql(
-                seller.id, WAITING
-            ):
-                assert not worker.done(), worker
-        yield worker
-    with suppress(asyncio.CancelledError):
-        await worker
-
-
-async def killed(worker):
-    """Nothing of it is left but what it committed; its lease lasts on."""
-    worker.cancel()
-    with suppress(asyncio.CancelledError):
-        await worker
+    return stopped(seller, work_off_one(seller.service.work, seller.id), firsts, boundary * SLAB)
 
 
 async def is_free(seller):
