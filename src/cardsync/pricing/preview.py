@@ -31,6 +31,7 @@ from cardsync.pricing.sentences import blocker_codes, explain, money
 from cardsync.pricing.stock import ON_SALE, Stock, condition_of, read_stock
 from cardsync.pricing.store import run_of
 from cardsync.pricing.whole_sets import read_rules, read_sales
+from cardsync.settings import Settings
 from cardsync.sync.lease import held_to_read
 
 LARGEST: Final = 50
@@ -39,10 +40,10 @@ _EDGES: Final = (-10_000, -5_000, -2_000, -1_000, -500, -100, 0, 100, 500, 1_000
 
 
 @asynccontextmanager
-async def reading(database: Database, seller_id: int, lease_seconds: float) -> AsyncIterator[AsyncSession]:
+async def reading(database: Database, seller_id: int, settings: Settings) -> AsyncIterator[AsyncSession]:
     """The snapshot that a preview is made from, and the lease as long as it reads."""
     async with (
-        held_to_read(database, seller_id, "preview", lease_seconds),
+        held_to_read(database, seller_id, "preview", settings.lease_seconds),
         database.tenant(seller_id, snapshot=True) as session,
     ):
         yield session

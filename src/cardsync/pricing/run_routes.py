@@ -198,7 +198,7 @@ async def preview_prices(
     """
     if format is not None and format not in _DOWNLOADS:
         raise errors.InvalidPayload("format: must be csv or parquet")
-    async with preview.reading(database, caller.seller_id, settings.lease_seconds) as session:
+    async with preview.reading(database, caller.seller_id, settings) as session:
         stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
         if format is not None:
             return Response(preview.every_card(out, format), media_type=_DOWNLOADS[format])
