@@ -23,7 +23,7 @@ Connection = psycopg.AsyncConnection[TupleRow]
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 # How many statements begin a reading.
 _BEGINNING = 3
-_KEPT_CHARACTERS = 8_000
+_KEPT_CHARACTERS = 6_000
 # Who gets no connection in this time is told to come again.
 _WAIT_SECONDS = 10
 

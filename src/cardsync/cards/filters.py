@@ -33,11 +33,6 @@ class CardFilter:
     status: Status = "active"
     ids: tuple[int, ...] | None = None
 
-    @property
-    def narrows(self) -> bool:
-        """Does it ask for anything but a status?"""
-        return bool(self.search.strip() or self.game) or self.ids is not None
-
 
 @dataclass(frozen=True)
 class CardPage:

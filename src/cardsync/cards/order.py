@@ -12,10 +12,12 @@ from cardsync.search.words import NUMBER, RARITY, SET, TOTAL
 
 
 class PageOrder(NamedTuple):
-    """`keys` are expressions over a card, `by` orders rows that have them as k0, k1, … and an id."""
+    """`keys` are expressions over a card, `by` orders rows that have them as k0, k1, … and an id; `not_after` is the sign between
+    the first key of a card and that of one that comes later."""
 
     keys: tuple[str, ...]
     by: str
+    not_after: str
 
 
 def _part(begins: str, ends: str) -> str:
@@ -49,4 +51,4 @@ def page_order(page: CardPage) -> PageOrder:
     keys = _KEYS[page.sort]
     direction = "DESC" if page.direction == "desc" else "ASC"
     by = [f"k{number} {direction} NULLS LAST" for number in range(len(keys))]
-    return PageOrder(keys, ", ".join([*by, f"id {direction}"]))
+    return PageOrder(keys, ", ".join([*by, f"id {direction}"]), ">=" if page.direction == "desc" else "<=")

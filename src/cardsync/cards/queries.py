@@ -1,15 +1,14 @@
 """Reading a seller's cards: a filter and a page in; the page's rows with their lists and places, and how many there are, out.
 
-One pass over the cards finds them, whatever the search: counting and ordering read what it found. All cards are not kept to be counted
-and ordered: that takes a pass each, which several processes share.
+One pass over the cards finds them, whatever the search: counting and ordering read what it found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cardsync import clock, errors, limits
+from cardsync.cards import paging
 from cardsync.cards.filters import CardFilter, CardPage
 from cardsync.cards.order import PageOrder, page_order
 from cardsync.cards.selection import Selected, select_cards
@@ -37,42 +36,27 @@ async def find_cards(
 ) -> Found:
     """Raises QueryError."""
     selected = await select_cards(reading.rows, seller_id, wanted, clock.now(), member_id)
+    order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
-    statement = _page_of(_found if wanted.narrows else _all, selected, page_order(page))
-    _, rows = await reading.together([_ROOM, statement], values, last=True)
+    cut = await _cut(reading, selected, order, page.offset + page.per_page)
+    found = paging.all_found(selected.where, order) if cut is None else paging.found_before(selected.where, order)
+    statement = paging.page_of(found, order, _COLUMNS, _FROM)
+    _, rows = await reading.together([_ROOM, statement], values | {"cut": cut}, last=True)
     # A page beyond the last has one row without a card.
     return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
 
-# What is found of 300,000 cards, each with what it is ordered by, stays in memory while it is counted and ordered.
-_ROOM = "SELECT set_config('work_mem', '64MB', true)"
+async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: int) -> Any:
+    """A key that at least as many cards as are needed don't come after, but most do; None if a look at some cards tells none."""
+    if not (selected.of_its_own and paging.worth_a_look(order, needed)):
+        return None
+    rows = await reading.rows(paging.looked_at(selected.where, order), selected.values | {"last": needed - 1})
+    return rows[0][0] if rows else None
 
 
-def _found(keyed: str, where: str, by: str) -> str:
-    return f"""
-        found AS MATERIALIZED (SELECT {keyed} FROM card c WHERE {where}),
-        counted AS (SELECT count(*) AS total FROM found),
-        ordered AS (SELECT id FROM found ORDER BY {by} LIMIT :limit OFFSET :offset)
-    """
-
-
-def _all(keyed: str, where: str, by: str) -> str:
-    return f"""
-        counted AS (SELECT count(*) AS total FROM card c WHERE {where}),
-        ordered AS (SELECT id FROM (SELECT {keyed} FROM card c WHERE {where}) AS found ORDER BY {by} LIMIT :limit OFFSET :offset)
-    """
-
-
-def _page_of(found: Callable[[str, str, str], str], selected: Selected, order: PageOrder) -> str:
-    keyed = ", ".join(["c.id", *(f"{key} AS k{number}" for number, key in enumerate(order.keys))])
-    return f"""
-        WITH {found(keyed, selected.where, order.by)},
-        page AS (SELECT id, row_number() OVER () AS place FROM ordered)
-        SELECT counted.total, {_COLUMNS}
-          FROM counted LEFT JOIN page ON true
-               LEFT JOIN ({_FROM}) ON c.seller_id = :seller AND c.id = page.id
-         ORDER BY page.place
-    """
+# What is found of 300,000 cards, each with what it is ordered by, stays in memory while it is counted and ordered. Looking at a card
+# costs more than passing it on: the planner expects many of a pattern, and would leave the pass to one process.
+_ROOM = "SELECT set_config('work_mem', '64MB', true), set_config('parallel_tuple_cost', '0.01', true)"
 
 
 _CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"

@@ -19,6 +19,8 @@ from cardsync.search.tree import Tree, asks_for_gone
 class Selected(NamedTuple):
     where: str
     values: dict[str, Any]
+    # Nothing but the cards' own values is compared: a few cards are looked at in no time.
+    of_its_own: bool
 
 
 async def select_cards(
@@ -27,7 +29,7 @@ async def select_cards(
     """What the member may see, or, without one, a key. Raises QueryError."""
     tree = parse(wanted.search)
     found = compile_query(tree, await known_names(rows, seller_id, tree))
-    conditions = ["c.seller_id = :seller", VISIBLE, *_status(wanted, tree)]
+    conditions = ["c.seller_id = :seller", *_status(wanted, tree)]
     values: dict[str, Any] = {"seller": seller_id, "now": now, "member": member_id, **found.values}
     if wanted.game:
         conditions.append("c.product_line = :game")
@@ -35,7 +37,8 @@ async def select_cards(
     if wanted.ids is not None:
         conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
         values["ids"] = list(wanted.ids)
-    return Selected(" AND ".join([*conditions, f"({found.sql})"]), values)
+    of_its_own = wanted.ids is None and "SELECT" not in found.sql
+    return Selected(" AND ".join([*conditions, f"({found.sql})", VISIBLE]), values, of_its_own)
 
 
 def _status(wanted: CardFilter, tree: Tree) -> list[str]:
