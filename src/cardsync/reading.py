@@ -1,18 +1,22 @@
 """Reads that may be long: statements with their values in, the rows of each out. All statements of a message cost one round trip.
 
 They have connections of their own, so that however many wait for an answer, other work finds the pool as it was. A reading is one
-snapshot of one seller's tables, writes nothing, and none of its statements takes longer than it may.
+snapshot of one seller's tables, writes nothing, and none of its statements takes longer than it may. What is read again and again in
+the same way is planned once a connection (`Planned`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 import psycopg
+from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import text
@@ -21,24 +25,40 @@ from sqlalchemy.dialects.postgresql.psycopg import dialect
 Connection = psycopg.AsyncConnection[TupleRow]
 
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
-# How many statements begin a reading.
-_BEGINNING = 3
 _KEPT_CHARACTERS = 6_000
 # Who gets no connection in this time is told to come again.
 _WAIT_SECONDS = 10
 
 
+class Planned(NamedTuple):
+    """A statement that is planned once, whatever its values: for rows that are found by their keys. `values` are named in it, each with
+    its type.
+    """
+
+    name: str
+    statement: str
+    values: Mapping[str, str]
+
+
+# By the names of what is planned on a connection already; none where names don't hold.
+_Known = WeakKeyDictionary[Connection, set[str] | None]
+# A plan is kept while its tables grow, which are small or empty when it is made.
+_BY_KEYS = "SET LOCAL enable_seqscan = off"
+
+
 class Reading:
     """One transaction, begun by its first message. Values are bound by the client: several statements of a message take no others."""
 
-    def __init__(self, connection: Connection, seller_id: int, seconds: float) -> None:
+    def __init__(self, connection: Connection, known: _Known, seller_id: int, seconds: float) -> None:
         self._connection = connection
+        self._known = known
         # Literals we format ourselves.
-        self._begin: str | None = (
-            f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL app.seller_id = '{int(seller_id)}';"
-            f" SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}; "
-        )
-        self._open = False
+        self._beginning = [
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            f"SET LOCAL app.seller_id = '{int(seller_id)}'",
+            f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
+        ]
+        self._open = self._begun = False
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
         """Values stand in the statement as `:name`."""
@@ -46,19 +66,47 @@ class Reading:
         return rows
 
     async def together(
-        self, statements: Sequence[str], values: Mapping[str, Any], *, last: bool = False
+        self, statements: Sequence[str | Planned], values: Mapping[str, Any], *, last: bool = False
     ) -> list[list[TupleRow]]:
         """The rows of each statement. The last message of a reading may end it."""
-        before, self._begin = self._begin or "", None
-        bindable = [await _bindable(statement) for statement in statements]
-        message = f"{before}{'; '.join(bindable)}{'; COMMIT' if last else ''}"
-        self._open = True
+        try:
+            return await self._together(statements, values, last)
+        except (InvalidSqlStatementName, DuplicatePreparedStatement):
+            # Somebody between us and the database gives connections other sessions: nothing is kept on this one any more.
+            self._known[self._connection] = None
+            await self._connection.execute("ROLLBACK")
+            self._begun = False
+            return await self._together(statements, values, last)
+
+    async def _together(
+        self, statements: Sequence[str | Planned], values: Mapping[str, Any], last: bool
+    ) -> list[list[TupleRow]]:
+        parts = [] if self._begun else [*self._beginning]
+        known = self._known.setdefault(self._connection, set())
+        asked, new = [], set()
+        by_keys = False
+        for one in statements:
+            if isinstance(one, Planned) and known is not None:
+                if not by_keys:
+                    parts.append(_BY_KEYS)
+                    by_keys = True
+                if one.name not in known:
+                    parts.append(await _prepared(one))
+                    new.add(one.name)
+                one = f"EXECUTE {one.name} ({', '.join(f':{name}' for name in one.values)})"
+            asked.append(len(parts))
+            parts.append(await _bindable(one.statement if isinstance(one, Planned) else one))
+        if last:
+            parts.append("COMMIT")
+        self._open = self._begun = True
         # A cursor that binds by itself: made for it by the pool.
-        cursor = await self._connection.execute(cast(Any, message), values)
+        cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
         self._open = not last
+        if known is not None:
+            known |= new
         rows = []
-        for number in range(len(statements)):
-            await cursor.set_result(bool(before) * _BEGINNING + number)
+        for number in asked:
+            await cursor.set_result(number)
             rows.append(await cursor.fetchall())
         return rows
 
@@ -67,6 +115,13 @@ class Reading:
             # A connection that is lost has nothing left to end.
             with suppress(psycopg.OperationalError):
                 await self._connection.execute("ROLLBACK")
+
+
+async def _prepared(planned: Planned) -> str:
+    statement = planned.statement
+    for number, name in enumerate(planned.values, 1):
+        statement = re.sub(rf"(?<!:):{name}\b", f"${number}", statement)
+    return f"PREPARE {planned.name} ({', '.join(planned.values.values())}) AS {await _bindable(statement)}"
 
 
 async def _bindable(statement: str) -> str:
@@ -83,6 +138,10 @@ def _read(statement: str) -> str:
 _kept = lru_cache(maxsize=500)(_read)
 
 
+async def _keep_plans(connection: Connection) -> None:
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+
+
 class Readings:
     """One per process; the pool's connections are as many as read at once."""
 
@@ -95,14 +154,16 @@ class Readings:
             max_size=max(1, connections),
             kwargs=options,
             check=AsyncConnectionPool.check_connection,
+            configure=_keep_plans,
             open=False,
             name="readings",
         )
+        self._known: _Known = WeakKeyDictionary()
 
     @asynccontextmanager
     async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Reading]:
         async with self.pool.connection(timeout=_WAIT_SECONDS) as connection:
-            reading = Reading(connection, seller_id, seconds)
+            reading = Reading(connection, self._known, seller_id, seconds)
             try:
                 yield reading
             finally:

@@ -269,6 +269,22 @@ async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_go
 # Customers.
 
 
+@pytest.mark.parametrize("change", ["DEALLOCATE ALL", "DEALLOCATE ALL; PREPARE orders_shown AS SELECT 1"])
+async def test_a_connection_that_lost_its_plans_or_has_anothers_answers_all_the_same(a_seller, service, change):
+    """As a pooler does that stands between us and the database, and gives connections other sessions."""
+    seller = await a_seller()
+    [order] = await a_shop(seller, {"order_date": date(2026, 7, 3), "status": "Ready to Ship"})
+    await an_item(seller, order)
+    told = [await read(seller), await read(seller, pull_session="none")]
+    readings = service.app.state.database.readings
+    for _ in range(2):
+        async with readings.pool.connection() as connection:
+            await connection.execute(change)
+            if "PREPARE " in change:
+                readings._known.pop(connection, None)
+        assert [await read(seller, pull_session="none"), await read(seller)] == told[::-1]
+
+
 async def test_customers_by_what_they_spent(a_seller):
     seller = await a_seller()
     day = {"order_date": date(2026, 7, 1)}

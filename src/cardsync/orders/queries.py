@@ -25,7 +25,7 @@ from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, Summary
 from cardsync.orders.pullable import STATUSES, waiting
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
-from cardsync.reading import Reading
+from cardsync.reading import Planned, Reading
 
 Values = dict[str, Any]
 Counts = dict[str, int]
@@ -158,16 +158,25 @@ def _kept(page: str) -> str:
 
 
 _ON_PAGE = "unnest(string_to_array(current_setting('app.page'), ',')::bigint[]) WITH ORDINALITY AS page (id, place)"
-_ORDERS = f"""
+_ORDERS = Planned(
+    "orders_shown",
+    f"""
     SELECT {ORDER_COLUMNS}
       FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id ORDER BY page.place
-"""
-_ITEMS = f"""
+    """,
+    {"seller": "bigint"},
+)
+_ITEMS = Planned(
+    "items_shown",
+    f"""
     SELECT page.id, {", ".join(f"item.{name}" for name in ItemRow._fields)}
       FROM {_ON_PAGE} CROSS JOIN LATERAL (
           SELECT * FROM order_item AS item WHERE item.seller_id = :seller AND item.order_id = page.id ORDER BY item.id LIMIT :items
       ) AS item
-"""
+    """,
+    {"seller": "bigint", "items": "bigint"},
+)
+_SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
 _TALLY = """
     SELECT status_group, sum({number})::bigint FROM order_tally WHERE seller_id = :seller AND {counted}
      GROUP BY status_group HAVING sum({number}) <> 0
@@ -176,9 +185,9 @@ _TALLY = """
 
 async def _shown(reading: Reading, values: Values, wanted: OrderFilter, kept: str, counted: str | None = None) -> Found:
     """`kept` keeps the page; without a statement that counts it also has the statuses and how many orders there are of each."""
-    statements = [kept, _ORDERS, _ITEMS, RECENT, *([counted] if counted else [])]
+    statements: list[str | Planned] = [kept, *([counted] if counted else []), _ORDERS, _ITEMS, _SESSIONS]
     values = values | {"items": wanted.items_per_order}
-    [page], orders, items, sessions, *tally = await reading.together(statements, values, last=True)
+    [page], *tally, orders, items, sessions = await reading.together(statements, values, last=True)
     counts: Counts = dict(tally[0]) if tally else dict(zip(page[1], page[2], strict=True))
     found: dict[int, list[ItemRow]] = defaultdict(list)
     for order_id, *item in items:
