@@ -242,7 +242,7 @@ def outcome_of(
     blocked: dict[str, int],
     verdict: Verdict,
 ) -> Outcome:
-    asked = diff.exported(rows, stored, absent).with_columns(slabs.decimal_text("target_price"))
+    asked = diff.exported(rows, stored, absent).with_columns(slabs.decimal("target_price"))
     return Outcome(
         report_of(parsed, rows, blocked, verdict),
         fingerprint_of(asked.write_csv(include_header=False).encode()),

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 
 import polars as pl
 from sqlalchemy import text
@@ -171,17 +172,18 @@ def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
 
 def _encoded(slab: Slab) -> memoryview:
     amounts = [name for name in MONEY if name in slab.columns]
-    rows = slab.rows[slab.at].with_columns(decimal_text(name) for name in amounts)
+    rows = slab.rows[slab.at].with_columns(decimal(name) for name in amounts)
     if set(_SEARCHED) <= set(slab.columns):
         rows = rows.hstack(search_columns(rows))
     return encode(rows.select(slab.columns))
 
 
-def decimal_text(name: str) -> pl.Expr:
-    """Ten-thousandths as the text of a numeric(12,4)."""
-    column = pl.col(name)
-    fraction = (column % 10_000 + 10_000).cast(pl.String).str.slice(1)
-    return ((column // 10_000).cast(pl.String) + "." + fraction).alias(name)
+_UNIT = pl.lit(Decimal("0.0001"))
+
+
+def decimal(name: str) -> pl.Expr:
+    """Ten-thousandths as what they stand for, written with the four decimals of a numeric(12,4)."""
+    return (pl.col(name).cast(pl.Decimal(18, 0)) * _UNIT).alias(name)
 
 
 async def write(writer: Writer, slabs: list[Slab]) -> None:

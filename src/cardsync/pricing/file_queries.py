@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.db import Database, copy_chunks, copy_in, encode, frame_of
-from cardsync.inventory.slabs import decimal_text
+from cardsync.inventory.slabs import decimal
 from cardsync.pricing.queries import need_readable
 from cardsync.pricing.rules import Rule, Sale
 from cardsync.pricing.run import Run
@@ -100,6 +100,6 @@ async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:
 async def _fill(session: AsyncSession, rows: pl.DataFrame) -> None:
     columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
     await session.execute(text(f"CREATE TEMP TABLE rows_of_file ({columns}) ON COMMIT DROP"))
-    told = rows.with_row_index("id").hstack(search_columns(rows)).with_columns(decimal_text(name) for name in _AMOUNTS)
+    told = rows.with_row_index("id").hstack(search_columns(rows)).with_columns(decimal(name) for name in _AMOUNTS)
     data = await asyncio.to_thread(encode, told.select(list(_TYPES)))
     await copy_in(session, "rows_of_file", list(_TYPES), data)

@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.accounts.models import Account
 from cardsync.db import Database
-from cardsync.inventory.slabs import decimal_text
+from cardsync.inventory.slabs import decimal
 from cardsync.pricing import engine, evidence
 from cardsync.pricing.queries import need_readable, selections
 from cardsync.pricing.rules import Rule, Sale
@@ -167,8 +167,8 @@ def every_card(out: pl.DataFrame, kind: str) -> bytes:
     codes = {bits: ";".join(blocker_codes(bits)) for bits in out["blockers"].unique().to_list()}
     frame = out.select(
         "marketplace_id",
-        decimal_text("current_price").cast(pl.Decimal(18, 4)),
-        decimal_text("target").cast(pl.Decimal(18, 4)).alias("target_price"),
+        decimal("current_price").cast(pl.Decimal(18, 4)),
+        decimal("target").cast(pl.Decimal(18, 4)).alias("target_price"),
         "rule_id",
         "sale_id",
         "held",

@@ -282,7 +282,7 @@ def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
     active = cards.select("marketplace_id", "listing_id", price="current_price").with_columns(
         target_price=priced["target"]
     )
-    asked = importable(active).with_columns(slabs.decimal_text("target_price"))
+    asked = importable(active).with_columns(slabs.decimal("target_price"))
     return fingerprint_of(asked.write_csv(include_header=False).encode())
 
 

@@ -78,9 +78,9 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
     number = number_columns(cards["number"])
     key, total = number["number_key"], number["number_total"].fill_null("")
     parts = {
-        "name": _each(cards["product_name"], name_text, _ascii_names),
-        "set": _of_few(cards["set_name"]),
-        "rarity": _of_few(cards["rarity"]),
+        "name": _of_distinct(cards["product_name"], name_text, _ascii_names),
+        "set": _of_distinct(cards["set_name"], plain_text, _ascii_plain),
+        "rarity": _of_distinct(cards["rarity"], plain_text, _ascii_plain),
         "key": key.str.replace_all(_CONTROLS.pattern, ""),
         "total": total.str.replace_all(_CONTROLS.pattern, ""),
     }
@@ -89,10 +89,12 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(parts).select(whole.alias("search_text"), leading.alias("number_leading"))
 
 
-def _of_few(texts: pl.Series) -> pl.Series:
-    """`plain_text` of each of texts that repeat."""
-    known = texts.unique()
-    return texts.replace_strict(known, _each(known, plain_text, _ascii_plain), return_dtype=pl.String)
+def _of_distinct(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]) -> pl.Series:
+    """`_each` of texts that repeat, each made once."""
+    known = texts.unique(maintain_order=True)
+    made = pl.DataFrame({"text": known, "made": _each(known, one, ascii_ones)})
+    rows = texts.rename("text").to_frame()
+    return rows.join(made, on="text", how="left", nulls_equal=True, maintain_order="left")["made"]
 
 
 def _each(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]) -> pl.Series:
