@@ -37,16 +37,21 @@ OFFERED_SQL = f"""
 """
 
 
-async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given."""
+async def resolve(
+    database: Database, rows: pl.DataFrame, reading: asyncio.Task[pl.DataFrame] | None = None
+) -> pl.DataFrame:
+    """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given.
+
+    `reading`: what is `offered` to these rows and others, if it is read already.
+    """
     # PostgreSQL reads the catalog on one core while the rows are keyed on the other.
-    reading = asyncio.create_task(_offered(database, rows.select("product_line", "set_name")))
+    reading = reading or asyncio.create_task(offered(database, rows.select("product_line", "set_name")))
     try:
         members, keyed = await asyncio.to_thread(_printings, rows)
     finally:
-        offered = await reading
-    found = await asyncio.to_thread(match, keyed, offered)
-    del offered
+        catalog = await reading
+    found = await asyncio.to_thread(match, keyed, catalog)
+    del catalog, reading
     left = keyed.join(found.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row")
     known = found.filter(pl.col("product_id").is_not_null()).select("row", "product_id", match="outcome")
     if left.height:
@@ -71,7 +76,7 @@ def _printings(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return grouped.select("row", "rows"), row_keys(grouped.drop("rows").rename({"product_line": "game"}))
 
 
-async def _offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:
+async def offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:
     """The part of the catalog whose sets occur in the rows."""
     wanted = await asyncio.to_thread(_wanted, sets)
     async with database.shared() as session:

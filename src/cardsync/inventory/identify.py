@@ -1,7 +1,7 @@
 """Which card and which product each row of a file is: parsed rows and stored cards in, the rows with ids, product and match out.
 
 By known SKU first: a matched one for ever, another while its texts stay the same; else by the catalog; else a provisional product is
-made from the row itself.
+made from the row itself. New cards are left without a product here: `new_products` finds it while others are written.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stor
     rows = rows.with_columns(
         product_id=pl.when(known).then("product_id_old"), match=pl.when(known).then("match_old")
     ).with_row_index("row")
-    asked = rows.select("row", *products.ROW_COLUMNS, "title", "product_id").filter(pl.col("product_id").is_null())
+    asked = rows.select("row", "id", *products.ROW_COLUMNS, "title", "product_id")
+    asked = asked.filter(pl.col("id").is_not_null() & pl.col("product_id").is_null())
     if asked.height:
-        found = await products.resolve(database, asked.drop("product_id"))
+        found = await products.resolve(database, asked.drop("id", "product_id"))
         del asked
         # Joined by number alone: a join of the rows themselves would copy every column of them.
         beside = rows.select("row").join(found, on="row", how="left", maintain_order="left")

@@ -1,6 +1,7 @@
 """Importing one upload: its bytes in, cards, history, targets and price changes out, in slabs under the seller's lease.
 
-read → parse → identify (SKU, else catalog) → judge (short inventory) → price → diff → write → finish. Nothing is remembered between
+read → parse → identify (SKU, else catalog) → judge (short inventory) → price → diff → write → finish. What product a new card is, is
+found while others are written. Nothing is remembered between
 runs but what stands in the database, so a run that was killed is simply run again.
 """
 
@@ -25,6 +26,7 @@ from cardsync.inventory.finish import Outcome, finish
 from cardsync.inventory.identify import identify
 from cardsync.inventory.judge import Verdict, judge
 from cardsync.inventory.models import Upload
+from cardsync.inventory.new_products import NewProducts
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.jobs import Work
 from cardsync.pricing import engine, store
@@ -64,47 +66,55 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         stored, past = await reading
     await boundary(work.database, lease)
     rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
-    await boundary(work.database, lease)
-    absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
-    # Queries ask for what stands in the database: such rules price the cards once they are written (`pricing.reprice`).
-    later = run.queried
-    priced = await asyncio.to_thread(
-        price_rows, rows, past, pins, replace(run, rules=[], sales=[]) if later else run, upload.exported_at
-    )
-    verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
-    blocked = {} if later else {code: n for code, n in engine.summary(priced).blocked.items() if n}
-    hold = later or bool(verdict.review)
-    rows = await asyncio.to_thread(with_targets, rows, priced, hold=hold)
-    # What the run left empty goes at once: the rest is held until it is kept.
-    receipts = filled(priced) if account.attribution_logging and not hold else None
-    del priced
-    changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
-    changes = await number_cards(work, upload.seller_id, changes)
-    if not verdict.believable:
-        absent = absent.clear()
-    plan = slabs.plan(changes, work.settings.slab_rows)
-    gone = slabs.tombstones(absent, work.settings.slab_rows)
-    total = changes.total + absent.height
-    kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
-    writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
-    # What is told of the upload is put together while PostgreSQL writes, and then its receipts: not both at once, they are large.
-    telling = asyncio.to_thread(outcome_of, parsed, rows, stored, absent, blocked, verdict)
-    told = asyncio.create_task(_told_and_kept(telling, work.store, writer, receipts, run))
-    del parsed, stored, rows, changes, receipts, telling
-    try:
-        await slabs.write(writer, plan)
-    finally:
-        outcome = await told
-    await finish(writer, upload, verdict, outcome, gone, reprice=later and not verdict.review)
+    async with NewProducts(work.database, rows) as new:
+        await boundary(work.database, lease)
+        absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
+        # Queries ask for what stands in the database: such rules price the cards once they are written (`pricing.reprice`).
+        later = run.queried
+        priced = await asyncio.to_thread(
+            price_rows, rows, past, pins, replace(run, rules=[], sales=[]) if later else run, upload.exported_at
+        )
+        verdict = await judge(work, lease, upload, account, rows, absent, stored, priced)
+        blocked = {} if later else {code: n for code, n in engine.summary(priced).blocked.items() if n}
+        hold = later or bool(verdict.review)
+        rows = await asyncio.to_thread(with_targets, rows, priced, hold=hold)
+        # What the run left empty goes at once: the rest is held until it is kept.
+        receipts = filled(priced) if account.attribution_logging and not hold else None
+        del priced
+        changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
+        changes = await number_cards(work, upload.seller_id, changes)
+        if not verdict.believable:
+            absent = absent.clear()
+        plan = new.found_for(slabs.plan(changes, work.settings.slab_rows))
+        gone = slabs.tombstones(absent, work.settings.slab_rows)
+        total = changes.total + absent.height
+        kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
+        writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
+        # What is told of the upload is put together while PostgreSQL writes, and then its receipts: not both at once, they are large.
+        telling = asyncio.to_thread(outcome_of, parsed, rows, stored, absent, blocked, verdict)
+        told = asyncio.create_task(_told_and_kept(telling, new, work.store, writer, receipts, run))
+        del parsed, stored, rows, changes, receipts, telling
+        try:
+            await slabs.write(writer, plan)
+        finally:
+            outcome = await told
+        await finish(writer, upload, verdict, outcome, gone, reprice=later and not verdict.review)
 
 
 async def _told_and_kept(
-    telling: Awaitable[Outcome], store: Store, writer: slabs.Writer, receipts: pl.DataFrame | None, run: Run
+    telling: Awaitable[Outcome],
+    new: NewProducts,
+    store: Store,
+    writer: slabs.Writer,
+    receipts: pl.DataFrame | None,
+    run: Run,
 ) -> Outcome:
     outcome = await telling
-    if receipts is None:
-        return outcome
-    return replace(outcome, receipts=await keep(store, writer.seller_id, writer.run_id, receipts, run))
+    if receipts is not None:
+        outcome = replace(outcome, receipts=await keep(store, writer.seller_id, writer.run_id, receipts, run))
+    for match, count in (await new.matches()).items():
+        outcome.report[match] += count
+    return outcome
 
 
 async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFrame, Past]:
@@ -209,9 +219,9 @@ def notes_on(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def report_of(parsed: Parsed, rows: pl.DataFrame, blocked: dict[str, int], verdict: Verdict) -> dict[str, Any]:
-    """The upload's report as GET /uploads/{id} shows it."""
+    """The upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
     notes = notes_on(rows)
-    matches = dict(rows["match"].value_counts().iter_rows())
+    matches = dict(rows["match"].drop_nulls().value_counts().iter_rows())
     asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")) & ~pl.col("gone")
     return {
         "rows": parsed.rows,

@@ -127,6 +127,13 @@ class Slab:
     at: pl.Series
     columns: tuple[str, ...]
     statements: tuple[str, ...]
+    # New cards' product_id and match, which are found while others are written, and where this slab's begin.
+    found: asyncio.Task[pl.DataFrame] | None = None
+    found_from: int = 0
+
+    @property
+    def is_new(self) -> bool:
+        return INSERT_SQL in self.statements
 
 
 def _slabs(
@@ -173,6 +180,8 @@ def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
 def _encoded(slab: Slab) -> memoryview:
     amounts = [name for name in MONEY if name in slab.columns]
     rows = slab.rows[slab.at].with_columns(decimal(name) for name in amounts)
+    if slab.found is not None:
+        rows = rows.with_columns(slab.found.result().slice(slab.found_from, rows.height))
     if set(_SEARCHED) <= set(slab.columns):
         rows = rows.hstack(search_columns(rows))
     return encode(rows.select(slab.columns))
@@ -218,6 +227,8 @@ async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
 
 
 async def _write_slab(writer: Writer, slab: Slab) -> None:
+    if slab.found is not None:
+        await slab.found
     data = await asyncio.to_thread(_encoded, slab)
     async with writer.database.tenant(writer.seller_id) as session:
         # The run's last commit waits for the disk and for everything before it; a slab that a power cut takes is written again,
@@ -242,7 +253,7 @@ async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
 
 async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memoryview) -> None:
     columns = ", ".join(f"{name} {_TYPES[name]}" for name in slab.columns)
-    if INSERT_SQL not in slab.statements:
+    if not slab.is_new:
         columns += ", PRIMARY KEY (id)"
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     await copy_in(session, "incoming", slab.columns, data)
