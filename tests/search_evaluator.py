@@ -39,6 +39,8 @@ class Inventory:
     seen: dict[str, datetime]
     sold: list[tuple[int, datetime, int]]
     codes: dict[int, str]
+    # Product lines whose last pricing after a sync was written down.
+    told: set[str]
 
 
 async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]], now: datetime) -> Inventory:
@@ -57,6 +59,7 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]]
         history[row["card_id"]].append(row)
     seen = await rows("SELECT * FROM line_snapshot WHERE seller_id = :s")
     sold = await rows("SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp) AS placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL AND o.status_group <> 'Cancelled' AND (o.refund_amt IS NULL OR o.total_amt IS NULL OR o.refund_amt < o.total_amt)")  # fmt: skip
+    runs = await rows("SELECT * FROM price_run WHERE seller_id = :s AND trigger = 'sync' AND state = 'completed' ORDER BY id")  # fmt: skip
     codes = await rows("SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0")
     return Inventory(
         now,
@@ -70,7 +73,13 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]]
         {row["product_line"]: row["observed_at"] for row in seen},
         [(row["sku_id"], row["placed_at"], row["quantity"]) for row in sold],
         {row["id"]: row["set_code"].lower() for row in codes},
+        {row["product_line"] for row in seen if _is_told(runs, row["upload_id"])},
     )
+
+
+def _is_told(runs: list[Row], upload_id: int) -> bool:
+    of_line = [run for run in runs if run["upload_id"] in (None, upload_id)]
+    return bool(of_line and of_line[-1]["summary"].get("receipts"))
 
 
 def selected(inventory: Inventory, tree: Tree) -> list[int]:
@@ -284,7 +293,7 @@ def _has(inv: Inventory, card: Row, thing: str) -> bool:
         case "rule":
             return _governing(inv, card) is not None
         case "receipt":
-            return card["priced_at"] is not None
+            return not card["gone"] and card["contribution"] is None and card["product_line"] in inv.told
     return bool(inv.places.get(card["id"]))
 
 
@@ -320,7 +329,8 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
         case "review":
             return card["match"] == "ambiguous" or card["condition"] is None
         case "confirmed" | "in-flux":
-            return not card["gone"] and _agreed(inv, card, before) == (flag == "confirmed")
+            uploaded = not card["gone"] and card["contribution"] is None
+            return uploaded and _agreed(inv, card, before) == (flag == "confirmed")
         case "audit":
             return _audit(inv, card, [old for old in seen[:-1] if old["quantity"] != card["quantity"]])
     return False
@@ -337,9 +347,11 @@ def _agreed(inv: Inventory, card: Row, before: Row | None) -> bool:
 
 
 def _audit(inv: Inventory, card: Row, others: list[Row]) -> bool:
-    if not others or others[-1]["quantity"] <= card["quantity"]:
-        return False
-    before = others[-1]
-    since = before["observed_at"] - timedelta(days=1)
+    recent = inv.now - timedelta(days=90)
+    return any(_lost(inv, card, old) for old in others if old is others[-1] or old["observed_at"] >= recent)
+
+
+def _lost(inv: Inventory, card: Row, old: Row) -> bool:
+    since = old["observed_at"] - timedelta(days=1)
     sold = sum(n for sku, at, n in inv.sold if sku == card["listing_id"] and at and at >= since)
-    return sold < before["quantity"] - card["quantity"]
+    return sold < old["quantity"] - card["quantity"]

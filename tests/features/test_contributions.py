@@ -7,6 +7,7 @@ import pytest
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids, found
+from cardsync import limits
 from cardsync.members import roster
 from cardsync.search.known import own_names
 
@@ -156,6 +157,60 @@ async def test_a_retired_one_is_refused_where_it_is_selected_directly_and_nothin
     assert (filtered["added"], filtered["requested"]) == (0, 0)
     found_live = (await owner.post(f"/api/lists/{binder}/cards", json={"search": "jaguar"})).json()
     assert (found_live["added"], found_live["requested"]) == (1, 1)
+
+
+async def test_what_others_call_their_cards_is_not_told(shop, a_seller):
+    """A product that another seller's upload made up has that seller's words."""
+    seller, owner, _ = shop
+    other = await a_seller(lines=["magic"])
+    await other.import_csv(a_csv(a_row(1, name="Nobody's Secret", set="My Own Set")))
+    await seller.import_csv(a_csv(a_row(1, name="Our Secret", set="Our Own Set")))
+    for of, status in ((other, 422), (seller, 201)):
+        [card] = await of.cards()
+        given = {"product_id": card["product_id"], "condition": "NM", "quantity": 1}
+        answer = await owner.post("/api/contributions", json=given)
+        assert answer.status_code == status, answer.text
+        assert "Nobody" not in answer.text
+
+
+async def test_a_card_of_a_game_that_the_account_does_not_sell_is_not_contributed(a_seller):
+    seller = await a_seller(lines=["magic", "pokemon"])
+    await seller.import_csv(a_csv(a_row(1, line="Pokemon")))
+    [card] = await seller.cards()
+    await seller.service.sql(
+        seller.id, "UPDATE account SET product_lines = '{magic}' WHERE seller_id = :s", s=seller.id
+    )
+    owner = await signed_in(seller)
+    given = {"product_id": card["product_id"], "condition": "NM", "quantity": 1}
+    answer = await owner.post("/api/contributions", json=given)
+    assert answer.status_code == 422
+    assert "pokemon is none of this account's product lines" in answer.json()["error"]
+
+
+async def test_no_upload_confirms_what_is_only_in_hand(shop):
+    seller, _, bea = shop
+    await contribute(bea, shared=True)
+    for _ in range(2):
+        await seller.import_csv(a_csv(a_row(1)))
+    assert await found(seller, "is:confirmed") == [1]
+    assert await found(seller, "is:in-flux") == []
+
+
+async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_on_it(shop, monkeypatch):
+    monkeypatch.setattr(limits, "CARDS_PER_LIST", 3)
+    seller, owner, bea = shop
+    await seller.import_csv(a_csv(*(a_row(number) for number in range(1, 4))))
+    kept = await a_list(seller, "Keep")
+    hers = [(await contribute(bea))["id"] for _ in range(3)]
+    await bea.post(f"/api/lists/{kept}/cards", json={"card_ids": hers})
+    answer = await owner.post(f"/api/lists/{kept}/cards", json={"marketplace_ids": [1, 2]})
+    assert answer.json()["added"] == 2
+    assert (await bea.post(f"/api/contributions/{hers[0]}/publish")).status_code in (200, 204)
+    full = await bea.post(f"/api/contributions/{hers[1]}/publish")
+    assert (full.status_code, full.json()["code"]) == (422, "list_full")
+    assert "'Keep'" in full.json()["error"]
+    await owner.send("DELETE", f"/api/lists/{kept}/cards?marketplace_ids=1")
+    assert (await bea.post(f"/api/contributions/{hers[1]}/publish")).status_code in (200, 204)
 
 
 @pytest.mark.parametrize("cells", [{"condition": "Lightly Played"}, {"condition": "Near Mint Foil"}, {"number": "153"}])

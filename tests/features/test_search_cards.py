@@ -309,6 +309,41 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     assert await found(seller, "is:audit") == []
 
 
+async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_earlier_one(a_seller):
+    seller = await a_seller()
+
+    async def sync(hours: int, first: int, second: int):
+        moment = clock.rfc3339(clock.now() - timedelta(hours=hours))
+        await seller.import_csv(a_csv(a_row(1, quantity=first), a_row(2, quantity=second)), **{"X-Exported-At": moment})
+
+    await sync(240, 5, 5)
+    # Two of the first are sold, two of the second are lost.
+    order = await an_order(seller, order_date=(clock.now() - timedelta(days=5)).date())
+    await an_item(seller, order, sku_id=1, quantity=2)
+    await sync(100, 3, 3)
+    assert await found(seller, "is:audit") == [2]
+    # One more of the first is lost, soon after; one of the second is sold.
+    order = await an_order(seller, order_date=(clock.now() - timedelta(days=3)).date())
+    await an_item(seller, order, sku_id=2, quantity=1)
+    await sync(50, 2, 2)
+    assert await found(seller, "is:audit") == [1, 2]
+    await sync(1, 6, 6)
+    assert await found(seller, "is:audit") == []
+
+
+async def test_a_receipt_is_there_where_the_last_sync_wrote_one(a_seller):
+    seller = await a_seller(lines=["magic", "pokemon"])
+    await seller.import_csv(a_csv(a_row(1), a_row(2, line="Pokemon")))
+    assert await found(seller, "has:receipt") == [1, 2]
+    await seller.service.sql(
+        seller.id, "UPDATE account SET attribution_logging = false WHERE seller_id = :s", s=seller.id
+    )
+    await seller.import_csv(a_csv(a_row(1, price="3.00"), a_row(2, line="Pokemon")))
+    assert await found(seller, "has:receipt") == []
+    explained = (await seller.get("/api/v1/pricing/explain/1")).json()
+    assert explained["historical_breakdown"] is None
+
+
 async def test_a_custom_listing_that_was_sold_is_not_audited(a_seller):
     seller = await a_seller()
     photo = {"title": "Signed", "photo": "https://example.invalid/1.jpg"}

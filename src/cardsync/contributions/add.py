@@ -15,7 +15,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import errors, limits
 from cardsync.accounts.caller import Caller
 from cardsync.activity import note
 from cardsync.catalog import products
@@ -71,7 +71,7 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
         raise errors.InvalidPayload("price: an amount like 1.50")
     described = {"condition": condition, "printing": printing, "language": language}
     if wanted.product_id is not None:
-        product = await _known(database, wanted.product_id)
+        product = await _known(database, caller, wanted.product_id)
     else:
         product = await _described(database, caller, wanted, described)
     words = search_columns(
@@ -95,8 +95,9 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
 
 
 async def publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> None:
-    """Idempotent. Raises NotFound for what is no contribution that the member sees, StockPromotedReload for a retired one."""
+    """Idempotent. Raises NotFound for what is no contribution that the member sees, StockPromotedReload for a retired one, ListFull."""
     named = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
+    lists = await _held_lists(session, caller.seller_id, card_id)
     row = (
         await session.execute(
             text("""
@@ -111,11 +112,37 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
     if row.contribution == "retired":
         raise errors.StockPromotedReload
     if row.contribution == "private":
+        await _need_room(session, caller.seller_id, lists)
         done = text(
             "UPDATE card SET contribution = 'published', updated_at = :now WHERE seller_id = :seller AND id = :id"
         )
         await session.execute(done, named | {"now": now})
         note(session, caller, "contribution.published", f"{row.product_name} published", now)
+
+
+async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> list[int]:
+    """Those that the card is on. Lists are locked before cards, as where they change hands (promote.py)."""
+    held = text("""
+        SELECT l.id FROM card_list l JOIN card_list_entry e ON e.seller_id = l.seller_id AND e.list_id = l.id
+         WHERE l.seller_id = :seller AND e.seller_id = :seller AND e.card_id = :id ORDER BY l.id FOR UPDATE OF l
+    """)
+    return list(await session.scalars(held, {"seller": seller_id, "id": card_id}))
+
+
+async def _need_room(session: AsyncSession, seller_id: int, lists: list[int]) -> None:
+    """For a card that its member put on them, where nobody else saw it. Raises ListFull."""
+    full = text("""
+        SELECT min(l.name) FROM card_list l JOIN card_list_entry e ON e.seller_id = l.seller_id AND e.list_id = l.id
+          JOIN card c ON c.seller_id = e.seller_id AND c.id = e.card_id
+         WHERE l.seller_id = :seller AND e.seller_id = :seller AND c.seller_id = :seller AND l.id = ANY (CAST(:lists AS bigint[]))
+           AND c.contribution IS DISTINCT FROM 'private'
+         GROUP BY l.id HAVING count(*) >= :cap ORDER BY l.id LIMIT 1
+    """)
+    values = {"seller": seller_id, "lists": lists, "cap": limits.CARDS_PER_LIST}
+    if lists and (name := await session.scalar(full, values)) is not None:
+        raise errors.ListFull(
+            f"the card is on the list {name!r}, which has {limits.CARDS_PER_LIST:,} cards and no room for another"
+        )
 
 
 def _one_of(field: str, given: str, known: dict[str, str]) -> str:
@@ -125,16 +152,25 @@ def _one_of(field: str, given: str, known: dict[str, str]) -> str:
     return found
 
 
-async def _known(database: Database, product_id: int) -> _Product:
+async def _known(database: Database, caller: Caller, product_id: int) -> _Product:
+    """Of the catalog, or a provisional one of the seller's own cards: what other sellers call their cards is theirs."""
     query = text("""
-        SELECT id, CASE WHEN provisional THEN 'provisional' ELSE 'matched' END, game, product_name, set_name, coalesce(number, ''),
-               coalesce(rarity, '') FROM product WHERE id = :id
+        SELECT p.id, CASE WHEN p.provisional THEN 'provisional' ELSE 'matched' END, p.game, p.product_name, p.set_name,
+               coalesce(p.number, ''), coalesce(p.rarity, '')
+          FROM product p
+         WHERE p.id = :id AND (NOT p.provisional
+            OR EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND c.product_id = p.id))
     """)
-    async with database.shared() as session:
-        row = (await session.execute(query, {"id": product_id})).first()
+    async with database.tenant(caller.seller_id) as session:
+        row = (await session.execute(query, {"id": product_id, "seller": caller.seller_id})).first()
     if row is None:
         raise errors.InvalidPayload(f"product_id: there is no product {product_id}")
-    return _Product(*row)
+    product = _Product(*row)
+    if product.product_line not in caller.product_lines:
+        raise errors.InvalidPayload(
+            f"product_id: {product.product_line} is none of this account's product lines, which product {product_id} is of"
+        )
+    return product
 
 
 async def _described(database: Database, caller: Caller, wanted: Wanted, described: dict[str, str]) -> _Product:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.accounts.turns import one_at_a_time
 from cardsync.cards.picked import Selection
+from cardsync.lists.lists import alone_with_lists
 
 PAIRS = """
     SELECT p.id AS contributed, min(l.id) AS live
@@ -98,7 +99,8 @@ async def refuse_picked_promoted(session: AsyncSession, seller_id: int, selectio
 
 
 async def _hold_lists(session: AsyncSession, seller_id: int) -> None:
-    """Who puts cards on a list holds it: from here on nobody does."""
+    """Who puts cards on a list holds it: from here on nobody does, and no list is made that could be held."""
+    await alone_with_lists(session, seller_id)
     held = text("SELECT id FROM card_list WHERE seller_id = :seller ORDER BY id FOR UPDATE")
     await session.execute(held, {"seller": seller_id})
 

@@ -145,7 +145,12 @@ def _refuse_taken(name: str, keys: list[str]) -> None:
         raise errors.NameTaken(f"name: there is a list {name!r} already")
 
 
-async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
-    """Every list there is or was, and nobody else makes or renames one until this transaction ends."""
+async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
+    """Nobody else makes or renames a list until this transaction ends."""
     await session.execute(text(_ALONE), {"seller": seller_id})
+
+
+async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
+    """Every list there is or was."""
+    await alone_with_lists(session, seller_id)
     return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())

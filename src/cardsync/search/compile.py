@@ -272,7 +272,9 @@ class _Compiler:
             return self._variants(list(STAMPS))
         if value in ("confirmed", "in-flux"):
             agreed = self._agreed()
-            return f"(NOT c.gone AND ({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'})"
+            agrees = f"({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'}"
+            # No upload tells of what a member has in hand.
+            return f"(NOT c.gone AND c.contribution IS NULL AND {agrees})"
         return FLAGS[value]
 
     def _agreed(self) -> str:

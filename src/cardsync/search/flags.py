@@ -52,21 +52,32 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
  ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
    AND moves.market > 0 AND moves.before > 0 AND abs(moves.market - moves.before) * 20 >= moves.before)"""
 
-# When the quantity was last another one.
-_ANOTHER = _PREVIOUS.replace("o.card_id = c.id", "o.card_id = c.id AND o.quantity <> c.quantity")
-# The quantity fell by more than was sold since it was last seen to be higher. A sale may be a day older than the upload that
+# When the quantity was last another one; and whatever others there were in the last 90 days, so that no loss is forgotten for a sale
+# that comes after it, and no sale is counted for two of them.
+_OTHERS = """CROSS JOIN LATERAL (
+ SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place FROM price_observation o
+  WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity ORDER BY o.observed_at DESC LIMIT 20) other"""
+# The quantity fell by more than was sold since it was seen to be higher. A sale may be a day older than the upload that
 # still had the card; cancelled orders and those refunded in full sell nothing. An order names the listing, a custom one as any other.
 _AUDIT = f"""c.id IN (
  SELECT dropped.id FROM (
-   SELECT c.id, c.listing_id, before.quantity - c.quantity AS missing, before.observed_at - interval '1 day' AS since
-     FROM card c {_ANOTHER} WHERE c.seller_id = :seller AND before.quantity > c.quantity
+   SELECT c.id, c.listing_id, other.quantity - c.quantity AS missing, other.observed_at - interval '1 day' AS since
+     FROM card c {_OTHERS} WHERE c.seller_id = :seller AND other.quantity > c.quantity
+      AND (other.place = 1 OR other.observed_at >= CAST(:now AS timestamptz) - interval '90 days')
  ) AS dropped LEFT JOIN (
    SELECT i.sku_id, i.quantity, {PLACED_AT} AS placed_at
      FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
     WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
       AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE
  ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
- GROUP BY dropped.id, dropped.missing HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
+ GROUP BY dropped.id, dropped.missing, dropped.since HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
+
+# A line's cards are told of by the last sync that priced them all: the upload that spoke of the whole line, or the run that followed one.
+_TOLD = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
+ SELECT r.summary ->> 'receipts' AS key FROM price_run r
+  WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed' AND (r.upload_id IS NULL OR r.upload_id = l.upload_id)
+  ORDER BY r.id DESC LIMIT 1) latest
+ WHERE l.seller_id = :seller AND latest.key IS NOT NULL"""
 
 # `stamped`, `confirmed` and `in-flux` are compiled. Nothing holds a card yet.
 FLAGS = {
@@ -91,7 +102,6 @@ FLAGS = {
 THINGS = {
     "photo": "c.photo_url <> ''",
     "list": f"c.id IN ({ON_LIST})",
-    # Whose target a run has computed.
-    "receipt": "c.priced_at IS NOT NULL",
+    "receipt": f"(NOT c.gone AND c.contribution IS NULL AND c.product_line IN ({_TOLD}))",
     "location": SHELVED,
 }
