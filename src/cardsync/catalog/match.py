@@ -208,6 +208,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
 def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     """Why a row has no product: the first part of its identity that no product shares."""
     left = rows.select("row", *_IDENTITY, *_FIELDS)
+    # Few rows are left, of few sets: every join below would go through the whole catalog.
+    products = products.join(left.select("game", "set_key").unique(), on=["game", "set_key"], how="semi")
     found: list[pl.DataFrame] = []
     for reason, known in (
         ("set_unknown", ["game", "set_key"]),
