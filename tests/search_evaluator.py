@@ -41,6 +41,7 @@ class Inventory:
     codes: dict[int, str]
     # Product lines whose last pricing after a sync was written down.
     told: set[str]
+    held: set[int]
 
 
 async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]], now: datetime) -> Inventory:
@@ -74,6 +75,7 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]]
         [(row["sku_id"], row["placed_at"], row["quantity"]) for row in sold],
         {row["id"]: row["set_code"].lower() for row in codes},
         {row["product_line"] for row in seen if _is_told(runs, row["upload_id"])},
+        {row["marketplace_id"] for row in await rows("SELECT * FROM held_price WHERE seller_id = :s")},
     )
 
 
@@ -326,6 +328,8 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
             return any(new["observed_at"] >= recent and _moves(old, new) for old, new in pairwise(seen))
         case "pinned":
             return card["marketplace_id"] in inv.pinned
+        case "held":
+            return not card["gone"] and card["marketplace_id"] in inv.held
         case "review":
             return card["match"] == "ambiguous" or card["condition"] is None
         case "confirmed" | "in-flux":

@@ -77,6 +77,9 @@ async def an_inventory(service, seed: int):
     for sku in dice.sample(range(1, 31), 4):
         pin = "INSERT INTO pinned_price (seller_id, marketplace_id, price) VALUES (:s, :sku, 1)"
         await service.sql(seller.id, pin, s=seller.id, sku=sku)
+    for sku in dice.sample(range(1, 31), 6):
+        held = "INSERT INTO held_price (seller_id, marketplace_id) VALUES (:s, :sku) ON CONFLICT DO NOTHING"
+        await service.sql(seller.id, held, s=seller.id, sku=sku)
     # Some targets are above, some below, some missing.
     await service.sql(
         seller.id,

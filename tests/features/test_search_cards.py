@@ -1,5 +1,6 @@
 """GET /api/cards: what searches find, what a row tells, filters, orders and pages; GET /api/cards/{id} with its history."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -329,6 +330,33 @@ async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_ea
     assert await found(seller, "is:audit") == [1, 2]
     await sync(1, 6, 6)
     assert await found(seller, "is:audit") == []
+
+
+async def test_what_the_last_pricing_held_is_held(a_seller):
+    """A rule may hold what would move too far: told after a pricing with the upload, and after one of its own."""
+    seller = await a_seller(lines=["magic", "pokemon"])
+    cap = {"cap": {"mode": "hold", "up_bp": 3_000, "down_bp": 3_000, "period": "sync"}}
+
+    async def ruled(settings: dict, query: str = ""):
+        set_rule = "UPDATE pricing_rule SET settings = settings || CAST(:c AS jsonb), query = :q WHERE seller_id = :s"
+        await seller.service.sql(seller.id, set_rule, s=seller.id, c=json.dumps(settings), q=query)
+
+    await ruled(cap)
+    far = {"price": "1.00", "market": "9.00", "low": "9.00"}
+    await seller.import_csv(a_csv(a_row(1, **far), a_row(2), a_row(3, line="Pokemon", **far)))
+    assert await found(seller, "is:held") == [1, 3]
+    # A file of one line says nothing of the other's.
+    await seller.import_csv(a_csv(a_row(1), a_row(2)), **{"X-Product-Line": "magic"})
+    assert await found(seller, "is:held") == [3]
+    await seller.import_csv(a_csv(a_row(1, **far), a_row(2)), **{"X-Product-Line": "magic"})
+    await ruled({"cap": None})
+    await seller.post("/api/pricing/reprice")
+    await seller.service.run_jobs()
+    assert await found(seller, "is:held") == []
+    await ruled(cap, "id>0")
+    await seller.post("/api/pricing/reprice")
+    await seller.service.run_jobs()
+    assert await found(seller, "is:held") == [1, 3]
 
 
 async def test_a_receipt_is_there_where_the_last_sync_wrote_one(a_seller):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,7 @@ from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.slabs import Slab, Writer, bury
 from cardsync.jobs import Work
 from cardsync.pricing.export import NOTHING, fingerprint
+from cardsync.pricing.held import hold_prices
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.push import push_prices, withdraw
 from cardsync.pricing.reprice import begin
@@ -37,8 +39,9 @@ class Outcome:
     fingerprint: str
     lines: list[str]
     new_lines: list[str]
-    # Where the run's receipts lie.
+    # Where the run's receipts lie, and whose prices it held.
     receipts: str | None = None
+    held: Sequence[int] = ()
 
 
 async def finish(
@@ -66,6 +69,8 @@ async def finish(
             )
         )
         await _supersede_reviews(session, upload)
+        if not in_review and not reprice:
+            await hold_prices(session, upload.seller_id, outcome.held, outcome.lines)
         await promote(session, upload.seller_id)
         state.review_upload_id = upload.id if in_review else None
         state.export_fingerprint = outcome.fingerprint

@@ -80,6 +80,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         rows = await asyncio.to_thread(with_targets, rows, priced, hold=hold)
         # What the run left empty goes at once: the rest is held until it is kept.
         receipts = filled(priced) if account.attribution_logging and not hold else None
+        held = engine.held(priced)
         del priced
         changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
         changes = await number_cards(work, upload.seller_id, changes)
@@ -92,7 +93,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
         # What is told of the upload is put together while PostgreSQL writes, and then its receipts: not both at once, they are large.
         telling = asyncio.to_thread(outcome_of, parsed, rows, stored, absent, blocked, verdict)
-        told = asyncio.create_task(_told_and_kept(telling, new, work.store, writer, receipts, run))
+        told = asyncio.create_task(_told_and_kept(telling, new, work.store, writer, receipts, held, run))
         del parsed, stored, rows, changes, receipts, telling
         try:
             await slabs.write(writer, plan)
@@ -107,9 +108,10 @@ async def _told_and_kept(
     store: Store,
     writer: slabs.Writer,
     receipts: pl.DataFrame | None,
+    held: list[int],
     run: Run,
 ) -> Outcome:
-    outcome = await telling
+    outcome = replace(await telling, held=held)
     if receipts is not None:
         outcome = replace(outcome, receipts=await keep(store, writer.seller_id, writer.run_id, receipts, run))
     for match, count in (await new.matches()).items():

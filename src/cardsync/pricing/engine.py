@@ -234,6 +234,11 @@ def breaker(priced: pl.DataFrame) -> bool:
     return bool(cards >= BREAKER_MIN_CARDS and moving * 10_000 > cards * BREAKER_SHARE_BP)
 
 
+def held(priced: pl.DataFrame) -> list[int]:
+    """The marketplace ids of the cards whose prices were held."""
+    return priced.filter("held")["marketplace_id"].to_list()
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Counts of a run. priced = unchanged + changed; changed = up + down + cards that had no price."""

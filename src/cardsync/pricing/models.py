@@ -71,6 +71,14 @@ class PinnedPrice(Base):
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
+class HeldPrice(Base):
+    """A card whose price the last pricing left as it is, because its rule holds what would move too far."""
+
+    __tablename__ = "held_price"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+
+
 class PriceRun(Base):
     __tablename__ = "price_run"
     __table_args__ = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -33,6 +34,7 @@ from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
 from cardsync.pricing import engine, store
 from cardsync.pricing.export import fingerprint, fingerprint_of
+from cardsync.pricing.held import hold_prices
 from cardsync.pricing.kept import keep
 from cardsync.pricing.models import PriceChange, PriceRun
 from cardsync.pricing.push import push_prices
@@ -231,6 +233,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     await boundary(work.database, lease)
     if _keeps(run, account):
         counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
+    held = engine.held(priced)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     # While PostgreSQL writes.
     exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
@@ -240,7 +243,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))
     finally:
         exported = await exporting
-    await _end(work, lease, run, "completed", counts, exported)
+    await _end(work, lease, run, "completed", counts, exported, held)
 
 
 async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
@@ -287,7 +290,13 @@ def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
 
 
 async def _end(
-    work: Work, lease: Lease, run: PriceRun, state: str, counts: dict[str, Any], exported: str | None = None
+    work: Work,
+    lease: Lease,
+    run: PriceRun,
+    state: str,
+    counts: dict[str, Any],
+    exported: str | None = None,
+    held: Sequence[int] = (),
 ) -> None:
     """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
     now = clock.now()
@@ -305,6 +314,8 @@ async def _end(
             await _supersede(session, run, now)
         own.export_fingerprint = exported or await fingerprint(session, lease.seller_id)
         await session.flush()
+        if state == "completed":
+            await hold_prices(session, lease.seller_id, held)
         if state == "completed" and changed:
             await push_prices(session, lease.seller_id, now)
         told = f"price run {run.id} {state}: {changed} price changes"

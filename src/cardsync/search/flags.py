@@ -79,7 +79,7 @@ _TOLD = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
   ORDER BY r.id DESC LIMIT 1) latest
  WHERE l.seller_id = :seller AND latest.key IS NOT NULL"""
 
-# `stamped`, `confirmed` and `in-flux` are compiled. Nothing holds a card yet.
+# `stamped`, `confirmed` and `in-flux` are compiled.
 FLAGS = {
     "gone": "c.gone",
     "active": "NOT c.gone",
@@ -91,7 +91,7 @@ FLAGS = {
     "underpriced": "c.price < c.target_price",
     "overpriced": "c.price > c.target_price",
     "pinned": "EXISTS (SELECT FROM pinned_price n WHERE n.seller_id = :seller AND n.marketplace_id = c.marketplace_id)",
-    "held": "false",
+    "held": "(NOT c.gone AND EXISTS (SELECT FROM held_price h WHERE h.seller_id = :seller AND h.marketplace_id = c.marketplace_id))",
     "sealed": "c.condition = 'U'",
     "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil', 'Unlimited Holofoil')",
     "moved": _MOVED,
