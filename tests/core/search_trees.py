@@ -77,7 +77,19 @@ terms = st.one_of(
     _terms("is", [":"], _several(st.sampled_from(FLAGS))),
     _terms("has", [":"], _several(st.sampled_from(THINGS))),
 )  # fmt: skip
-leaves = st.one_of(terms, st.builds(Word, words), st.builds(Phrase, texts))
+# A variant and the word behind it that together, unquoted, are the name of another variant.
+BEGUN = [
+    ("No", "Symbol"), ("no", "RARITY"), ("4TH", "Print"), ("master", "ball"), ("Master Ball", "Pattern"), ("Poké", "Ball"),
+    ("Energy", "Symbol"), ("energy¨symbol", "Páttern"), ("Cracked", "Ice"),
+]  # fmt: skip
+
+
+def _begun(begun: tuple[str, str], other: list[str]) -> Tree:
+    return all_of([Term("v", ":", (*other, begun[0])), Word(begun[1])])
+
+
+begun_selectors = st.builds(_begun, st.sampled_from(BEGUN), st.lists(st.just("staff"), max_size=1))
+leaves = st.one_of(terms, st.builds(Word, words), st.builds(Phrase, texts), begun_selectors)
 
 
 def _larger(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:

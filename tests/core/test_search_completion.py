@@ -8,7 +8,7 @@ from cardsync.search.parser import parse
 OWN = OwnNames(
     sets=["Base Set", "Dominaria United", 'The "Set"'],
     games=["magic", "pokemon"],
-    lists=[("binder", "My Binder"), ("sold-out", "Sold Out")],
+    lists=[("binder", "My Binder"), ("old-name", "Café"), ("sold-out", "Sold Out"), ("the-b", 'The "B"')],
     rules=["Premium", "7"],
 )
 
@@ -28,6 +28,12 @@ OWN = OwnNames(
         ('set:"the', [r'set:"The \"Set\""']),
         ("game:", ["game:magic", "game:pokemon"]),
         ("list:sold", ["list:sold-out"]),
+        ("list:Caf", ["list:old-name"]),
+        ("list=old", ["list=old-name", "list=sold-out"]),
+        ('-list:"my b', ["list:binder"]),
+        ('list:binder|"sold o', ["list:binder|sold-out"]),
+        (r'list:"the \"b', ["list:the-b"]),
+        ("list:", ["list:binder", "list:old-name", "list:sold-out", "list:the-b"]),
         ("rule:", ['rule:"7"', "rule:Premium"]),
         ("rule:7", ['rule:"7"']),
         ('name:"a b" is:gon', ["is:gone"]),
@@ -37,6 +43,9 @@ OWN = OwnNames(
         ('s:"a|dom', []),
         ('is:gone "open is:gon', []),
         ("v:no s", ['v:"No Symbol"']),
+        ("v:Nó  s", ['v:"No Symbol"']),
+        ("v:poké b", ['v:"Poke Ball Pattern"', 'v:"Poke Ball"']),
+        ("v:no\u00a0s", ['v:"No Symbol"']),
         ("a -(variant!=staff|Master Ball P", ['variant!=staff|"Master Ball Pattern"']),
         ('"v:no s', []),
         ("v:staff is:gon", ["is:gone"]),

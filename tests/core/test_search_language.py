@@ -66,6 +66,25 @@ MEANINGS = [
     ("v:4th print", term("v", ":", "1999-2000")),
     ("variant:master ball pattern|staff", term("v", ":", "Master Ball Pattern", "staff")),
     ("v:master ballad", And((term("v", ":", "master"), Word("ballad")))),
+    ('v:"No" symbol', And((term("v", ":", "No"), Word("symbol")))),
+    ('v:"4th" print', And((term("v", ":", "4th"), Word("print")))),
+    ('v:"Master" Ball', And((term("v", ":", "Master"), Word("Ball")))),
+    ('v:staff|"Team" Rocket Pattern', And((term("v", ":", "staff", "Team"), Word("Rocket"), Word("Pattern")))),
+    ('v:No "symbol"', And((term("v", ":", "No"), Phrase("symbol")))),
+    ("v:Poké Ball", term("v", ":", "Poke Ball")),
+    ("v:POKE\u0301 BALL Páttern", term("v", ":", "Poke Ball Pattern")),
+    ("v:ＭＡＳＴＥＲ Ball", term("v", ":", "Master Ball")),
+    ("v:staff|poké ball|No  Symbol a", And((term("v", ":", "staff", "Poke Ball", "No Symbol"), Word("a")))),
+    ("v:No \t Symbol", term("v", ":", "No Symbol")),
+    ("v:No\u00a0Symbol", term("v", ":", "No Symbol")),
+    ("v:No Symbol\r\na", And((term("v", ":", "No Symbol"), Word("a")))),
+    ("v:No Symbol\u00a0a", And((term("v", ":", "No Symbol"), Word("a")))),
+    ("v:No Symbol(a or b)", And((term("v", ":", "No Symbol"), Or((Word("a"), Word("b")))))),
+    ('v:No Symbol"a b"', And((term("v", ":", "No Symbol"), Phrase("a b")))),
+    ("(v:No Symbol)", term("v", ":", "No Symbol")),
+    ("v:master ball patterns", And((term("v", ":", "Master Ball"), Word("patterns")))),
+    ("v:energy symbol", And((term("v", ":", "energy"), Word("symbol")))),
+    ("v:no symbols", And((term("v", ":", "no"), Word("symbols")))),
     ("f:1st", term("printing", ":", "1st")),
     ("lang:JA", term("lang", ":", "ja")),
     ("change>-10%", term("change", ">", Decimal(-10))),
@@ -205,7 +224,7 @@ def test_a_canonical_text_is_no_deeper_and_its_names_are_no_longer(text):
     assert parse(print_query(tree)) == tree
 
 
-PIECES = [*'aor-()":=<>!|. \\5', "is:", "price>", "v:no ", "not:", "list:"]
+PIECES = [*'aor-()":=<>!|. \\5', "is:", "price>", "v:no ", 'v:"Nó"', " symbol", "not:", "list:"]
 
 
 @settings(max_examples=1_000)

@@ -61,6 +61,7 @@ def test_the_page_names_the_limits():
         ("bolt or shock cond:NM", "bolt or (shock cond:NM)"),
         ("not:foil", "-is:foil"),
         ("v:4th print", "v:1999-2000"),
+        ("v:Poké Ball Pattern", 'v:"Poke Ball Pattern"'),
         ("price=5", "price:5"),
         ("s:dmu", "set:dmu"),
     ],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cardsync.search.fields import CONDITIONS, FIELDS, FLAGS, SELECTORS, THINGS
+from cardsync.search.fields import CONDITIONS, FIELDS, FLAGS, THINGS
+from cardsync.search.variants import SELECTORS
 from cardsync.search.words import folded
 
 MOST = 20
@@ -15,8 +16,10 @@ _HIDDEN = "\0"
 # The term under the cursor, where closed quotes are hidden.
 _LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:".*)?)$', re.DOTALL)
 # A selector with its space may stand there without quotes.
-_SPACED = re.compile(r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]* [^()"|]*)$', re.IGNORECASE)
-_FIELD_NAMES = (*dict.fromkeys(field.name for field in FIELDS.values()), "not")
+_SPACED = re.compile(r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]*\s[^()"|]*)$', re.IGNORECASE)
+_SPACES = re.compile(r"\s+")
+_ESCAPED = re.compile(r'\\(["\\])')
+_FIELD_NAMES = dict.fromkeys([*(field.name for field in FIELDS.values()), "not"], "")
 _TERM = re.compile(r"([a-z_]+)(!=|<=|>=|[:=<>])(.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -57,14 +60,14 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
     before = text[at : len(text) - len(last)]
     told = _values(name.lower(), own)
     quoted = _quoted_name if FIELDS.get(name.lower()) is FIELDS["rule"] else _quoted
-    return [Completion(at, before + quoted(word), told[word]) for word in _like(last.lstrip('"'), told)]
+    return [Completion(at, before + quoted(word), told[word]) for word in _like(_unquoted(last), told)]
 
 
 def _spaced(text: str, hidden: str) -> list[Completion]:
     """Selectors that begin with a value that has a space in it."""
     if not (found := _SPACED.search(hidden)):
         return []
-    at, begun = found.start(1), folded(found.group(2))
+    at, begun = found.start(1), folded(_SPACES.sub(" ", found.group(2)))
     meant = dict.fromkeys(name for written, name in SELECTORS.items() if written.startswith(begun))
     return [Completion(at, text[at : found.start(2)] + _quoted(name)) for name in meant]
 
@@ -85,10 +88,16 @@ def _values(field: str, own: OwnNames) -> dict[str, str]:
     return known.get(FIELDS[field].name, {}) if field in FIELDS else {}
 
 
-def _like(begun: str, known: Iterable[str]) -> list[str]:
+def _like(begun: str, known: Mapping[str, str]) -> list[str]:
+    """By the word itself or what is told of it: a list by its slug or its name."""
     wanted = folded(begun)
-    by_place = [(folded(word).find(wanted), word) for word in known]
-    return [word for _, word in sorted((place > 0, word) for place, word in by_place if place >= 0)][:MOST]
+    places = [((folded(word).find(wanted), folded(told).find(wanted)), word) for word, told in known.items()]
+    found = sorted((0 not in of_both, word) for of_both, word in places if max(of_both) >= 0)
+    return [word for _, word in found][:MOST]
+
+
+def _unquoted(begun: str) -> str:
+    return _ESCAPED.sub(r"\1", begun[1:]) if begun.startswith('"') else begun
 
 
 def _quoted(word: str) -> str:

@@ -16,6 +16,7 @@ from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
 from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.search.tree import Named, Place, Range, Value
+from cardsync.search.variants import SELECTORS
 from cardsync.search.words import folded
 
 
@@ -56,21 +57,6 @@ FLAGS = (
     "pinned", "held", "sealed", "foil", "moved", "review", "confirmed", "in-flux", "audit",
 )  # fmt: skip
 THINGS = ("photo", "list", "rule", "receipt", "location")
-# Selectors of `v:` that are stamps.
-STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
-# Selectors of `v:`, by how they may be written. What a product's variant says otherwise can be asked for too.
-SELECTORS = {
-    **{name: name for name in ("shadowless", *STAMPS)},
-    "no symbol": "No Symbol",
-    "no rarity": "No Rarity",
-    "1999-2000": "1999-2000",
-    "4th print": "1999-2000",
-    **{name.lower(): name for name in (
-        "Master Ball Pattern", "Master Ball", "Poke Ball Pattern", "Poke Ball", "Friend Ball Pattern", "Love Ball Pattern",
-        "Quick Ball Pattern", "Dusk Ball Pattern", "Energy Symbol Pattern", "Team Rocket Pattern", "Cosmos Holo", "Cracked Ice",
-    )},
-}  # fmt: skip
-SPACED_SELECTORS = sorted((name for name in SELECTORS if " " in name), key=len, reverse=True)
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
 

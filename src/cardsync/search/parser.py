@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 
 from cardsync import limits
-from cardsync.search.fields import FIELDS, SPACED_SELECTORS, QueryError, Refused, Written, field_of, term_values
+from cardsync.search.fields import FIELDS, QueryError, Refused, Written, field_of, term_values
 from cardsync.search.tree import EVERYTHING, Not, Phrase, Term, Tree, Word, all_of, any_of
+from cardsync.search.variants import SELECTOR_BEGINNINGS, SELECTORS
 from cardsync.search.words import folded
 
 _SPACE = re.compile(r"\s*")
@@ -153,8 +154,7 @@ class _Parser:
             self._at += 1
 
     def _bare_value(self, told: str, field: str, start: int) -> str:
-        if field == "v" and (selector := self._spaced_selector()):
-            self._at += len(selector)
+        if field == "v" and (selector := self._selector()):
             return selector
         found = _VALUE.match(self._text, self._at)
         if found is None:
@@ -162,17 +162,15 @@ class _Parser:
         self._at = found.end()
         return found.group()
 
-    def _spaced_selector(self) -> str | None:
-        """The longest selector that stands here with its space."""
-        for name in SPACED_SELECTORS:
-            end = self._at + len(name)
-            if self._text[self._at : end].lower() == name and self._text[end : end + 1] in (
-                "",
-                " ",
-                ")",
-                "|",
-                "\t",
-                "\n",
-            ):
-                return name
-        return None
+    def _selector(self) -> str | None:
+        """The longest selector that stands here, with any space between its words."""
+        longest, begun, at = None, "", self._at
+        while word := _VALUE.match(self._text, at):
+            begun += folded(word.group())
+            if begun in SELECTORS:
+                longest, self._at = begun, word.end()
+            if begun not in SELECTOR_BEGINNINGS:
+                break
+            begun += " "
+            at = _SPACE.match(self._text, word.end()).end()  # type: ignore[union-attr]
+        return longest

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
+from cardsync.search.variants import SELECTOR_BEGINNINGS
+from cardsync.search.words import folded
+
 
 class Range(NamedTuple):
     """Both ends belong to it; None is open."""
@@ -142,7 +145,7 @@ def print_query(tree: Tree) -> str:
 
 
 def _term(name: str, term: Term) -> str:
-    return f"{name}{term.op}{'|'.join(_value(value) for value in term.values)}"
+    return f"{name}{term.op}{'|'.join(_value(term.field, value) for value in term.values)}"
 
 
 _NEEDS_NO_QUOTES = re.compile(r"[^\s()\"|:=<>!\\]+")
@@ -153,7 +156,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _value(value: Value) -> str:
+def _value(field: str, value: Value) -> str:
     match value:
         case Range():
             return f"{_number(value.low)}..{_number(value.high)}"
@@ -162,9 +165,10 @@ def _value(value: Value) -> str:
         case Named():
             return _quoted(value.name)
         case str():
-            # Dots may be a range.
+            # Dots may be a range, and with the words behind it a variant may be the name of another.
             plain = _NEEDS_NO_QUOTES.fullmatch(value) and ".." not in value
-            return value if plain else _quoted(value)
+            begins = field == "v" and folded(value) in SELECTOR_BEGINNINGS
+            return value if plain and not begins else _quoted(value)
     return _number(value)
 
 

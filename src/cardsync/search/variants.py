@@ -1,4 +1,4 @@
-"""What `v:` looks for in a card's search text: selectors in, a pattern for LIKE that is quick and one of a regular expression out. Pure.
+"""The selectors of `v:`, and what they look for in a card's search text: selectors in, the pattern of a regular expression out. Pure.
 
 A variant is what stands inside one (...) or [...] of the product's name or its set's. It is found by whole words: `champion` is not in
 `(World Championships 2004)`. A word ends where no letter of a to z and no digit goes on.
@@ -9,6 +9,23 @@ from __future__ import annotations
 import re
 
 from cardsync.search.words import RARITY, SET, folded, without_spaces
+
+# Selectors of `v:` that are stamps.
+STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
+# Selectors of `v:`, folded, by how they may be written. What a product's variant says otherwise can be asked for too.
+SELECTORS = {
+    **{name: name for name in ("shadowless", *STAMPS)},
+    "no symbol": "No Symbol",
+    "no rarity": "No Rarity",
+    "1999-2000": "1999-2000",
+    "4th print": "1999-2000",
+    **{name.lower(): name for name in (
+        "Master Ball Pattern", "Master Ball", "Poke Ball Pattern", "Poke Ball", "Friend Ball Pattern", "Love Ball Pattern",
+        "Quick Ball Pattern", "Dusk Ball Pattern", "Energy Symbol Pattern", "Team Rocket Pattern", "Cosmos Holo", "Cracked Ice",
+    )},
+}  # fmt: skip
+# What a selector with a space begins with, up to one of its spaces.
+SELECTOR_BEGINNINGS = frozenset(name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name))
 
 _ROUND, _SQUARE = ("(", ")"), ("[", "]")
 _SPACES = f"[ {without_spaces(' ')}]"
