@@ -2,7 +2,8 @@
 orders among 20 others.
 
 The first 100 pages, exact total and status_counts included, against the bare indexed SELECT of the same 50 rows; searches, combinations
-and deep pages against the best SQL that we could write by hand for the same answer, both ways tried for each.
+and deep pages against the best SQL that we could write by hand for the same answer, both ways tried for each: the page's orders, its
+items (as many of each as are shown), the pull sessions and the counts, as Python values. That has no HTTP around it, ours has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from urllib.parse import urlencode
 import psycopg
 
 import ground
+from cardsync import limits
 from cardsync.db import libpq_url
+from cardsync.orders.pull_reads import RECENT
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow
 from ground import Client, Ground, Report, spread
 
@@ -50,6 +53,7 @@ SELECT seller_id, id, id * 10 + n, 'Alacrian Jaguar ' || n, product_lines[1], 'N
   FROM orders CROSS JOIN LATERAL generate_series(1, items_total) AS n WHERE seller_id = %(seller)s AND id > %(after)s
 """
 COLUMNS = ORDER_COLUMNS
+SESSIONS = RECENT.replace(":seller", "%(seller)s")
 NEWEST = "orders.order_date DESC NULLS LAST, orders.id DESC"
 
 
@@ -139,11 +143,16 @@ class Hand:
         return self.rows(f"SELECT {COLUMNS} FROM orders WHERE {where} ORDER BY {NEWEST} LIMIT {PAGE} OFFSET {offset}")
 
     def shown(self, ids: list[int]) -> None:
-        """The page's orders and their items."""
+        """The page's orders and their items, and the newest pull sessions."""
         self.rows(f"SELECT {COLUMNS} FROM orders WHERE seller_id = %(seller)s AND id = ANY (%(ids)s)", ids=ids)
-        columns = ", ".join(ItemRow._fields)
-        query = f"SELECT order_id, {columns} FROM order_item WHERE seller_id = %(seller)s AND order_id = ANY (%(ids)s) ORDER BY order_id, id"
+        columns = ", ".join(f"item.{name}" for name in ItemRow._fields)
+        query = f"""
+            SELECT page.id, {columns} FROM unnest(%(ids)s::bigint[]) AS page (id) CROSS JOIN LATERAL (
+                SELECT * FROM order_item AS item WHERE seller_id = %(seller)s AND order_id = page.id ORDER BY item.id LIMIT {limits.ITEMS_PER_ORDER}
+            ) AS item
+        """
         self.rows(query, ids=ids)
+        self.rows(SESSIONS)
 
     def apart(self, case: Case) -> dict[str, int]:
         """The page in the order of an index, and the counts by another statement."""

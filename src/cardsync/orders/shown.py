@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from datetime import date, datetime
-from decimal import ROUND_HALF_UP, Decimal, localcontext
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from cardsync.orders.models import PLACED_AT
 from cardsync.orders.pullable import marked_shipped_pending
 
 _CENT = Decimal("0.01")
+_EXACT = Context(prec=50, rounding=ROUND_HALF_UP)
 _REMOVED = ("Cc", "Cf")
 
 
@@ -114,8 +115,7 @@ def line_total(quantity: int | None, unit_price: Decimal | None) -> str | None:
     """To two decimals, half-up."""
     if quantity is None or unit_price is None:
         return None
-    with localcontext(prec=50):
-        return str((quantity * unit_price).quantize(_CENT, ROUND_HALF_UP))
+    return str(_EXACT.quantize(_EXACT.multiply(quantity, unit_price), _CENT))
 
 
 def readable(text: str | None) -> str | None:
