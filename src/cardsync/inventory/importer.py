@@ -65,8 +65,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     finally:
         stored, past = await reading
     await boundary(work.database, lease)
-    rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
-    async with NewProducts(work.database, rows) as new:
+    async with NewProducts(work.database, parsed.frame, stored) as new:
+        rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
         await boundary(work.database, lease)
         absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
         # Queries ask for what stands in the database: such rules price the cards once they are written (`pricing.reprice`).

@@ -1,6 +1,6 @@
 """Products of new cards, found while the first of them are already written: slabs in, the same slabs out, each with its products.
 
-What the catalog offers is read once, beside the pricing. The rows are matched a few slabs at a time, in the order of writing: so
+What the catalog offers is read once, from the moment the file is parsed. The rows are matched a few slabs at a time, in the order of writing: so
 neither the database nor the worker waits for the whole file, and no more of it is taken apart at once.
 """
 
@@ -28,11 +28,13 @@ _FOUND = ("product_id", "match")
 class NewProducts:
     """`async with` it: what is under way ends with the block."""
 
-    def __init__(self, database: Database, rows: pl.DataFrame) -> None:
+    def __init__(self, database: Database, parsed: pl.DataFrame, stored: pl.DataFrame) -> None:
         self._database = database
         self._tasks: set[asyncio.Task[Any]] = set()
         self._parts: list[asyncio.Task[pl.DataFrame]] = []
-        sets = rows.select("product_line", "set_name").filter(rows["id"].is_null())
+        # Custom listings share their ids with each other and with cards: which of them are new is not known yet.
+        new = parsed["custom"] | ~parsed["listing_id"].is_in(stored["marketplace_id"].implode())
+        sets = parsed.select("product_line", "set_name").filter(new)
         self._offered = self._begin(products.offered(database, sets)) if sets.height else None
 
     async def __aenter__(self) -> Self:
