@@ -111,12 +111,14 @@ async def _told_and_kept(
     held: list[int],
     run: Run,
 ) -> Outcome:
+    # The writers wait for the first matches, and matching takes memory as well.
+    matches = await new.matches()
     outcome = replace(await telling, held=held)
-    if receipts is not None:
-        outcome = replace(outcome, receipts=await keep(store, writer.seller_id, writer.run_id, receipts, run))
-    for match, count in (await new.matches()).items():
+    for match, count in matches.items():
         outcome.report[match] += count
-    return outcome
+    if receipts is None:
+        return outcome
+    return replace(outcome, receipts=await keep(store, writer.seller_id, writer.run_id, receipts, run))
 
 
 async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFrame, Past]:
