@@ -8,9 +8,10 @@ runs but what stands in the database, so a run that was killed is simply run aga
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -92,7 +93,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
         writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
         # What is told of the upload is put together while PostgreSQL writes, and then its receipts: not both at once, they are large.
-        telling = asyncio.to_thread(outcome_of, parsed, rows, stored, absent, blocked, verdict)
+        telling = partial(outcome_of, parsed, rows, stored, absent, blocked, verdict)
         told = asyncio.create_task(_told_and_kept(telling, new, work.store, writer, receipts, held, run))
         del parsed, stored, rows, changes, receipts, telling
         try:
@@ -103,7 +104,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
 
 
 async def _told_and_kept(
-    telling: Awaitable[Outcome],
+    telling: Callable[[], Outcome],
     new: NewProducts,
     store: Store,
     writer: slabs.Writer,
@@ -113,7 +114,8 @@ async def _told_and_kept(
 ) -> Outcome:
     # The writers wait for the first matches, and matching takes memory as well.
     matches = await new.matches()
-    outcome = replace(await telling, held=held)
+    outcome = replace(await asyncio.to_thread(telling), held=held)
+    del telling
     for match, count in matches.items():
         outcome.report[match] += count
     if receipts is None:
