@@ -184,19 +184,27 @@ _BLOCK = 14
 """Cards are sent in blocks of 2^14 ids: large enough to cost nothing, small enough for the connection's buffer, which never shrinks."""
 
 
+# The planner would sort all rows for a few groups, and on disk where they are many.
+_HASHED = "SELECT set_config('enable_sort', 'off', true)"
+# It takes handing rows on for dearer than reading and converting them.
+_SHARED = f"{_HASHED}, set_config('parallel_tuple_cost', '0', true), set_config('parallel_setup_cost', '0', true)"
+
+
 async def integer_columns(
-    session: AsyncSession, expressions: Mapping[str, str], source: str, key: str
+    session: AsyncSession, expressions: Mapping[str, str], source: str, key: str, *, shared: bool = False
 ) -> dict[str, np.ndarray[Any, Any]]:
     """`SELECT expressions FROM source` as arrays; every expression is a bigint or integer that is never null, `key` one of them.
 
-    Rows of arrays: a row of the result for every row read costs more than the reading. Nothing in the query is outside text.
+    Rows of arrays: a row of the result for every row read costs more than the reading. Nothing in the query is outside text. A reading
+    that has the machine to itself is `shared` by several processes.
     """
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
-    # The planner would sort all rows for a few groups, and on disk where they are many.
-    await session.execute(text("SET LOCAL enable_sort = off"))
+    # Settings of this query alone.
+    await session.execute(text("SAVEPOINT planned"))
+    await session.execute(text(_SHARED if shared else _HASHED))
     data = memoryview(await copy_bytes(session, f"COPY ({query}) TO STDOUT WITH (FORMAT binary)"))
-    await session.execute(text("SET LOCAL enable_sort = on"))
+    await session.execute(text("ROLLBACK TO SAVEPOINT planned"))
     parts: dict[str, list[np.ndarray[Any, Any]]] = {name: [np.empty(0, np.int64)] for name in expressions}
     at = _COPY_HEADER_BYTES
     while int.from_bytes(data[at : at + 2], signed=True) == len(expressions):
