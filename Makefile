@@ -5,6 +5,8 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 JOBS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Programs start hundreds of times in the tests: what was compiled once is kept, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check soak explore lint types openapi bench lock clean

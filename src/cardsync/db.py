@@ -185,26 +185,22 @@ _BLOCK = 14
 
 
 # The planner would sort all rows for a few groups, and on disk where they are many.
-_HASHED = "SELECT set_config('enable_sort', 'off', true)"
+HASHED = "SELECT set_config('enable_sort', 'off', true)"
 # It takes handing rows on for dearer than reading and converting them.
-_SHARED = f"{_HASHED}, set_config('parallel_tuple_cost', '0', true), set_config('parallel_setup_cost', '0', true)"
+SHARED = f"{HASHED}, set_config('parallel_tuple_cost', '0', true), set_config('parallel_setup_cost', '0', true)"
 
 
 async def integer_columns(
-    session: AsyncSession, expressions: Mapping[str, str], source: str, key: str, *, shared: bool = False
+    session: AsyncSession, expressions: Mapping[str, str], source: str, key: str, *, planned: str = HASHED
 ) -> dict[str, np.ndarray[Any, Any]]:
     """`SELECT expressions FROM source` as arrays; every expression is a bigint or integer that is never null, `key` one of them.
 
-    Rows of arrays: a row of the result for every row read costs more than the reading. Nothing in the query is outside text. A reading
-    that has the machine to itself is `shared` by several processes.
+    Rows of arrays: a row of the result for every row read costs more than the reading. Nothing in the query is outside text. SHARED is for a
+    reading that has the machine to itself; what reads a few rows is planned as ever, by an empty text.
     """
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
-    # Settings of this query alone.
-    await session.execute(text("SAVEPOINT planned"))
-    await session.execute(text(_SHARED if shared else _HASHED))
-    data = memoryview(await copy_bytes(session, f"COPY ({query}) TO STDOUT WITH (FORMAT binary)"))
-    await session.execute(text("ROLLBACK TO SAVEPOINT planned"))
+    data = memoryview(await _copied_as_planned(session, f"COPY ({query}) TO STDOUT WITH (FORMAT binary)", planned))
     parts: dict[str, list[np.ndarray[Any, Any]]] = {name: [np.empty(0, np.int64)] for name in expressions}
     at = _COPY_HEADER_BYTES
     while int.from_bytes(data[at : at + 2], signed=True) == len(expressions):
@@ -214,6 +210,17 @@ async def integer_columns(
             parts[name].append(_integers(data[at + 4 : at + 4 + size]))
             at += 4 + size
     return {name: np.concatenate(blocks) for name, blocks in parts.items()}
+
+
+async def _copied_as_planned(session: AsyncSession, statement: str, planned: str) -> bytes:
+    """The settings hold for this statement alone."""
+    if not planned:
+        return await copy_bytes(session, statement)
+    await session.execute(text("SAVEPOINT planned"))
+    await session.execute(text(planned))
+    data = await copy_bytes(session, statement)
+    await session.execute(text("ROLLBACK TO SAVEPOINT planned"))
+    return data
 
 
 _COPY_HEADER_BYTES = 19

@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.models import Account
-from cardsync.db import copy_chunks, driver, frame_of, integer_columns
+from cardsync.db import SHARED, copy_chunks, driver, frame_of, integer_columns
 from cardsync.pricing.history import past_of
 from cardsync.pricing.queries import Selection, selections
 from cardsync.pricing.rules import Rule, Sale
@@ -94,7 +94,8 @@ async def read_stock(
     sql = _STOCK.format(rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s"), where=where)
     # Without sales, 300,000 nothings need not be read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
-    rows = await integer_frame(session, columns, await literal(session, sql, bound), _ABSENT_AS_ZERO)
+    planned = SHARED if card_id is None else ""
+    rows = await integer_frame(session, columns, await literal(session, sql, bound), _ABSENT_AS_ZERO, planned)
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     pins = await pins_of(session, account.seller_id)
@@ -102,10 +103,10 @@ async def read_stock(
 
 
 async def integer_frame(
-    session: AsyncSession, columns: Sequence[str], source: str, absent_as_zero: Sequence[str]
+    session: AsyncSession, columns: Sequence[str], source: str, absent_as_zero: Sequence[str], planned: str = SHARED
 ) -> pl.DataFrame:
     """Columns of a source in order of `id`; zero in some of them stands for nothing."""
-    read = await integer_columns(session, {name: name for name in columns}, source, "id", shared=True)
+    read = await integer_columns(session, {name: name for name in columns}, source, "id", planned=planned)
     nothing = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in absent_as_zero if name in columns]
     return await asyncio.to_thread(lambda: pl.DataFrame(read).with_columns(nothing).sort("id"))
 
