@@ -111,6 +111,14 @@ async def test_who_waits_as_long_as_retry_after_says_is_admitted(a_seller, a_ser
         assert (await seller.post(HEARTBEAT)).status_code == 200
 
 
+async def test_all_that_was_admitted_is_told_before_a_refusal_says_how_long_to_wait(a_seller, a_service):
+    """Told later, it would count from later on, and who comes back in time would come too soon."""
+    async with a_service(general=f"{SLOW}:3") as service:
+        seller = through(await a_seller(), service)
+        assert await statuses(seller, 4) == [200, 200, 200, 429]
+        assert await minutes_ahead(seller) > 2.5
+
+
 async def test_a_flood_of_one_key_leaves_the_others_alone(a_seller, a_service):
     async with a_service(general=f"{SLOW}:10") as service:
         loud, quiet = through(await a_seller(), service), through(await a_seller(), service)

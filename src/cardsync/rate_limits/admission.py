@@ -48,7 +48,7 @@ class RateLimits:
         """Raises if this key, good a moment ago, has nothing left anyway."""
         now = clock.monotonic()
         for bucket in buckets:
-            if bucket.is_empty(now) and now - bucket.checked_at < BELIEVED_SECONDS:
+            if bucket.is_empty(now) and not bucket.unsaid and now - bucket.checked_at < BELIEVED_SECONDS:
                 self._refuse(scope, bucket)
 
     async def admit_key(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
@@ -76,10 +76,14 @@ class RateLimits:
         now = clock.monotonic()
         for bucket in buckets:
             if bucket.is_empty(now):
-                self._refuse(scope, bucket)
+                await self._turn_away(scope, bucket)
         for bucket in buckets:
             if not await self.buckets.take(bucket):
-                self._refuse(scope, bucket)
+                await self._turn_away(scope, bucket)
+
+    async def _turn_away(self, scope: Scope, bucket: Bucket) -> None:
+        await self.buckets.settle(bucket)
+        self._refuse(scope, bucket)
 
     def _refuse(self, scope: Scope, bucket: Bucket) -> None:
         self.buckets.note(bucket)

@@ -79,6 +79,11 @@ class Buckets:
         bucket.admit(now)
         return True
 
+    async def settle(self, bucket: Bucket) -> None:
+        """Tell what was admitted here, before a refusal promises how long to wait: told later, it would count from later on."""
+        if bucket.unsaid and clock.monotonic() >= self._rests_until:
+            await self._tell(bucket)
+
     def note(self, bucket: Bucket) -> None:
         """The next flush tells of it and asks how it stands; until then a refusal costs no statement."""
         self._noted[bucket.name] = bucket
