@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import signal
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from tests.contract.agent_runs import drop, once, the_log
 
 from cardsync_agent import clock
 
-TODAY = clock.now().date()
 LIST = "Order #,Buyer Name,Order Date,Status,Shipping Type,Product Amt,Shipping Amt,Total Amt,Buyer Paid,Carrier Information\n"
 SHEET = "Product Line,Product Name,Condition,Number,Set,Rarity,Quantity,Main Photo URL,Set Release Date,SkuId,Order Quantity\n"
 SHIP = (
@@ -29,8 +28,13 @@ STEPS = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds",
 DONE = ("success", None)
 
 
+def today() -> date:
+    """Asked anew: a suite may run past midnight."""
+    return clock.now().date()
+
+
 def orders(*ages: int, buyer: str = "Ann") -> str:
-    days = [TODAY - timedelta(days=age) for age in ages]
+    days = [today() - timedelta(days=age) for age in ages]
     lines = [f'A-{n},{buyer},"{day:%A, %d %B %Y}",Shipped,Standard,1.00,1.31,2.31,True\n' for n, day in enumerate(days)]
     return LIST + "".join(lines)
 
@@ -41,7 +45,7 @@ def sheet(*numbers: int) -> str:
 
 
 def shipment(street: str = "1 Elm St", weight: str = "0.21") -> str:
-    day = f"{TODAY:%m/%d/%Y}"
+    day = f"{today():%m/%d/%Y}"
     return f"{SHIP}A-1,Fay,Grimsditch,{street},Apt 2,Salem,OR,01234,US,{day},{weight},Expedited,3,1,1.31,TRK,\n"
 
 
@@ -83,7 +87,7 @@ def test_every_kind_of_file_is_sent_to_its_place(agents: Agents, server: FakeSer
         *("orders", "order_items", "orders/shipping", "order_refunds", "order_feedbacks")
     ]
     [[first, _]] = server.rows["orders"]
-    assert (first["buyer_name"], first["order_date"]) == ("Ann", f"{TODAY - timedelta(days=1):%m/%d/%Y}")
+    assert (first["buyer_name"], first["order_date"]) == ("Ann", f"{today() - timedelta(days=1):%m/%d/%Y}")
     assert numbers(server, "order_items") == [["A-0", "A-1"]]
     assert server.rows["order_refunds"] == [
         [{"order_number": "A-1", "total_amt": "1.00", "refund_type": "partial", "refund_origin": "marketplace"}]
@@ -173,7 +177,7 @@ def test_with_a_file_of_every_kind_a_full_sync_is_a_success(agents: Agents, serv
 def test_the_window_is_the_plans(
     agents: Agents, server: FakeServer, shop: Path, first_sync: bool, sent: list[str]
 ) -> None:
-    put(shop, a=orders(0, 90, 91, (TODAY.year - 2019) * 366 + 1))
+    put(shop, a=orders(0, 90, 91, (today().year - 2019) * 366 + 1))
     server.first_sync = first_sync
     ended = once(agents, server, shop)
     assert numbers(server) == [sent]
@@ -243,7 +247,7 @@ def test_the_newest_list_counts_and_every_pull_sheet(agents: Agents, server: Fak
 
 def many(count: int) -> str:
     """Rows so long that an upload holds some 2,400 of them."""
-    return LIST + "".join(f"A-{n},{'o' * 3900},{TODAY:%m/%d/%Y},,,,,,,\n" for n in range(count))
+    return LIST + "".join(f"A-{n},{'o' * 3900},{today():%m/%d/%Y},,,,,,,\n" for n in range(count))
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
