@@ -1,8 +1,8 @@
 """Importing one upload: its bytes in, cards, history, targets and price changes out, in slabs under the seller's lease.
 
 read → parse → identify (SKU, else catalog) → judge (short inventory) → price → diff → write → finish. What product a new card is, is
-found while others are written. Nothing is remembered between
-runs but what stands in the database, so a run that was killed is simply run again.
+found while others are written. Nothing is remembered between runs but what stands in the database, so a run that was killed is simply
+run again.
 """
 
 from __future__ import annotations
