@@ -3,11 +3,13 @@
 import asyncio
 
 import pytest
+from sqlalchemy import text
 
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids, found
 from cardsync import limits
+from cardsync.contributions import promote
 from cardsync.members import roster
 from cardsync.search.known import own_names
 
@@ -338,3 +340,23 @@ async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(sho
     entries = "SELECT card_id FROM card_list_entry WHERE seller_id = :s"
     on_it = [row["card_id"] for row in await seller.service.sql(seller.id, entries, s=seller.id)]
     assert (on_it, added) == ([live], 1)
+
+
+async def test_no_list_is_made_while_the_marketplace_lists_a_contribution(shop, service):
+    """A list that is made meanwhile would not be held, and could take what is being retired."""
+    seller, owner, bea = shop
+    card = await contribute(bea, shared=True)
+    await seller.import_csv(a_csv(a_row(1)))
+    waits = "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND CAST(:s AS bigint) > 0"
+    async with service.database.tenant(seller.id) as session:
+        await promote._hold_lists(session, seller.id)
+        making = asyncio.create_task(owner.post("/api/lists", json={"name": "Meanwhile"}))
+        async with asyncio.timeout(30):
+            while not (await service.sql(seller.id, waits, s=seller.id))[0]["n"]:
+                assert not making.done(), "the list was made at once"
+                await asyncio.sleep(0.02)
+        retired = "UPDATE card SET contribution = 'retired', gone = true WHERE seller_id = :s AND id = :id"
+        await session.execute(text(retired), {"s": seller.id, "id": card["id"]})
+    made = (await making).json()["id"]
+    answer = await owner.post(f"/api/lists/{made}/cards", json={"card_ids": [card["id"]]})
+    assert (answer.status_code, answer.json()["code"]) == (409, "stock_promoted_reload")
