@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
@@ -286,8 +286,13 @@ def tree(process: psutil.Process) -> list[psutil.Process]:
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    """User and system time of a process and its children so far."""
-    return sum(times.user + times.system for times in (member.cpu_times() for member in tree(process)))
+    """User and system time of a process and those of its children that live."""
+    used = 0.0
+    for member in tree(process):
+        with suppress(psutil.NoSuchProcess):
+            times = member.cpu_times()
+            used += times.user + times.system
+    return used
 
 
 def memory(process: psutil.Process) -> int:
