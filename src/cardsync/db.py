@@ -25,7 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
 from sqlalchemy.orm import DeclarativeBase
 
 from cardsync.polled import PolledReads
-from cardsync.reading import Readings
+from cardsync.reading import Readings, still_there
 from cardsync.turns import Turns
 
 APP_ROLE = "cardsync_app"
@@ -83,7 +83,13 @@ class Database:
             engine_url(plain), pool_size=pool, max_overflow=0, pool_pre_ping=True, hide_parameters=True
         )
         hot = AsyncConnectionPool(
-            plain, min_size=0, max_size=max(1, hot_pool), kwargs={"autocommit": True}, open=False, name="hot"
+            plain,
+            min_size=0,
+            max_size=max(1, hot_pool),
+            kwargs={"autocommit": True},
+            check=still_there,
+            open=False,
+            name="hot",
         )
         readings = Readings(plain, read_pool)
         await hot.open()

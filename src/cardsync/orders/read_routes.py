@@ -9,18 +9,16 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Router, get
+from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 
 from cardsync import errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
 from cardsync.orders.customers import Customer, customers
 from cardsync.orders.filters import Given, read_filter, read_page
 from cardsync.orders.pull_routes import PullSession, pull_session
 from cardsync.orders.queries import Found, find_orders
 from cardsync.orders.shown import OrderBody, moment, money, order_body
-from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, problems
+from cardsync.web import BEHIND_A_KEY, Polled, problems, provide_caller, reading
 
 # So many items are built into an answer without letting other requests in between.
 _AT_ONCE = 2_000
@@ -126,20 +124,22 @@ def _bodies(found: Found) -> list[OrderBody]:
 
 
 @get("/orders", operation_class=_OrdersQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
-async def orders(request: Request[Any, Any, Any], caller: Caller, database: Database, settings: Settings) -> OrdersPage:
+async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
     """The seller's orders, newest first, with their items; and the seller's newest pull sessions."""
     wanted = read_filter(_given(request))
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        found = await find_orders(reading, caller.seller_id, wanted)
+    async with reading(request) as reads:
+        found = await find_orders(reads, provide_caller(request).seller_id, wanted)
     many = sum(map(len, found.items.values())) > _AT_ONCE
-    return OrdersPage(
-        orders=await asyncio.to_thread(_bodies, found) if many else _bodies(found),
-        total=found.total,
-        page=wanted.page,
-        per_page=wanted.per_page,
-        total_pages=_pages(found.total, wanted.per_page),
-        status_counts=found.status_counts,
-        pull_sessions=[pull_session(row) for row in found.sessions],
+    return Polled(
+        OrdersPage(
+            orders=await asyncio.to_thread(_bodies, found) if many else _bodies(found),
+            total=found.total,
+            page=wanted.page,
+            per_page=wanted.per_page,
+            total_pages=_pages(found.total, wanted.per_page),
+            status_counts=found.status_counts,
+            pull_sessions=[pull_session(row) for row in found.sessions],
+        )
     )
 
 
@@ -157,20 +157,20 @@ def _customers(found: Sequence[Customer]) -> list[CustomerBody]:
 
 
 @get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
-async def buyers(
-    request: Request[Any, Any, Any], caller: Caller, database: Database, settings: Settings
-) -> CustomersPage:
+async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
     """The seller's customers by what their orders add up to, and the share of them with more than one order."""
     page, per_page = read_page(_given(request))
-    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        found = await customers(reading, caller.seller_id, page, per_page)
-    return CustomersPage(
-        customers=_customers(found.page),
-        total=found.total,
-        page=page,
-        per_page=per_page,
-        total_pages=_pages(found.total, per_page),
-        repeat_rate=round(found.returning / found.total, 4) if found.total else 0.0,
+    async with reading(request) as reads:
+        found = await customers(reads, provide_caller(request).seller_id, page, per_page)
+    return Polled(
+        CustomersPage(
+            customers=_customers(found.page),
+            total=found.total,
+            page=page,
+            per_page=per_page,
+            total_pages=_pages(found.total, per_page),
+            repeat_rate=round(found.returning / found.total, 4) if found.total else 0.0,
+        )
     )
 
 
