@@ -210,7 +210,7 @@ async def test_connections_that_ended_in_their_pools_are_noticed_before_they_are
         ended = owner.execute(f"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}").fetchall()
         # They say so before they go.
         pids = [pid for pid, _ in ended]
-        while owner.execute("SELECT FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]).fetchone():
+        while owner.execute("SELECT 1 FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]).fetchone():
             await asyncio.sleep(0.01)
     assert [(await seller.get(path)).status_code for path in paths * 2] == [200] * 6
 
