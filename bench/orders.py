@@ -121,7 +121,7 @@ def applying(made: Ground, report: Report, rounds: int) -> None:
             encoded(made, plain),
             encoded(made, plain, keys=True),
         ]
-        took.append(ground.seconds(lambda: ingest._read(body, "orders")))  # noqa: B023
+        took.append(ground.seconds(lambda: rows.read(igzip.decompress(body), "orders")))  # noqa: B023
         took += made.in_database(lambda database: applied(made, database, seller, [body, body]))  # noqa: B023
         if turn:
             for name, value in zip(times, took, strict=True):

@@ -91,7 +91,7 @@ def owner_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def settings(owner_url: str) -> Settings:
-    """Small slabs, so that a few rows already cross slab boundaries."""
+    """Small slabs and halves, so that a few rows already cross their boundaries."""
     folder = Path(tempfile.mkdtemp(prefix="data-", dir=os.environ["CARDSYNC_TEST_DIR"]))
     setup_logging("warning", "json")
     return Settings(
@@ -100,6 +100,7 @@ def settings(owner_url: str) -> Settings:
         data_dir=folder,
         secret_key="test secret",
         slab_rows=50,
+        orders_halved_over=1,
         last_seen_flush_seconds=0.05,
         # Tests of limits make their own application; all others send as much as they like, through the same code.
         **dict.fromkeys(LIMITS, "1000000/min"),

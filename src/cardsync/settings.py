@@ -108,6 +108,9 @@ class Settings(BaseSettings):
     stale_lock_seconds: int = Field(300, ge=1, description="A sync lock without refresh for so long is stale")
     lease_seconds: float = Field(30, gt=0, description="Life of a price-mutation lease between renewals")
     slab_rows: int = Field(20_000, ge=1, le=20_000, description="Rows of one transaction of an import")
+    orders_halved_over: int = Field(
+        10_000, ge=1, description="An order-data upload of more rows is written in two halves at once"
+    )
     rollback_seconds: int = Field(
         86_400, ge=1, description="A rollback that nobody has applied so long after it was ready expires"
     )

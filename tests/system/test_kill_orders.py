@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,7 @@ def snapshot(seller: Seller) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def ground() -> Iterator[Ground]:
     uploads = [(path, json.dumps(rows).encode()) for path, rows in history()]
-    with a_folder() as folder, Server(folder) as server:
+    with a_folder() as folder, Server(folder, ORDERS_HALVED_OVER="200") as server:
         seller = server.seller()
         ids = [send(seller, path, body) for path, body in uploads]
         began = time.monotonic()
@@ -99,6 +100,17 @@ def ground() -> Iterator[Ground]:
 
 def kill_worker(server: Server) -> None:
     kill(*server.children("worker"))
+
+
+WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+
+@contextmanager
+def a_held_order(seller: Seller, number: str) -> Iterator[None]:
+    """Whoever writes this order waits until the block ends."""
+    with embedded.running(seller.server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
+        blocker.execute("SELECT FROM orders WHERE seller_id = %s AND order_number = %s FOR UPDATE", [seller.id, number])
+        yield
 
 
 def one_round(ground: Ground, moments: list[float]) -> None:
@@ -131,18 +143,30 @@ def test_killed_while_rows_are_being_written(ground: Ground) -> None:
     first, *others = ground.uploads
     ids = [send(seller, *first), send(seller, *others[0])]
     seller.finished(ids[-1])
-    with embedded.running(server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
-        held = "SELECT FROM orders WHERE seller_id = %s AND order_number = %s FOR UPDATE"
-        blocker.execute(held, [seller.id, f"A-{ORDERS - 2:05}"])
+    with a_held_order(seller, f"A-{ORDERS - 2:05}"):
         ids += [send(seller, *upload) for upload in others[1:]]
-        until(
-            lambda: server.sql(
-                "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-            ),
-            "the worker to meet the locked row",
-        )
+        until(lambda: server.sql(WAITING), "the worker to meet the locked row")
         assert not seller.sql("SELECT 1 FROM order_item WHERE seller_id = %(seller)s")
         kill_worker(server)
+    assert {seller.finished(upload)["state"] for upload in ids} == {"done"}
+    assert_same(snapshot(seller), ground.undisturbed)
+
+
+def test_killed_between_the_commits_of_two_halves(ground: Ground) -> None:
+    """The second half waits for a row and outlives its worker: nobody goes on before it has ended, and then the upload is finished."""
+    server, seller = ground.server, ground.server.seller()
+    ids = [send(seller, *upload) for upload in ground.uploads[:3]]
+    seller.finished(ids[-1])
+    sent = "SELECT count(*) AS n FROM orders WHERE seller_id = %(seller)s AND shipping_method = 'Expedited'"
+    with a_held_order(seller, f"A-{ORDERS - 2:05}"):
+        ids += [send(seller, *upload) for upload in ground.uploads[3:]]
+        until(lambda: seller.sql(sent) == [{"n": ORDERS // 4}] and server.sql(WAITING), "one half of the shipping rows")
+        killed = server.children("worker")
+        kill(*killed)
+        until(lambda: [child for child in server.children("worker") if child not in killed], "another worker")
+        assert seller.sql(sent) == [{"n": ORDERS // 4}]
+        assert server.sql(WAITING), "the second half's statement lives on"
+        assert not seller.sql("SELECT 1 FROM orders WHERE seller_id = %(seller)s AND refund_amt IS NOT NULL")
     assert {seller.finished(upload)["state"] for upload in ids} == {"done"}
     assert_same(snapshot(seller), ground.undisturbed)
 

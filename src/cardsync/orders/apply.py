@@ -70,7 +70,7 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
     types = {"row": "integer", "order_number": "text", **{name: column.sql for name, column in KINDS[kind].items()}}
     columns = ", ".join(f"{name} {types.get(name, 'boolean')}" for name in rows.frame.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
-    data = await asyncio.to_thread(lambda: encode(as_indexed(rows.frame)))
+    data = await asyncio.to_thread(encode, rows.frame)
     await copy_in(session, "incoming", rows.frame.columns, data)
 
 

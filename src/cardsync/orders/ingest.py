@@ -1,13 +1,15 @@
-"""Working off a seller's order-data uploads, one per job, in order of acceptance, each in one transaction.
+"""Working off a seller's order-data uploads, one per job, in order of acceptance: a small one in one transaction, a large one in halves.
 
-That transaction holds the upload's own row: whoever meets it locked leaves, and a killed worker lets go of it with nothing written. So
-no upload is applied twice, before an earlier one, or in part.
+Who writes holds the upload's own row: whoever meets it locked leaves, and a killed worker lets go of it when its last statement has
+ended. So no upload is applied before an earlier one, and what a killed worker left of one is applied anew.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Literal
 
 import procrastinate
@@ -19,10 +21,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, clock, errors, limits, observe
 from cardsync.accepted import MAX_FAILURES, MAX_STARTS, OPEN, due_since, forget, is_away, oldest_open
+from cardsync.db import Database
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work, enqueue, jobs, work_of
-from cardsync.orders import rows
-from cardsync.orders.apply import Applied, apply
+from cardsync.orders import halves, rows
+from cardsync.orders.apply import Applied, apply, as_indexed
 
 log = structlog.get_logger(__name__)
 
@@ -63,12 +66,12 @@ async def work_off_one(work: Work, seller_id: int, *, counted: bool = True) -> O
         return await _crashed(work, upload, e, counted)
 
 
-async def _mine(session: AsyncSession, upload: Upload) -> Upload | None:
-    """The upload with its row locked; None if another holds it or it is no longer open."""
+async def _mine(session: AsyncSession, upload: Upload, *, wait: bool = False) -> Upload | None:
+    """The upload with its row locked; None if it is no longer open, or another holds it and nobody is to `wait`."""
     statement = (
         select(Upload)
         .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id, Upload.state.in_(OPEN))
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=not wait)
     )
     return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one_or_none()
 
@@ -85,13 +88,12 @@ async def hold_still(session: AsyncSession, seller_id: int) -> None:
 async def _apply(work: Work, upload: Upload) -> Outcome:
     body = await work.store.read(upload.storage_key)
     read = await asyncio.to_thread(_read, body, upload.kind)
-    async with work.database.tenant(upload.seller_id) as session:
-        mine = await _mine(session, upload)
-        if mine is None:
-            return "busy"
-        now = clock.now()
-        applied = await apply(session, upload.seller_id, upload.kind, read, now)
-        mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+    # What failed in halves is tried in one piece.
+    cut = read.frame.height > work.settings.orders_halved_over and upload.kind in halves.KINDS and not upload.failures
+    now = clock.now()
+    applied = await (_write_in_halves if cut else _write)(work.database, upload, read, now)
+    if applied is None:
+        return "busy"
     observe.UPLOADS.labels("done").inc()
     observe.UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())
     log.info(
@@ -101,7 +103,35 @@ async def _apply(work: Work, upload: Upload) -> Outcome:
 
 
 def _read(body: bytes, kind: str) -> rows.Rows:
-    return rows.read(bodies.plain(body, limits.BODY_INFLATED_BYTES), kind)
+    read = rows.read(bodies.plain(body, limits.BODY_INFLATED_BYTES), kind)
+    return replace(read, frame=as_indexed(read.frame))
+
+
+async def _write(database: Database, upload: Upload, read: rows.Rows, now: datetime) -> Applied | None:
+    async with database.tenant(upload.seller_id) as session:
+        mine = await _mine(session, upload)
+        if mine is None:
+            return None
+        applied = await apply(session, upload.seller_id, upload.kind, read, now)
+        mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+    return applied
+
+
+async def _write_in_halves(database: Database, upload: Upload, read: rows.Rows, now: datetime) -> Applied | None:
+    async with database.tenant(upload.seller_id) as session:
+        claimed = await _mine(session, upload)
+        if claimed is None:
+            return None
+        claimed.claims += 1
+    applied = await halves.write(database, claimed, read, now)
+    if applied is None:
+        return None
+    async with database.tenant(upload.seller_id) as session:
+        mine = await _mine(session, upload, wait=True)
+        if mine is None or mine.claims != claimed.claims:
+            return None
+        mine.state, mine.finished_at, mine.report = "done", now, _report(read, applied)
+    return applied
 
 
 def _report(read: rows.Rows, applied: Applied) -> dict[str, Any]:
