@@ -26,6 +26,7 @@ from cardsync.serve import database, run_web
 from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
 from cardsync.worker import serve_jobs
+from cardsync.worker_memory import begin_anew
 
 
 class Program(click.Group):
@@ -86,6 +87,7 @@ def web() -> None:
 def worker() -> None:
     """One worker process, for more of them or for other hosts."""
 
+    begin_anew()
     settings = settings_with()
     if settings.database_url:
         serve_jobs(settings)

@@ -31,6 +31,7 @@ from cardsync.migrate import migrate
 from cardsync.observe import setup_logging
 from cardsync.parent import watch_parent
 from cardsync.settings import PREFIX, Settings
+from cardsync.worker_memory import frugal
 
 log = structlog.get_logger(__name__)
 
@@ -156,18 +157,7 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
     children = [Child("web", [*program, "web"], env)]
-    # A worker's memory goes back to the system soon: its frames are large and short-lived. It comes in huge pages, where the system
-    # gives them: half of the page faults, and less is held.
-    frugal = {
-        "MALLOC_ARENA_MAX": "2",
-        # Fixed, because glibc raises both by itself and then keeps what large buffers leave behind.
-        "MALLOC_MMAP_THRESHOLD_": "262144",
-        "MALLOC_TRIM_THRESHOLD_": "262144",
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-        "_RJEM_MALLOC_CONF": "background_thread:true,dirty_decay_ms:20,muzzy_decay_ms:0,narenas:2,thp:always",
-        **env,
-    }
-    children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal) for n in range(settings.job_workers)]
+    children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal(env)) for n in range(settings.job_workers)]
     try:
         for child in children:
             child.start()

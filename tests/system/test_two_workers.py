@@ -6,11 +6,13 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from tests.system.processes import Seller, Server, a_folder, processes_of, told, until
 
 from builders import a_csv, a_row
+from cardsync.worker_memory import FRUGAL
 
 SELLERS, UPLOADS, ROWS = 4, 5, 300
 
@@ -33,6 +35,9 @@ def test_three_workers_share_the_work(server: Server) -> None:
         for process in extra:
             stack.callback(process.kill)
         until(lambda: workers(server) == 3, "three workers", 30)
+        # However it was begun, each takes memory as a worker does.
+        for process in [*extra, *server.children("worker")]:
+            assert FRUGAL.items() <= begun_with(process.pid).items()
         sellers = [server.seller() for _ in range(SELLERS)]
         ids: dict[int, list[int]] = {seller.id: [] for seller in sellers}
         for edition in range(UPLOADS):
@@ -45,6 +50,11 @@ def test_three_workers_share_the_work(server: Server) -> None:
             process.send_signal(signal.SIGTERM)
         assert [process.wait(120) for process in extra] == [0, 0], server.said()[-2000:]
     assert server.ready()  # the last to leave the database is not the first who left
+
+
+def begun_with(pid: int) -> dict[str, str]:
+    named = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in named if "=" in pair)
 
 
 def workers(server: Server) -> int:
