@@ -59,7 +59,12 @@ class Reading:
             f"SET LOCAL app.seller_id = '{int(seller_id)}'",
             f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
         ]
+        self._ahead: list[str] = []
         self._open = self._begun = False
+
+    def ahead(self, statement: str) -> None:
+        """Goes out with the next message, before its statements: what it sets in the transaction is for them."""
+        self._ahead.append(statement)
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
         """Values stand in the statement as `:name`."""
@@ -83,6 +88,7 @@ class Reading:
         self, statements: Sequence[str | Planned], values: Mapping[str, Any], last: bool
     ) -> list[list[TupleRow]]:
         parts = [] if self._begun else [*self._beginning]
+        parts += [await _bindable(statement) for statement in self._ahead]
         known = self._known.setdefault(self._connection, set())
         asked, new = [], set()
         by_keys = False
@@ -103,6 +109,7 @@ class Reading:
         # A cursor that binds by itself: made for it by the pool.
         cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
         self._open = not last
+        self._ahead.clear()
         if known is not None:
             known |= new
         rows = []

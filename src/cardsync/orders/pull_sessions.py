@@ -19,7 +19,7 @@ from cardsync.accounts.turns import one_at_a_time
 from cardsync.activity import note
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
-from cardsync.orders.pullable import NEEDS_REVIEW, PULLABLE, STATUSES, waiting
+from cardsync.orders.pullable import KEEP_WAITING, NEEDS_REVIEW, PULLABLE
 
 
 async def open_session(
@@ -54,7 +54,7 @@ async def _take(
     if order_ids is not None:
         conditions.append("orders.id = ANY(:ids)")
         values["ids"] = list(order_ids)
-    values["waiting"] = waiting(await session.scalars(text(STATUSES), {"seller": seller_id}))
+    await session.execute(text(KEEP_WAITING), {"seller": seller_id})
     where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
     taken = await session.execute(
         text(f"""

@@ -7,7 +7,6 @@ holds function and SQL against each other. Orders that can be pulled are looked 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 
@@ -27,15 +26,15 @@ def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
     return bool(re.search(_WAITS, status, _FLAGS)) and not re.search(f"{_WAITS_NOT}|{_BEYOND}", status, _FLAGS)
 
 
-TO_SHIP = f"(orders.refund_amt IS NULL AND orders.status_group ~* '{_WAITS}' AND orders.status_group !~* '{_WAITS_NOT}|{_BEYOND}')"
+_STATUS_WAITS = f"orders.status_group ~* '{_WAITS}' AND orders.status_group !~* '{_WAITS_NOT}|{_BEYOND}'"
+TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 
 
-# A seller's statuses, and those of them that `PULLABLE` wants as `waiting`.
-STATUSES = "SELECT DISTINCT status_group FROM order_tally WHERE seller_id = :seller AND period = 'ever' AND orders > 0"
-
-
-def waiting(statuses: Iterable[str]) -> list[str]:
-    return [status for status in statuses if to_ship(status, None)]
+# What `PULLABLE` stands on, run before it in its transaction: those of a seller's statuses that wait to be shipped. A setting and no
+# part of the query, which is planned by how many orders these statuses have.
+KEEP_WAITING = f"""SELECT set_config('app.waiting', ARRAY(
+    SELECT DISTINCT orders.status_group FROM order_tally AS orders WHERE orders.seller_id = :seller AND orders.period = 'ever'
+       AND orders.orders > 0 AND {_STATUS_WAITS})::text, true)"""
 
 
 def can_be_pulled(
@@ -48,7 +47,7 @@ IN_OPEN_SESSION = """EXISTS (
     SELECT FROM pull_session s JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
      WHERE s.seller_id = orders.seller_id AND s.state = 'open' AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
 
-PULLABLE = f"""orders.status_group = ANY (CAST(:waiting AS text[])) AND orders.refund_amt IS NULL
+PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[]) AND orders.refund_amt IS NULL
  AND orders.shipped_marked_at IS NULL AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
 
 

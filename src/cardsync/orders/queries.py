@@ -23,7 +23,7 @@ from cardsync.orders.conditions import (
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, Summary
-from cardsync.orders.pullable import STATUSES, waiting
+from cardsync.orders.pullable import KEEP_WAITING
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
 from cardsync.reading import Planned, Reading
 
@@ -35,6 +35,9 @@ PROBED_FOR_EACH = 40
 PROBED = 20_000
 # Several statuses are read from the index of each as far as this, then from that of all.
 MERGED = 10_000
+# Everything asked for stands in an index of each seller's. Helpers make everybody's table look like a shorter way: it is three times as
+# long.
+_BY_SELLER = "SET LOCAL enable_seqscan = off"
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,13 @@ class Found:
 async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> Found:
     """Raises InvalidPayload for a pull session that the seller does not have."""
     values: Values = {"seller": seller_id, "limit": wanted.per_page, "offset": wanted.offset}
+    reading.ahead(_BY_SELLER)
     if isinstance(wanted.pull_session, int):
         values["pull_session"] = wanted.pull_session
         if not await reading.rows(KNOWN_SESSION, values):
             raise unknown_session(wanted.pull_session)
     if wanted.pull_session == "none":
-        values["waiting"] = waiting(status for (status,) in await reading.rows(STATUSES, values))
+        reading.ahead(KEEP_WAITING)
     order = page_order(wanted)
     if not wanted.tallied:
         return await _looked_through(reading, values, wanted, order)
@@ -190,8 +194,8 @@ async def _shown(reading: Reading, values: Values, wanted: OrderFilter, kept: st
     [page], *tally, orders, items, sessions = await reading.together(statements, values, last=True)
     counts: Counts = dict(tally[0]) if tally else dict(zip(page[1], page[2], strict=True))
     found: dict[int, list[ItemRow]] = defaultdict(list)
-    for order_id, *item in items:
-        found[order_id].append(ItemRow._make(item))
+    for row in items:
+        found[row[0]].append(ItemRow._make(row[1:]))
     return Found(
         orders=[OrderRow._make(row) for row in orders],
         items=found,
