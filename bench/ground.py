@@ -281,6 +281,38 @@ class Client:
         self._connection.close()
 
 
+class Reader:
+    """GETs over one kept-alive connection with next to nothing of its own: what `http.client` makes of the headers costs 0.2 to 0.4 ms.
+
+    Its server must tell each answer's length.
+    """
+
+    def __init__(self, bind: str, key: str) -> None:
+        host, _, port = bind.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=300)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._head = f"Host: {bind}\r\nAuthorization: Bearer {key}\r\n\r\n"
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Status and body."""
+        self._socket.sendall(f"GET {path} HTTP/1.1\r\n{self._head}".encode())
+        answer = bytearray()
+        while (end := answer.find(b"\r\n\r\n")) < 0:
+            self._receive(answer)
+        status, *headers = bytes(answer[:end]).lower().split(b"\r\n")
+        [length] = [int(line.partition(b":")[2]) for line in headers if line.startswith(b"content-length:")]
+        while len(answer) < end + 4 + length:
+            self._receive(answer)
+        assert len(answer) == end + 4 + length
+        return int(status.split(b" ")[1]), bytes(answer[end + 4 :])
+
+    def _receive(self, answer: bytearray) -> None:
+        part = self._socket.recv(1 << 18)
+        if not part:
+            raise ConnectionError("the server ended the connection within an answer")
+        answer += part
+
+
 def tree(process: psutil.Process) -> list[psutil.Process]:
     return [process, *process.children(recursive=True)]
 

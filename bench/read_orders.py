@@ -22,8 +22,9 @@ import ground
 from cardsync import limits
 from cardsync.db import libpq_url
 from cardsync.orders.pull_reads import RECENT
+from cardsync.orders.pullable import IN_OPEN_SESSION
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow
-from ground import Client, Ground, Report, spread
+from ground import Ground, Reader, Report, spread
 
 OTHERS = 20
 OTHERS_ORDERS = 10_000
@@ -109,7 +110,7 @@ def others(orders: int) -> tuple[Case, ...]:
              f"{like('1')} AND orders.refund_amt IS NOT NULL AND orders.shipping_type = 'tracked'"),
         Case("pull_session=none", {"pull_session": "none"},
              "orders.status_group = 'Ready to Ship' AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL"
-             " AND orders.pull_dismissed_at IS NULL"),
+             f" AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"),
         Case("two statuses", {"status[]": ["Cancelled", "Ready to Ship"]}, of_status="orders.status_group IN ('Cancelled', 'Ready to Ship')",
              tallied=EVER.format("")),
         Case("status and shipping_type", {"status": "Cancelled", "shipping_type": "expedited"}, "orders.shipping_type = 'expedited'",
@@ -195,15 +196,16 @@ def fill(made: Ground, seller: int, orders: int) -> None:
     made.settle()
 
 
-def get(client: Client, path: str, **query: Any) -> tuple[float, dict[str, Any]]:
+def get(reader: Reader, path: str, **query: Any) -> tuple[float, dict[str, Any]]:
+    asked = f"{path}?{urlencode(query, doseq=True)}"
     started = perf_counter()
-    status, _, body = client.request("GET", f"{path}?{urlencode(query, doseq=True)}")
+    status, body = reader.get(asked)
     took = perf_counter() - started
     assert status == 200, body[:300]
     return took, json.loads(body)
 
 
-def first_pages(report: Report, client: Client, hand: Hand, orders: int, rounds: int) -> None:
+def first_pages(report: Report, reader: Reader, hand: Hand, orders: int, rounds: int) -> None:
     for case in FIRST_PAGES:
         ours, bare = [], []
         pages = (
@@ -214,7 +216,7 @@ def first_pages(report: Report, client: Client, hand: Hand, orders: int, rounds:
                 started = perf_counter()
                 rows = hand.bare(case, (page - 1) * PAGE)
                 plain = perf_counter() - started
-                took, told = get(client, "/api/orders", page=page, **case.query)
+                took, told = get(reader, "/api/orders", page=page, **case.query)
                 assert [row[0] for row in rows] == [order["id"] for order in told["orders"]], (case.name, page)
                 if turn:
                     ours.append(took)
@@ -225,13 +227,13 @@ def first_pages(report: Report, client: Client, hand: Hand, orders: int, rounds:
         report.at_most(f"first {len(pages)} pages, {case.name} / bare SELECT", ratio, 3)
 
 
-def other_reads(report: Report, client: Client, hand: Hand, orders: int, rounds: int) -> None:
-    empty = [get(client, "/api/orders", date_from="9999-01-01")[0] for _ in range(30)]
+def other_reads(report: Report, reader: Reader, hand: Hand, orders: int, rounds: int) -> None:
+    empty = [get(reader, "/api/orders", date_from="9999-01-01")[0] for _ in range(30)]
     report.note(f"an answer without an order, most of it HTTP's: {spread(empty, 'ms', 1000)}")
     for case in others(orders):
         times: dict[str, list[float]] = {"ours": [], "apart": [], "together": []}
         for _ in range(rounds + 1):
-            took, told = get(client, "/api/orders", **case.query)
+            took, told = get(reader, "/api/orders", **case.query)
             times["ours"].append(took)
             for name, way in (("apart", hand.apart), ("together", hand.together)):
                 started = perf_counter()
@@ -250,10 +252,10 @@ def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
         seller = made.new_seller()
         report.note(f"{orders:,} orders loaded in {ground.seconds(lambda: fill(made, seller.seller_id, orders)):.0f} s")
         with ground.service(made, workers=0), psycopg.connect(libpq_url(made.url), autocommit=True) as connection:
-            client, hand = Client(made.settings.bind, seller.api_key), Hand(connection, seller.seller_id)
-            first_pages(report, client, hand, orders, max(1, rounds // 3))
-            other_reads(report, client, hand, orders, rounds)
-            took = [get(client, "/api/customers")[0] for _ in range(rounds)]
+            reader, hand = Reader(made.settings.bind, seller.api_key), Hand(connection, seller.seller_id)
+            first_pages(report, reader, hand, orders, max(1, rounds // 3))
+            other_reads(report, reader, hand, orders, rounds)
+            took = [get(reader, "/api/customers")[0] for _ in range(rounds)]
             report.note(f"customers {spread(took, 'ms', 1000)}")
     return report
 
