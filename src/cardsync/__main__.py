@@ -1,23 +1,33 @@
-"""`python -m cardsync`: the command line."""
+"""`python -m cardsync`: the command line.
+
+The processes below the supervisor live long and are many: neither carries the command line along, nor what the other needs.
+"""
 
 import os
 import sys
 
 
 def main() -> None:
-    if sys.argv[1:] == ["worker"] and os.environ.get("CARDSYNC_DATABASE_URL"):
-        # A worker below the supervisor lives long: it does not carry the web's modules along.
-        from cardsync.observe import setup_logging
-        from cardsync.settings import Settings
-        from cardsync.worker import serve_jobs
-
-        settings = Settings()
-        setup_logging(settings.log_level, settings.log_format)
-        serve_jobs(settings)
-    else:
+    below = sys.argv[1:] in (["web"], ["worker"]) and bool(os.environ.get("CARDSYNC_DATABASE_URL"))
+    if not below:
         from cardsync.cli import main as command_line
 
         command_line()
+        return
+
+    from cardsync.observe import setup_logging
+    from cardsync.settings import Settings
+
+    settings = Settings()
+    setup_logging(settings.log_level, settings.log_format)
+    if sys.argv[1] == "worker":
+        from cardsync.worker import serve_jobs
+
+        serve_jobs(settings)
+    else:
+        from cardsync.web_process import run_web
+
+        run_web(settings)
 
 
 main()

@@ -1,35 +1,47 @@
-"""The command line: arguments in, one function called, its result printed. Errors are one sentence that says what to do."""
+"""The command line: arguments in, one function called, its result printed. Errors are one sentence that says what to do.
+
+A command imports what it needs when it is called: all of them together take longer to import than most take to run.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from pydantic import ValidationError
 
 from cardsync import __version__, errors
-from cardsync.accounts import commands as accounts
-from cardsync.catalog.load import CatalogError, import_catalog
 from cardsync.command_line import say, settings_with, with_database
-from cardsync.credits import commands as credits
-from cardsync.db import Database
-from cardsync.demo import run as run_demo
-from cardsync.embedded import EmbeddedError
-from cardsync.members import commands as members
-from cardsync.migrate import head_revision
-from cardsync.openapi import document
-from cardsync.price_commands import price
-from cardsync.pricing import commands as pricing
-from cardsync.releases import commands as releases
-from cardsync.serve import database, run_web
+from cardsync.embedded_host import EmbeddedError
+from cardsync.serve import database
 from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
-from cardsync.worker import serve_jobs
-from cardsync.worker_memory import begin_anew
+
+if TYPE_CHECKING:
+    from cardsync.db import Database
 
 
-class Program(click.Group):
+class Elsewhere(click.Group):
+    """A group whose commands are named by where they stand, `module:attribute`, beside those that are added."""
+
+    def __init__(self, *args: Any, elsewhere: dict[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.elsewhere = elsewhere or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *self.elsewhere])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.elsewhere:
+            module, _, attribute = self.elsewhere[cmd_name].partition(":")
+            found: click.Command = getattr(import_module(module), attribute)
+            return found
+        return super().get_command(ctx, cmd_name)
+
+
+class Program(Elsewhere):
     """Turns what can go wrong into one sentence and exit status 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -38,7 +50,7 @@ class Program(click.Group):
         except (click.exceptions.Exit, click.Abort):
             # How click itself ends a command (`admin --help`): both are RuntimeErrors.
             raise
-        except (errors.CommandError, EmbeddedError, CatalogError, errors.Problem) as e:
+        except (errors.CommandError, EmbeddedError, errors.Problem) as e:
             raise click.ClickException(str(e)) from e
         except OSError as e:
             if isinstance(e, BrokenPipeError):
@@ -52,7 +64,11 @@ class Program(click.Group):
             raise click.ClickException(str(e)) from e
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    elsewhere={"price": "cardsync.price_commands:price", "pricing": "cardsync.pricing.commands:pricing"},
+)
 @click.version_option(__version__)
 def program() -> None:
     """cardsync keeps a trading-card seller's marketplace shop in step: inventory CSV up, price changes down."""
@@ -79,6 +95,7 @@ def serve_settings(host: str | None, port: int | None, workers: int | None, data
 @program.command(hidden=True)
 def web() -> None:
     """One web process, as `serve` starts it."""
+    from cardsync.web_process import run_web
 
     run_web(settings_with())
 
@@ -86,8 +103,11 @@ def web() -> None:
 @program.command()
 def worker() -> None:
     """One worker process, for more of them or for other hosts."""
+    from cardsync.worker_memory import begin_anew
 
     begin_anew()
+    from cardsync.worker import serve_jobs
+
     settings = settings_with()
     if settings.database_url:
         serve_jobs(settings)
@@ -99,6 +119,7 @@ def worker() -> None:
 @program.command()
 def migrate() -> None:
     """Bring the database to this version's schema."""
+    from cardsync.migrate import head_revision
 
     with database(settings_with(), say):
         say(f"the database is at {head_revision()}")
@@ -110,6 +131,7 @@ def migrate() -> None:
 @click.option("--exit", "leave", is_flag=True, help="Stop after the cycle instead of serving on.")
 def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:
     """A demo seller, one whole cycle by the real agent, and a server to look at."""
+    from cardsync.demo import run as run_demo
 
     run_demo(serve_settings(None, port, None, data_dir), leave=leave)
 
@@ -117,6 +139,7 @@ def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:
 @program.command()
 def openapi() -> None:
     """Print the interface description."""
+    from cardsync.openapi import document
 
     click.echo(document(), nl=False)
 
@@ -127,15 +150,18 @@ def print_settings() -> None:
     click.echo(settings_page(), nl=False)
 
 
-@program.group()
+ADMIN = {
+    "seller": "cardsync.accounts.commands:seller",
+    "key": "cardsync.accounts.commands:key",
+    "member": "cardsync.members.commands:member",
+    "credits": "cardsync.credits.commands:credits",
+    "release": "cardsync.releases.commands:release",
+}
+
+
+@program.group(cls=Elsewhere, elsewhere=ADMIN)
 def admin() -> None:
     """Sellers, keys, members, credits and releases; works while the server runs and while it does not."""
-
-
-for group in (accounts.seller, accounts.key, members.member, credits.credits, releases.release):
-    admin.add_command(group)
-program.add_command(pricing.pricing)
-program.add_command(price)
 
 
 @program.group()
@@ -149,6 +175,7 @@ def catalog() -> None:
 @click.option("--game", help="Import only this product line, or name it where the file does not.")
 def catalog_import(path: Path, form: str, game: str | None) -> None:
     """Load products; loading a newer edition of the same file updates them."""
+    from cardsync.catalog.load import import_catalog
 
     async def load(database: Database) -> str:
         return await import_catalog(database, path, form, game, say)

@@ -5,9 +5,7 @@ Children watch their parent: when the supervisor is killed they end by themselve
 
 from __future__ import annotations
 
-import gc
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -15,21 +13,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-import httpx
 import structlog
-from granian import Granian
-from granian.constants import Interfaces, Loops
 from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock, embedded
-from cardsync.asgi import create_app
 from cardsync.migrate import migrate
-from cardsync.observe import setup_logging
-from cardsync.parent import watch_parent
 from cardsync.settings import PREFIX, Settings
 from cardsync.worker_memory import frugal
 
@@ -41,9 +34,6 @@ QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 # How long processes of a killed supervisor may still hold the address that its successor wants.
 ADDRESS_SECONDS = 10
-# So many a web process holds, idle ones too: every agent keeps one open between its polls. Who comes after them waits unheard.
-CONNECTIONS = 10_000
-OTHER_FILES = 1_000
 Say = Callable[[str], None]
 
 
@@ -262,53 +252,18 @@ def wait_until_ready(settings: Settings, children: list[Child], seconds: float =
     pause = threading.Event()
     while clock.monotonic() < deadline and all(child.runs() for child in children):
         try:
-            if httpx.get(f"http://{settings.bind}/readyz", timeout=5).status_code == 200:
+            if _is_ready(settings):
                 return
-        except httpx.HTTPError:
+        except (OSError, HTTPException):
             pass
         pause.wait(0.1)
     raise RuntimeError(f"the web process did not get ready on {settings.bind}; is the address taken?")
 
 
-def run_web(settings: Settings) -> None:
-    """One granian server; its workers share the address."""
-
-    watch_parent()
-    _allow_open_files(CONNECTIONS + OTHER_FILES)
-    server = Granian(
-        "cardsync.serve:web_app",
-        address=settings.host,
-        port=settings.port,
-        interface=Interfaces.ASGI,
-        workers=settings.web_workers,
-        loop=Loops.uvloop,
-        factory=True,
-        log_access=False,
-        log_enabled=False,
-        respawn_failed_workers=True,
-        backpressure=CONNECTIONS,
-        workers_kill_timeout=20,
-    )
-    server.serve()
-
-
-def _allow_open_files(count: int) -> None:
-    """As many as the system lets us have, up to `count`; the workers inherit it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-
-
-def web_app() -> object:
-    """The factory that each web worker calls."""
-
-    settings = Settings()
-    setup_logging(settings.log_level, settings.log_format)
-    watch_parent()
-    app = create_app(settings)
-    # What stands from here on is kept out of the garbage collector's rounds: walking it took 0.2 s, and every caller waited.
-    gc.collect()
-    gc.freeze()
-    return app
+def _is_ready(settings: Settings) -> bool:
+    connection = HTTPConnection(settings.host.strip("[]"), settings.port, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    finally:
+        connection.close()

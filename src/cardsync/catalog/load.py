@@ -18,6 +18,7 @@ from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.product_lines import NAMES
 from cardsync.catalog.products import identity
 from cardsync.db import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.errors import CommandError
 
 REQUIRED = ("game", "set_name", "product_name")
 COLUMNS = ("game", "set_name", "set_code", "product_name", "number", "rarity", "finish", "language", "product_id")
@@ -37,7 +38,7 @@ _STORED = (
 _TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
 
 
-class CatalogError(Exception):
+class CatalogError(CommandError):
     """A file that is no catalog, in one sentence."""
 
 
