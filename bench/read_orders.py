@@ -148,7 +148,7 @@ class Hand:
         self.rows(f"SELECT {COLUMNS} FROM orders WHERE seller_id = %(seller)s AND id = ANY (%(ids)s)", ids=ids)
         columns = ", ".join(f"item.{name}" for name in ItemRow._fields)
         query = f"""
-            SELECT page.id, {columns} FROM unnest(%(ids)s::bigint[]) AS page (id) CROSS JOIN LATERAL (
+            SELECT {columns} FROM unnest(%(ids)s::bigint[]) AS page (id) CROSS JOIN LATERAL (
                 SELECT * FROM order_item AS item WHERE seller_id = %(seller)s AND order_id = page.id ORDER BY item.id LIMIT {limits.ITEMS_PER_ORDER}
             ) AS item
         """

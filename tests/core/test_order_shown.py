@@ -117,7 +117,7 @@ def test_a_mark_is_pending_until_the_status_has_caught_up():
 
 
 def test_items_and_whether_they_are_all():
-    item = ItemRow(7, "Snivy", "pokemon", None, 3, Decimal("1.500"))
+    item = ItemRow(1, 7, "Snivy", "pokemon", None, 3, Decimal("1.500"))
     told = shown([item], items_total=2, items_quantity=9)
     assert told["items"] == [
         {"id": 7, "product_name": "Snivy", "product_line": "pokemon", "condition": None, "quantity": 3, "unit_price": "1.500", "line_total": "4.50"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from cardsync.orders.conditions import (
     KNOWN_SESSION,
@@ -68,7 +68,7 @@ async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> 
     status, of_statuses = of_status(wanted)
     number, counted, of_tally = tally_conditions(wanted)
     values |= more | of_statuses | of_tally
-    tally = _TALLY.format(number=number, counted=counted)
+    tally = _tally(wanted, number, counted)
     if order.nulls_apart:
         values["ids"] = await _nulls_last(reading, values, all_of(*tallied, *status), order)
         return await _shown(reading, values, wanted, _kept(_THESE), tally)
@@ -173,7 +173,7 @@ _ORDERS = Planned(
 _ITEMS = Planned(
     "items_shown",
     f"""
-    SELECT page.id, {", ".join(f"item.{name}" for name in ItemRow._fields)}
+    SELECT {", ".join(f"item.{name}" for name in ItemRow._fields)}
       FROM {_ON_PAGE} CROSS JOIN LATERAL (
           SELECT * FROM order_item AS item WHERE item.seller_id = :seller AND item.order_id = page.id ORDER BY item.id LIMIT :items
       ) AS item
@@ -181,13 +181,23 @@ _ITEMS = Planned(
     {"seller": "bigint", "items": "bigint"},
 )
 _SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
-_TALLY = """
-    SELECT status_group, sum({number})::bigint FROM order_tally WHERE seller_id = :seller AND {counted}
-     GROUP BY status_group HAVING sum({number}) <> 0
-"""
 
 
-async def _shown(reading: Reading, values: Values, wanted: OrderFilter, kept: str, counted: str | None = None) -> Found:
+def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
+    """What is counted since ever is one of four statements; that of a window of dates names its blocks."""
+    statement = f"""
+        SELECT status_group, sum({number})::bigint FROM order_tally WHERE seller_id = :seller AND {counted}
+         GROUP BY status_group HAVING sum({number}) <> 0
+    """
+    if wanted.date_from is not None or wanted.date_to is not None:
+        return statement
+    name = "tally" + "_refunded" * wanted.refunded + "_shipped" * (wanted.shipping_type is not None)
+    return Planned(name, statement, {"seller": "bigint"} | ({"shipping_type": "text"} if wanted.shipping_type else {}))
+
+
+async def _shown(
+    reading: Reading, values: Values, wanted: OrderFilter, kept: str, counted: str | Planned | None = None
+) -> Found:
     """`kept` keeps the page; without a statement that counts it also has the statuses and how many orders there are of each."""
     statements: list[str | Planned] = [kept, *([counted] if counted else []), _ORDERS, _ITEMS, _SESSIONS]
     values = values | {"items": wanted.items_per_order}
@@ -195,7 +205,7 @@ async def _shown(reading: Reading, values: Values, wanted: OrderFilter, kept: st
     counts: Counts = dict(tally[0]) if tally else dict(zip(page[1], page[2], strict=True))
     found: dict[int, list[ItemRow]] = defaultdict(list)
     for row in items:
-        found[row[0]].append(ItemRow._make(row[1:]))
+        found[row[0]].append(cast(ItemRow, row))
     return Found(
         orders=[OrderRow._make(row) for row in orders],
         items=found,

@@ -19,6 +19,7 @@ from cardsync.orders.pullable import marked_shipped_pending
 
 _CENT = Decimal("0.01")
 _EXACT = Context(prec=50, rounding=ROUND_HALF_UP)
+_times, _rounded = _EXACT.multiply, _EXACT.quantize
 _REMOVED = ("Cc", "Cf")
 
 
@@ -55,8 +56,9 @@ ORDER_COLUMNS = ", ".join(PLACED_AT if name == "order_placed_at" else f"orders.{
 
 
 class ItemRow(NamedTuple):
-    """The columns of `order_item` that are shown."""
+    """The columns of `order_item` that are shown, and whose they are."""
 
+    order_id: int
     id: int
     product_name: str | None
     product_line: str | None
@@ -118,7 +120,7 @@ def line_total(quantity: int | None, unit_price: Decimal | None) -> str | None:
     """To two decimals, half-up."""
     if quantity is None or unit_price is None:
         return None
-    return str(_EXACT.quantize(_EXACT.multiply(quantity, unit_price), _CENT))
+    return str(_rounded(_times(quantity, unit_price), _CENT))
 
 
 def readable(text: str | None) -> str | None:
@@ -135,7 +137,9 @@ def moment(value: datetime | None) -> str | None:
 
 
 def item_body(item: ItemRow) -> ItemBody:
-    return ItemBody(*item[:5], money(item.unit_price), line_total(item.quantity, item.unit_price))
+    _, id, product_name, product_line, condition, quantity, unit_price = item
+    price, total = money(unit_price), line_total(quantity, unit_price)
+    return ItemBody(id, product_name, product_line, condition, quantity, price, total)
 
 
 _Refund = tuple[str | None, str | None, str | None, str | None, str | None]
