@@ -8,7 +8,7 @@ that no row carries has no column. What can't be read counts as absent and is re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Annotated, Any
@@ -124,16 +124,15 @@ class Rows:
 
 def read(body: bytes, kind: str) -> Rows:
     """The rows of a body that `check` let pass, one for each key."""
-    given = _decoded(body, kind)
-    rows = Rows(pl.DataFrame(), len(given))
-    columns = [
-        pl.Series("row", range(1, len(given) + 1), pl.Int32),
-        pl.Series("order_number", list(map(attrgetter("order_number"), given)), pl.String),
-    ]
+    given = _columns(_decoded(body, kind), ["order_number", *KINDS[kind]])
+    numbers = given["order_number"].values
+    rows = Rows(pl.DataFrame(), len(numbers))
+    columns = [pl.Series("row", range(1, len(numbers) + 1), pl.Int32), pl.Series("order_number", numbers, pl.String)]
     for name, column in KINDS[kind].items():
-        columns += _carried(name, column, list(map(attrgetter(name), given)), rows)
+        columns += _carried(name, column, given[name], rows)
     frame = pl.DataFrame(columns)
-    if b"\\u0000" in body:
+    # A single byte is looked for many times as fast, and most bodies have no escape.
+    if b"\\" in body and b"\\u0000" in body:
         # PostgreSQL stores no NUL.
         frame = frame.with_columns(pl.col(pl.String).str.replace_all("\0", "\ufffd", literal=True))
     if "product_line" in frame.columns:
@@ -142,6 +141,30 @@ def read(body: bytes, kind: str) -> Rows:
     rows.frame = _merged(frame, kind)
     rows.duplicates = rows.count - rows.frame.height
     return rows
+
+
+# Rows are taken apart in blocks that the processor's cache holds: each is looked at once for every field.
+_BLOCK = 1_000
+
+
+@dataclass
+class _Given:
+    """The values of one field, and of which types they are."""
+
+    values: list[Any] = field(default_factory=list)
+    kinds: set[type] = field(default_factory=set)
+
+
+def _columns(given: list[Any], names: Sequence[str]) -> dict[str, _Given]:
+    columns = {name: _Given() for name in names}
+    fields = [(attrgetter(name), column) for name, column in columns.items()]
+    for start in range(0, len(given), _BLOCK):
+        block = given[start : start + _BLOCK]
+        for of, column in fields:
+            values = list(map(of, block))
+            column.kinds.update(map(type, values))
+            column.values += values
+    return columns
 
 
 # A value that is JSON and yet can't be read at all, such as a whole number of thousands of digits.
@@ -176,9 +199,9 @@ def _value(raw: msgspec.Raw) -> Any:
         return _BAD
 
 
-def _carried(name: str, column: Column, values: list[Any], rows: Rows) -> list[pl.Series]:
+def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Series]:
     """The typed column of one field and, unless all rows carry it, which do; nothing if none does."""
-    kinds = set(map(type, values))
+    values, kinds = given.values, given.kinds
     if kinds == {UnsetType}:
         return []
     typed, bad = column.read(values, kinds)
