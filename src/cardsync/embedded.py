@@ -57,6 +57,8 @@ REMAINS_SECONDS = (2.0, 3.0, 10.0)
 # The log gets neither statements nor the values in them.
 _SETTINGS = {
     "shared_buffers": "256MB",
+    # Two who write at once fill less than this sooner than it reaches the disk, and then wait for each other.
+    "wal_buffers": "32MB",
     "effective_cache_size": "2GB",
     "work_mem": "32MB",
     "maintenance_work_mem": "128MB",

@@ -167,6 +167,19 @@ async def test_a_half_that_is_lost_with_its_connection_is_written_when_the_uploa
     assert await written(seller, upload) == 3
 
 
+@pytest.mark.parametrize(("failures", "claims"), [(0, 1), (1, 0)])
+async def test_what_failed_once_is_written_in_one_piece(a_seller, failures, claims):
+    seller = await a_seller()
+    upload = await sent(seller, orders())
+    async with seller.service.database.tenant(seller.id) as session:
+        await session.execute(update(Upload).where(Upload.seller_id == seller.id).values(failures=failures))
+    await seller.service.run_jobs()
+    assert (await seller.report(upload))["state"] == "done"
+    query = "SELECT claims FROM upload WHERE seller_id = :id"
+    assert await seller.service.sql(seller.id, query, id=seller.id) == [{"claims": claims}]
+    assert await statuses(seller) == ["Paid"] * 6
+
+
 @pytest.mark.parametrize("pool", [1, 2])
 async def test_both_halves_are_written_however_few_connections_there_are(settings, a_seller, pool):
     """A writer holds no connection while it waits for another."""

@@ -39,13 +39,15 @@ class Applied:
     written: int
 
 
+_PLANNED = """SELECT set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true),
+                     set_config('plan_cache_mode', 'force_custom_plan', true)"""
+
+
 async def apply(session: AsyncSession, seller_id: int, kind: str, rows: Rows, now: datetime) -> Applied:
     threshold: Decimal = await session.scalar(
         text("SELECT tracking_threshold FROM account WHERE seller_id = :seller"), {"seller": seller_id}
     )
-    await session.execute(text("SET LOCAL enable_nestloop = off"))
-    await session.execute(text("SET LOCAL work_mem = '64MB'"))
-    await session.execute(text("SET LOCAL plan_cache_mode = force_custom_plan"))
+    await session.execute(text(_PLANNED))
     await load(session, kind, rows)
     values: dict[str, Any] = {"seller": seller_id, "now": now, "threshold": threshold}
     narrowed = ""
