@@ -12,7 +12,7 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accepted import OPEN
@@ -49,8 +49,7 @@ async def _write(database: Database, upload: Upload, half: Rows, now: datetime) 
     async with database.tenant(upload.seller_id) as session:
         if not await _is_still_meant(session, upload):
             return None
-        # The commit that settles the upload waits for the disk and for everything before it.
-        await session.execute(text("SET LOCAL synchronous_commit = off"))
+        # Durable before the upload is settled: the server that settles it may be one that has just recovered.
         return await apply(session, upload.seller_id, upload.kind, half, now)
 
 
