@@ -138,7 +138,7 @@ def provide_database(state: State) -> Database:
 
 
 def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Reading]:
-    """One of the caller's readings, without injection: as with the polls, that would cost a fifth of a page of orders."""
+    """One of the caller's readings, without injection: as with the polls, that would cost a tenth of a page of orders."""
     database, settings = provide_database(request.app.state), provide_settings(request.app.state)
     return database.readings.of(provide_caller(request).seller_id, settings.read_seconds)
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import psycopg
 from litestar import Request, Router, get
+from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 
 from cardsync import errors, limits
@@ -18,7 +19,7 @@ from cardsync.cards.shown import CardBody, CardWithHistory, card_body, with_hist
 from cardsync.db import Database
 from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, problems
+from cardsync.web import BEHIND_A_KEY, Polled, problems, provide_caller, provide_settings, reading
 
 
 class QueryProblem(msgspec.Struct):
@@ -71,25 +72,28 @@ class _CardsQuery(Operation):
 
 
 @get("/cards", operation_class=_CardsQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
-async def cards(request: Request[Any, Any, Any], caller: Caller, database: Database, settings: Settings) -> CardsPage:
+async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     """The seller's cards that a search finds, with their lists and places."""
+    caller, settings = provide_caller(request), provide_settings(request.app.state)
     given = request.query_params.dict()
     wanted, page = read_filter(given), read_page(given)
     found, told = Found([], 0), []
     try:
-        async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-            found = await find_cards(reading, caller.seller_id, wanted, page, caller.member_id)
+        async with reading(request) as reads:
+            found = await find_cards(reads, caller.seller_id, wanted, page, caller.member_id)
     except QueryError as e:
         told = [QueryProblem(str(e), e.offset)]
     except psycopg.errors.QueryCanceled:
         told = [QueryProblem(f"this search takes longer than {settings.read_seconds:g} s: ask for less", 0)]
-    return CardsPage(
-        cards=[card_body(row) for row in found.cards],
-        total=found.total,
-        page=page.page,
-        per_page=page.per_page,
-        total_pages=-(-found.total // page.per_page),
-        query_errors=told,
+    return Polled(
+        CardsPage(
+            cards=[card_body(row) for row in found.cards],
+            total=found.total,
+            page=page.page,
+            per_page=page.per_page,
+            total_pages=-(-found.total // page.per_page),
+            query_errors=told,
+        )
     )
 
 
