@@ -120,6 +120,26 @@ async def test_a_worker_that_died_after_the_cancel_is_no_obstacle_and_nobody_goe
     await is_free(seller)
 
 
+@pytest.mark.parametrize("lost", [1, SLABS - 1], ids=["the first", "the last but one"])
+async def test_a_slab_that_the_database_lost_is_written_again(a_seller, lost):
+    """Slabs don't wait for the disk: after a crash the last of them may be gone, and the worker's next connection as good as ever."""
+    seller = await a_shop(a_seller)
+    run_id = await requested(seller)
+    async with stopped_at(seller, lost):
+        first, last = (lost - 1) * SLAB + 1, lost * SLAB
+        cards = f"marketplace_id BETWEEN {first} AND {last}"
+        for statement in (
+            f"UPDATE card SET target_price = 1.20 WHERE seller_id = :id AND {cards}",
+            f"DELETE FROM price_change WHERE seller_id = :id AND run_id = {run_id} AND card_id IN (SELECT id FROM card WHERE {cards})",
+            f"UPDATE sync_state SET work_done = {first - 1} WHERE seller_id = :id",
+        ):
+            await seller.service.sql(seller.id, statement, id=seller.id)
+    assert (await run_of(seller, run_id))["state"] == "running"
+    clock.shift(timedelta(minutes=1))
+    await work_off_one(seller.service.work, seller.id)
+    await is_whole(seller, run_id)
+
+
 async def test_an_upload_that_comes_after_the_cancel_is_not_cancelled_with_the_run(a_seller):
     seller = await a_shop(a_seller)
     run_id = await requested(seller)

@@ -1,6 +1,7 @@
 """Writing an import: frames of changed rows in, committed slabs out. One slab is one transaction that ends by renewing the lease.
 
-A slab commits only while the lease is ours and nobody cancelled, so a worker that was thought dead can't write over its successor.
+A slab commits only while the lease is ours and nobody cancelled, so a worker that was thought dead can't write over its successor. And
+only behind the slabs that it follows: commits that did not wait for the disk may be gone after the database crashed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cardsync import clock
 from cardsync.db import Database, copy_in, encode
 from cardsync.inventory.diff import AMOUNTS, IDENTITY, Changes
 from cardsync.search.words import search_columns
-from cardsync.sync.state import Lease, hold_lease, look
+from cardsync.sync.state import Lease, LeaseLost, hold_lease, look
 
 WRITERS = 2
 # The slab's cards. Its ids are sorted, so the range keeps any plan from reading more than all cards once in all slabs together:
@@ -208,12 +209,15 @@ async def write(writer: Writer, slabs: list[Slab]) -> None:
             text("UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"),
             {"seller": writer.seller_id},
         )
-        await hold_lease(session, writer.lease, clock.now())
+        await hold_lease(session, writer.lease, clock.now(), done=0, total=writer.total)
     waiting = deque(slabs)
     ended = await asyncio.gather(*(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True)
-    for error in ended:
-        if error is not None:
-            raise error
+    if wrong := [error for error in ended if error is not None]:
+        # Where one's commit failed, the other finds another progress than it follows: no more than a consequence.
+        raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
+    async with writer.database.tenant(writer.seller_id) as session:
+        # This commit waits for the disk, and so for theirs.
+        await hold_lease(session, writer.lease, clock.now(), after=writer.progress[0])
 
 
 async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
@@ -231,16 +235,17 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
         await slab.found
     data = await asyncio.to_thread(_encoded, slab)
     async with writer.database.tenant(writer.seller_id) as session:
-        # The run's last commit waits for the disk and for everything before it; a slab that a power cut takes is written again,
-        # because its upload is then still open.
+        # The last commit waits for the disk and for everything before it; a slab that a power cut takes is written again, because the
+        # progress that the next finds is then not what it follows.
         await session.execute(text("SET LOCAL synchronous_commit = off"))
         await _settle(session, writer, slab, data)
         # Counted in the order of the row's lock, which is the order of the commits.
         async with writer.counting:
-            writer.progress[0] += slab.at.len()
+            before, after = writer.progress[0], writer.progress[0] + slab.at.len()
             await hold_lease(
-                session, writer.lease, clock.now(), phase=slab.phase, done=writer.progress[0], total=writer.total
+                session, writer.lease, clock.now(), phase=slab.phase, done=after, total=writer.total, after=before
             )
+            writer.progress[0] = after
 
 
 async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:

@@ -162,21 +162,23 @@ async def hold_lease(
     phase: str | None = None,
     done: int | None = None,
     total: int | None = None,
+    after: int | None = None,
 ) -> None:
     """Renew, report progress and fence, as the last statement before a commit.
 
-    Raises LeaseLost when another holder has it: the caller's transaction must roll back. Raises CancelRequested when the seller
-    cancelled: nothing of this transaction is committed either.
+    Raises LeaseLost when another holder has it, or when the progress that stands there is not `after`, because the database lost a commit
+    of ours: the caller's transaction must roll back. Raises CancelRequested when the seller cancelled: nothing of this transaction is
+    committed either.
     """
     row = (
         await session.execute(
             text("""
                 UPDATE sync_state
                    SET lease_expires_at = :expires, lock_refreshed_at = CASE WHEN lock_kind IS NOT NULL THEN :now END,
-                       work_phase = coalesce(:phase, work_phase), work_done = coalesce(:done, work_done),
-                       work_total = coalesce(:total, work_total)
+                       work_phase = coalesce(:phase, work_phase), work_total = coalesce(:total, work_total),
+                       work_done = CASE WHEN work_done = coalesce(:after, work_done) THEN coalesce(:done, work_done) ELSE -1 END
                  WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
-                RETURNING cancel_requested_at
+                RETURNING cancel_requested_at, work_done
             """),
             {
                 "expires": now + timedelta(seconds=lease.seconds),
@@ -184,14 +186,16 @@ async def hold_lease(
                 "phase": phase,
                 "done": done,
                 "total": total,
+                "after": after,
                 "id": lease.seller_id,
                 "token": lease.token,
             },
         )
     ).first()
-    if row is None:
+    # Among the conditions it would be compared before the row is locked.
+    if row is None or row.work_done < 0:
         raise LeaseLost
-    if row[0] is not None:
+    if row.cancel_requested_at is not None:
         raise CancelRequested
 
 
