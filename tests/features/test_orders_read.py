@@ -517,7 +517,7 @@ QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 # With all orders within the reach of the short ways, and with most of them beyond.
-@pytest.mark.parametrize("reach", [10_000, 4])
+@pytest.mark.parametrize("reach", [10_000, 12])
 @settings(max_examples=250, deadline=None, database=None, suppress_health_check=QUIET)
 @given(QUERIES, st.integers(0, 1))
 async def test_any_query_finds_what_the_model_finds(random_shops, monkeypatch, reach, query, which):
