@@ -268,7 +268,9 @@ class FakeServer:
 
     def _upload(self, upload_id: int) -> tuple[int, Any, dict[str, str]]:
         if upload_id > 1000:  # rows
-            return 200, {"id": upload_id, "state": self.row_states.pop(0) if self.row_states else "done"}, {}
+            state = self.row_states.pop(0) if self.row_states else "done"
+            error = {"code": "processing_failed", "message": "it could not"} if state == "failed" else None
+            return 200, {"id": upload_id, "state": state, "error": error}, {}
         if upload_id not in self.uploads:
             return 404, {"error": "no such upload", "code": "not_found"}, {}
         states = self.uploads[upload_id]["states"]

@@ -343,6 +343,21 @@ def test_sales_reports_come_two_a_cycle_oldest_first(agents: Agents, server: Fak
     ]
 
 
+def test_rows_that_the_server_could_not_apply_are_not_delivered(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    put(folder, a=orders(1))
+    server.row_states = ["processing", "failed"]
+    assert once(agents, server, folder, "--request", "orders").returncode == 1
+    *_, log = server.cycles().values()
+    assert log["steps"][0]["status"] == "failed"
+    assert "could not apply the orders of a.csv: processing_failed" in log["steps"][0]["error"]
+    # The next cycle sends them again, and is done.
+    sent = len(server.rows["orders"])
+    assert once(agents, server, folder, "--request", "orders").returncode == 0
+    assert len(server.rows["orders"]) == sent + 1
+
+
 def test_the_gaps_are_asked_for_when_the_orders_are_written(agents: Agents, server: FakeServer, shop: Path) -> None:
     put(shop, f=summary("2026-09"))
     server.row_states = ["queued", "processing", "done"]

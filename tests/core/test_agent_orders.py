@@ -152,6 +152,7 @@ def test_an_order_is_a_row() -> None:
         ("A-2,Bo,7/3/26,Canceled,Standard,1,0,1,True", {"buyer_name": "Bo", "order_date": "07/03/2026", "status": "Canceled", "product_amt": "1", "shipping_amt": "0", "total_amt": "1"}, []),
         ("A-2,,,,,,,,,", {}, []),
         ("A-2,Bo,someday,,,free,,$2,,", {"buyer_name": "Bo", "total_amt": "2"}, ["Order Date is no date; sent without", "product_amt is no amount; sent without"]),
+        ("A-2,Smith, John,\"Friday, 03 July 2026\",Completed - Paid,Standard,10.00,1.31,11.31,11.31", None, ["Status is a date; the columns have shifted"]),
         (",Bo,7/3/26,,,,,,,", None, ["no order number"]),
         (f"{'9' * 201},Bo,7/3/26,,,,,,,", None, ["an order number that is too long"]),
         ("A-2,Bo", None, ["2 columns where the header has 10"]),
@@ -241,7 +242,7 @@ def test_the_pairs_of_a_pull_sheet_are_trusted_and_an_orders_lines_stand_togethe
         ([item("1", "A:1"), item("1", "A:1")], {"A": 2}, []),
         ([item("1", "A:one | B:2")], {"B": 2}, [(2, "a part of Order Quantity is not like ORDER:2")]),
         ([item("1", "A")], {}, [(2, "a part of Order Quantity is not like ORDER:2")]),
-        ([item("1", "A:1", sku="x")], {"A": 1}, [(2, "sku_id is no whole number; sent without")]),
+        ([item("1", "A:1", sku="x"), item("2", "A:2", sku="")], {"A": 2}, [(2, "sku_id is no whole number")]),
         ([item("4", ""), "Orders Contained in Pull Sheet:,A"], {"A": 4}, []),
         ([item("4", ""), "Orders Contained in Pull Sheet:,A|B"], {}, [(2, "no Order Quantity, and the sheet does not hold exactly one order")]),
         (["Orders Contained in Pull Sheet:,"], {}, []),
@@ -287,6 +288,8 @@ def test_a_weight_of_zero_and_a_blank_tracking_number_are_missing() -> None:
         "A-1,Fay,Doe,1 Elm St, Rear house,Apt 2,Salem,OR,01234,,,0.21,Expedited,3,0.25,1.31,TRK",
         'zZ",Doe,,1 Elm St,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK,USPS',
         "A-1,Doe,1 Elm St,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK,USPS,",
+        # Nothing speaks for it.
+        "A-1,Fay,Doe,,1 Elm St,Salem,OR,01234,,,,,,,,,",
     ],
 )
 def test_a_shipment_whose_columns_shifted_is_not_sent(line: str) -> None:
@@ -296,6 +299,12 @@ def test_a_shipment_whose_columns_shifted_is_not_sent(line: str) -> None:
 
 
 # Refunds, feedback, sales summaries
+
+
+@pytest.mark.parametrize("written", ["-10.00", "(10.00)", "$10.00", '"($10.00)"'])
+def test_what_went_back_to_the_buyer_has_no_sign(written: str) -> None:
+    [row] = read(REFUNDS, REFUND, f"A-1,Ann,7/3/2026,Refunded,{written},0,{written},full,marketplace").rows
+    assert (row["product_amt"], row["total_amt"]) == ("10.00", "10.00")
 
 
 def test_refunds_and_feedback_have_columns_named_like_the_fields() -> None:

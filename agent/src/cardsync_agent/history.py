@@ -1,6 +1,6 @@
 """The steps that carry orders up, and what belongs to them: a file of the marketplace becomes rows, rows become uploads, in order.
 
-In: a Job. Out: rows that the server has accepted, journaled part by part. Every upload is an upsert, so a part that is sent again after
+In: a Job. Out: rows that the server has applied, journaled part by part. Every upload is an upsert, so a part that is sent again after
 a kill -9 changes nothing. No cell of a file gets into the journal, a log or an error text.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cardsync_agent import clock
 from cardsync_agent.csv_records import Damaged, Problem
@@ -42,13 +42,13 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 
 
 def fetch_sales_report(job: Job) -> None:
-    """At most two months a cycle, oldest first, of those that the server misses and the files cover."""
+    """At most two months a cycle, oldest first, of those that the server misses and the files cover. Which it misses is told by the
+    orders, and those of this cycle are written by now."""
     summary = Summary()
     for file in _files(job, SALES):
         found = _read(file, parse_summary)
         _tell(job, SALES, file, found.problems)
         summary.months |= found.months
-    _await_orders(job)
     gaps = job.call("asking which months are missing", job.client.sales_gaps)
     if job.cycle.months is None:  # chosen once, so that a kill -9 does not add to the two
         job.cycle.months = months_to_send(gaps, summary.months)
@@ -63,13 +63,13 @@ def fetch_sales_report(job: Job) -> None:
             _send_month(job, report)
 
 
-def _await_orders(job: Job) -> None:
-    """Which months are missing is told by the orders: before they are written, by those of the last time, or by none."""
-    upload_id, pause, spoken = job.cycle.orders_upload_id, job.pace.poll_first, clock.monotonic()
-    while upload_id is not None:
-        state = job.call("asking how the orders fare", lambda: job.client.upload(upload_id)).get("state")
-        if state not in ("queued", "processing"):
-            return
+def _ended(job: Job, upload_id: int) -> dict[str, Any]:
+    """The report of an upload of rows once the server has worked it off, asked for ever more slowly."""
+    pause, spoken = job.pace.poll_first, clock.monotonic()
+    while True:
+        report = job.call("asking how the rows fare", lambda: job.client.upload(upload_id))
+        if report.get("state") not in ("queued", "processing"):
+            return report
         job.check_age()
         if clock.monotonic() - spoken >= job.pace.interval:
             spoken = clock.monotonic()
@@ -127,7 +127,8 @@ def _send(job: Job, kind: Kind, file: OrderFile, since: date) -> None:
         if number == cycle.part.done:
             job.check_wanted()
             _send_part(job, kind, cycle.part, body)
-    _say_sent(job, kind, file, parsed, cycle.part.upload_ids, since)
+    left_out = _left_out(job, kind, file, cycle.part.upload_ids)
+    _say_sent(job, kind, file, parsed, cycle.part.upload_ids, since, left_out)
     # Whatever names an order that the server had not heard of was skipped there: it comes again after new orders.
     forget = {dependent.name for dependent in DEPENDENTS} if kind is ORDER_LIST else set()
     job.store.memory.remember_sent(sent, forget)
@@ -140,16 +141,33 @@ def _send_part(job: Job, kind: Kind, part: Part, body: bytes) -> None:
     answer = job.call(f"sending {kind.rows}", lambda: job.client.send_rows(kind.path, body))
     if isinstance(upload_id := answer.get("upload_id"), int):
         part.upload_ids.append(upload_id)
-        if kind is ORDER_LIST:
-            job.cycle.orders_upload_id = upload_id
     part.done += 1
     job.store.save()
 
 
-def _say_sent(job: Job, kind: Kind, file: OrderFile, parsed: Parsed, upload_ids: list[int], since: date) -> None:
+def _left_out(job: Job, kind: Kind, file: OrderFile, upload_ids: list[int]) -> int:
+    """How many rows named orders that the server does not know. Accepted is not applied: of what failed, nothing counts as delivered."""
+    left_out = 0
+    for report in [_ended(job, upload_id) for upload_id in upload_ids]:
+        if report.get("state") == "failed":
+            error = report.get("error") or {}
+            why = ": ".join(str(error[part]) for part in ("code", "message") if error.get(part)) or "failed"
+            raise StepFailed(f"the server could not apply the {kind.rows} of {file.path.name}: {why}")
+        left_out += int(report.get("skipped") or 0)
+        if rejected := int(report.get("rejected_count") or 0):
+            text = f"{file.path.name}: the server could not read {rejected:,} values; the upload's report says which"
+            job.say("values_rejected", text, problem=True, kind=kind.name, count=rejected, upload_id=report.get("id"))
+    return left_out
+
+
+def _say_sent(
+    job: Job, kind: Kind, file: OrderFile, parsed: Parsed, upload_ids: list[int], since: date, left_out: int
+) -> None:
     text = f"sent {len(parsed.rows):,} {kind.rows} from {file.path.name}"
     if parsed.older:
         text += f"; {parsed.older:,} from before {since} left out"
+    if left_out:
+        text += f"; {left_out:,} name orders that the server does not know, and come again after new orders"
     job.say(
         "rows_sent",
         text,
@@ -157,6 +175,7 @@ def _say_sent(job: Job, kind: Kind, file: OrderFile, parsed: Parsed, upload_ids:
         path=str(file.path),
         rows=len(parsed.rows),
         older=parsed.older,
+        skipped=left_out,
         upload_ids=upload_ids,
     )
 

@@ -131,20 +131,34 @@ def _number_problem(number: str) -> str | None:
     return "an order number that is too long" if len(number) > LONGEST_NUMBER else None
 
 
-def _order(record: Record, say: Say) -> Row:
-    amounts = ("product_amt", "shipping_amt", "total_amt")
+_AMOUNTS = ("product_amt", "shipping_amt", "total_amt")
+
+
+def _order(record: Record, say: Say) -> Row | None:
+    if read_date(record.get("status")) is not None:  # sent, it would take the place of what is right
+        say("Status is a date; the columns have shifted")
+        return None
     return _present(
         {
             **_texts(record, "buyer_name"),
             "order_date": _date(record, say),
             **_texts(record, "status"),
-            **{name: _amount(record, name, say) for name in amounts},
+            **{name: _amount(record, name, say) for name in _AMOUNTS},
         }
     )
 
 
-def _refund(record: Record, say: Say) -> Row:
-    return {**_order(record, say), **_texts(record, "refund_type", "refund_origin", "refund_reason", "refund_note")}
+def _unreadable(record: Record, name: str, read: Callable[[str], object]) -> bool:
+    return bool(text := record.get(name)) and read(text) is None
+
+
+def _refund(record: Record, say: Say) -> Row | None:
+    row = _order(record, say)
+    if row is None:
+        return None
+    # Some write what went back to the buyer as less than nothing.
+    amounts = {name: row[name].removeprefix("-") for name in _AMOUNTS if name in row}
+    return {**row, **amounts, **_texts(record, "refund_type", "refund_origin", "refund_reason", "refund_note")}
 
 
 def _feedback(record: Record, say: Say) -> Row | None:
@@ -161,8 +175,10 @@ _NUMERIC = ("Product Weight", "Item Count", "Value Of Products", "Shipping Fee P
 
 
 def _shipping(record: Record, say: Say) -> Row | None:
-    shifted = [name for name in _NUMERIC if record.get(column(name)) and read_amount(record.get(column(name))) is None]
-    if record.get("orderdate") and read_date(record.get("orderdate")) is None:
+    shifted = [name for name in _NUMERIC if _unreadable(record, column(name), read_amount)]
+    if _unreadable(record, "orderdate", read_date):
+        shifted.append("Order Date")
+    if not any(record.get(column(name)) for name in (*_NUMERIC, "Order Date")):  # nothing speaks for the row
         shifted.append("Order Date")
     if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):  # the rest of a name, after a line break in it
         shifted.append("Order #")
@@ -196,6 +212,11 @@ def _pull_sheet(lines: list[str]) -> Parsed:
     for record in _records(lines, PULL_SHEET, parsed):
         say = _sayer(parsed, record)
         pairs = list(_pairs(record, only, say))
+        if _unreadable(
+            record, "skuid", _read_whole
+        ):  # without it, it would replace the order's other lines that have none
+            say("sku_id is no whole number")
+            pairs = []
         fields = _item(record, say) if pairs else {}
         for number, quantity in pairs:
             # Two lines of one card in one order are more of it; without a SKU each line stands for itself.
@@ -280,6 +301,7 @@ _SPELLED = re.compile(r"(?:[a-z]+,\s*)?(\d{1,2}) ([a-z]+),? (\d{4})", re.IGNOREC
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?: .*)?", re.ASCII)
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?", re.ASCII)
 _MONEY = re.compile(r"(-?)\$?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
+_BRACKETED = re.compile(r"\((.*)\)")
 
 
 def read_date(text: str) -> date | None:
@@ -296,8 +318,8 @@ def read_date(text: str) -> date | None:
 
 
 def read_amount(text: str) -> str | None:
-    """`$1,234.50` as `1234.50`; None for what is no amount of at most 8 digits and 4 decimals."""
-    money = _MONEY.fullmatch(text)
+    """`$1,234.50` as `1234.50`, `($5.00)` as `-5.00`; None for what is no amount of at most 8 digits and 4 decimals."""
+    money = _MONEY.fullmatch(_BRACKETED.sub(r"-\1", text) if text.startswith("(") else text)
     if money is None:
         return None
     plain = money[2].replace(",", "")

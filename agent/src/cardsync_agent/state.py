@@ -94,8 +94,7 @@ class Cycle:
     # fetch_orders and those that hang on it: the file at hand, and those all sent
     part: Part | None = None
     delivered: list[Sent] = field(default_factory=list)
-    # fetch_sales_report: the upload that it waits for, the months chosen
-    orders_upload_id: int | None = None
+    # fetch_sales_report: the months chosen
     months: list[str] | None = None
     # steps that were to be done and that this agent has not learnt, or that the marketplace gave nothing for
     unable: list[str] = field(default_factory=list)
