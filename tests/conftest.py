@@ -100,7 +100,7 @@ def settings(owner_url: str) -> Settings:
         data_dir=folder,
         secret_key="test secret",
         slab_rows=50,
-        orders_halved_over=1,
+        orders_halved_over=3,
         last_seen_flush_seconds=0.05,
         # Tests of limits make their own application; all others send as much as they like, through the same code.
         **dict.fromkeys(LIMITS, "1000000/min"),

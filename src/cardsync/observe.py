@@ -42,8 +42,15 @@ def setup_logging(level: str, form: str) -> None:
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
 
 
+# A value may have lines of its own: all is cut up to what Python or SQLAlchemy says next.
+_DETAIL = re.compile(
+    r"\n(DETAIL|CONTEXT): .*?(?=\n\nThe above exception |\n\nDuring handling of |\n\[SQL: |\n\(Background on |\nTraceback |\Z)",
+    re.DOTALL,
+)
+
+
 def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
     """PostgreSQL's DETAIL quotes values of the row; they are nobody's business here."""
     if "exception" in event:
-        event["exception"] = re.sub(r"\n(DETAIL|CONTEXT): .*", "", str(event["exception"]))
+        event["exception"] = _DETAIL.sub("", str(event["exception"]))
     return event

@@ -307,6 +307,13 @@ def test_what_went_back_to_the_buyer_has_no_sign(written: str) -> None:
     assert (row["product_amt"], row["total_amt"]) == ("10.00", "10.00")
 
 
+def test_a_refund_without_a_total_is_what_its_parts_add_up_to() -> None:
+    lines = ["A-1,Ann,7/3/2026,,-10.00,1.31,,full,marketplace", "A-2,Ann,7/3/2026,,,,,full,marketplace"]
+    parsed = read(REFUNDS, REFUND, *lines)
+    assert [row.get("total_amt") for row in parsed.rows] == ["11.31", None]
+    assert told(parsed) == [(3, "a refund without an amount")]
+
+
 def test_refunds_and_feedback_have_columns_named_like_the_fields() -> None:
     parsed = read(REFUNDS, f"{REFUND},refund_reason", "A-1,Ann,7/3/2026,Refunded,$1.00,0,1.00,partial,marketplace,bent")
     assert parsed.rows == [

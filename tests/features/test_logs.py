@@ -71,6 +71,16 @@ async def test_a_crash_is_logged_with_its_trace_and_the_callers_request_id(setti
     assert "the reason" in line
 
 
+@pytest.mark.parametrize(
+    "after", ["", "\n\nThe above exception was the direct cause of the following exception:\n", "\n[SQL: INSERT]"]
+)
+def test_what_postgresql_quotes_of_a_row_is_cut_out_however_many_lines_it_has(after):
+    said = "psycopg.errors.CheckViolation: new row violates a check"
+    quoted = "\nDETAIL:  Failing row contains (1, Secret Buyer\nSecret Street 5\n\nSecret Town).\nCONTEXT:  COPY, line 1: Secret"
+    event = observe._without_detail(None, "error", {"exception": said + quoted + after})
+    assert event["exception"] == said + after
+
+
 async def test_a_whole_cycle_leaves_no_key_address_or_name_in_the_log(a_seller, service, log):
     seller = await a_seller()
     await seller.post("/api/v1/heartbeat", json={"version": "1.0", "platform": "secret-platform"})

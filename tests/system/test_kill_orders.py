@@ -87,7 +87,7 @@ def snapshot(seller: Seller) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def ground() -> Iterator[Ground]:
     uploads = [(path, json.dumps(rows).encode()) for path, rows in history()]
-    with a_folder() as folder, Server(folder, ORDERS_HALVED_OVER="200") as server:
+    with a_folder() as folder, Server(folder, ORDERS_HALVED_OVER="500") as server:
         seller = server.seller()
         ids = [send(seller, path, body) for path, body in uploads]
         began = time.monotonic()

@@ -158,6 +158,10 @@ def _refund(record: Record, say: Say) -> Row | None:
         return None
     # Some write what went back to the buyer as less than nothing.
     amounts = {name: row[name].removeprefix("-") for name in _AMOUNTS if name in row}
+    if amounts and "total_amt" not in amounts:  # without it the order counts as not refunded
+        amounts["total_amt"] = str(sum(map(Decimal, amounts.values())))
+    if not amounts:
+        say("a refund without an amount")
     return {**row, **amounts, **_texts(record, "refund_type", "refund_origin", "refund_reason", "refund_note")}
 
 

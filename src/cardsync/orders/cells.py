@@ -167,21 +167,29 @@ _MONTHS = [
     "december",
 ]
 _DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_YEARS = range(1990, 2080)
 _SLASHED = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4}|[0-9]{2})")
 _SPELLED = re.compile(rf"(?:{_DAYS}), ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}})", re.IGNORECASE)
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
 
 
 def read_date(text: str) -> str | None:
-    """`07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026` as ISO; None for anything else."""
-    text = text.strip()
+    """`07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026` as ISO; None for anything else.
+
+    A year in which nobody can have sold online is a slip of the pen.
+    """
+    day = _read_date(text.strip())
+    return day.isoformat() if day is not None and day.year in _YEARS else None
+
+
+def _read_date(text: str) -> date | None:
     try:
         if parts := _SLASHED.fullmatch(text):
             year = int(parts[3]) + (2000 if len(parts[3]) == 2 else 0)
-            return date(year, int(parts[1]), int(parts[2])).isoformat()
+            return date(year, int(parts[1]), int(parts[2]))
         if parts := _SPELLED.fullmatch(text):
-            return date(int(parts[3]), _MONTHS.index(parts[2].lower()) + 1, int(parts[1])).isoformat()
-        return datetime.fromisoformat(text).date().isoformat() if _ISO.fullmatch(text) else None
+            return date(int(parts[3]), _MONTHS.index(parts[2].lower()) + 1, int(parts[1]))
+        return datetime.fromisoformat(text).date() if _ISO.fullmatch(text) else None
     except ValueError:
         return None
 
