@@ -193,7 +193,7 @@ async def unassign_order(caller: Caller, session: AsyncSession, session_id: int,
 
 @post("/pull_sessions/{session_id:int}/complete", status_code=200, opt=WRITES, responses=IN_A_SESSION)
 async def complete_pull_session(caller: Caller, session: AsyncSession, session_id: int) -> PullSession:
-    """The session is done; what was not pulled can be pulled in another."""
+    """The session is done; what has not been shipped by then can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
