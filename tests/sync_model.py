@@ -202,9 +202,11 @@ class Model:
         return 200, next(upload.state for upload in self.uploads if upload.number == number)
 
     def cancel(self) -> Answer:
-        if self.lock is None and not self.cancelling:
+        # An import goes on without the lock where a cycle of another kind brought it and has ended.
+        imports = self.lease_is_live and self.lease is not None and self.lease[0] == "sync"
+        if self.lock is None and not self.cancelling and not imports:
             return 409, dict.fromkeys(WORDS, ...) | {"code": "no_sync_in_progress"}
-        if self.lease_is_live and self.lease and self.lease[0] == "sync":
+        if imports:
             self.cancelling = True
             return 202, {"status": "cancelling"}
         self._end_cancelled()

@@ -360,6 +360,33 @@ async def run(a_seller: SellerBuilder, how: settings) -> None:
     await a_seller.service.run_jobs()
 
 
+async def test_an_import_that_goes_on_though_its_cycle_ended_is_cancelled_as_the_model_says(
+    a_seller: SellerBuilder,
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def story() -> None:
+        protocol = Protocol(loop, a_seller)
+        protocol.begin(plan="founder", metering=False, planner=False, paused=False)
+        protocol.do(("request", {"kind": "feedback"}))
+        protocol.do(("poll", {"agent": "a", "can": "all"}))
+        protocol.do(protocol._upload(None, True))
+        protocol.do(("take_lease", {"holder": "sync"}))
+        protocol.do(("log", {"status": "failed", "cycle": None, "agent": "a", "steps": {}, "ago": 0}))
+        assert all(model.lock is None and model.open for model in protocol.models)
+        protocol.shows_what_is_true()
+        protocol.do(("cancel", {}))
+        assert all(model.cancelling for model in protocol.models)
+        protocol.shows_what_is_true()
+        protocol.do(("jump", {"seconds": 60}))
+        protocol.do(("worker", {}))
+        protocol.shows_what_is_true()
+        assert not any(model.open for model in protocol.models)
+        protocol.teardown()
+
+    await asyncio.to_thread(story)
+
+
 async def test_any_sequence_is_answered_as_the_model_says(a_seller: SellerBuilder) -> None:
     await run(a_seller, EVERYDAY)
 
