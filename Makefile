@@ -54,7 +54,10 @@ clean: ## Remove the environment and the demo's data
 	rm -rf .venv .data
 
 .venv/bin/python:
-	@"$(PYTHON)" -m venv .venv || python3 -m venv .venv
+	@python="$$(command -v "$(PYTHON)" || command -v python3)"; \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "cardsync needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }; \
+	"$$python" -m venv .venv || { rm -rf .venv; exit 1; }
 
 # What is installed is stamped, so that a second `make` starts at once.
 .venv/.run: .venv/bin/python requirements/run.txt pyproject.toml agent/pyproject.toml

@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    below = sys.argv[1:] in (["web"], ["worker"]) and bool(os.environ.get("CARDSYNC_DATABASE_URL"))
+    below = sys.argv[1:] in (["web"], ["worker"]) and bool(os.environ.get("CARDSYNC_PARENT"))
     if not below:
         from cardsync.cli import main as command_line
 

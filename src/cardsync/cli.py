@@ -76,7 +76,7 @@ def program() -> None:
 
 @program.command()
 @click.option("--host", help="Address to serve on (default 127.0.0.1).")
-@click.option("--port", type=int, help="Port to serve on (default 8000).")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to serve on (default 8000).")
 @click.option("--workers", type=click.IntRange(1), help="Web processes (default 1).")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the embedded database and objects.")
 def serve(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> None:
@@ -126,7 +126,7 @@ def migrate() -> None:
 
 
 @program.command()
-@click.option("--port", type=int, help="Port to serve on (default 8000).")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to serve on (default 8000).")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the demo's data.")
 @click.option("--exit", "leave", is_flag=True, help="Stop after the cycle instead of serving on.")
 def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:

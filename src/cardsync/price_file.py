@@ -94,6 +94,10 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     parsed = done.parsed
     rows = done.rows.with_columns(target_price=done.out["target"])
     changed = rows.filter(pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")))
+    # An id that stands twice would have the marketplace refuse the whole file.
+    shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
+    shared = shared.filter(shared.is_duplicated()).unique().sort()
+    changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))
     draft = out.with_name(f".{out.name}.part")
     draft.write_bytes(price_updates_csv(changed.sort("listing_id")))
     draft.replace(out)
@@ -108,6 +112,9 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     yield f"{told.priced:,} priced by {by}, {changed.height:,} changed" + (
         f"; kept as they are: {blocked}" if blocked else ""
     )
+    if not shared.is_empty():
+        ids = ", ".join(map(str, shared.head(10))) + (", …" if shared.len() > 10 else "")
+        yield f"left out, because a custom listing has the same id and the marketplace would refuse the file: {ids}"
     for row in changed.head(10).iter_rows(named=True):
         old = dollars(row["price"]) if row["price"] is not None else "-"
         yield f"  {row['product_name']} · {row['set_name']} · {row['condition_label']}: {old} → {dollars(row['target_price'])}"

@@ -7,6 +7,7 @@ named by `CARDSYNC_CONFIG`, the default.
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,6 +47,29 @@ def _limit(what: str) -> str:
 RateLimit = Annotated[str, BeforeValidator(_rate_limit)]
 
 
+def _config_file() -> str | None:
+    """Raises RuntimeError for one that is named and can't be read: its settings would silently not count."""
+    path = os.environ.get(f"{PREFIX}CONFIG")
+    if path:
+        try:
+            tomllib.loads(Path(path).read_text())
+        except OSError as e:
+            raise RuntimeError(f"{PREFIX}CONFIG names {path}: {e.strerror}") from None
+        except ValueError as e:
+            raise RuntimeError(f"{PREFIX}CONFIG names {path}, which is no TOML: {e}") from None
+    return path
+
+
+def _address(text: str) -> str:
+    _, colon, port = text.rpartition(":")
+    if text and not (colon and port.isascii() and port.isdigit() and int(port) < 2**16):
+        raise ValueError("it is like 127.0.0.1:8000")
+    return text
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
 class SecretFiles(PydanticBaseSettingsSource):
     """`CARDSYNC_DATABASE_URL_FILE=/run/secrets/db` stands for the text of that file."""
 
@@ -72,7 +96,7 @@ class Settings(BaseSettings):
         None, description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects"
     )
     public_url: str | None = Field(None, description="The origin agents reach; absent: the address served")
-    bind: str = Field("127.0.0.1:8000", description="Address and port of the API")
+    bind: Address = Field("127.0.0.1:8000", description="Address and port of the API")
     metrics_bind: str = Field("127.0.0.1:9464", description="Address and port of /metrics; empty: none")
     web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
@@ -166,7 +190,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        toml = TomlConfigSettingsSource(settings_cls, os.environ.get(f"{PREFIX}CONFIG"))
+        toml = TomlConfigSettingsSource(settings_cls, _config_file())
         return init_settings, env_settings, SecretFiles(settings_cls), toml
 
     @property

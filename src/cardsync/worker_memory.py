@@ -28,6 +28,6 @@ def frugal(env: Mapping[str, str]) -> dict[str, str]:
 
 def begin_anew() -> None:
     """The same program in the same process with a worker's memory, unless it began with that."""
-    # Polars writes what it would have before ours into the environment of whoever imports it; what stands last counts.
-    if not all(os.environ.get(name, "").endswith(value) for name, value in FRUGAL.items()):
+    # Polars writes its own beside ours into the environment of whoever imports it.
+    if not all(value in os.environ.get(name, "") for name, value in FRUGAL.items()):
         os.execve(sys.executable, [sys.executable, "-m", "cardsync", *sys.argv[1:]], frugal(os.environ))  # noqa: S606

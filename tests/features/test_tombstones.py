@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from builders import a_csv, a_row, read_csv
+from builders import HEADER, a_csv, a_row, read_csv
 
 POKEMON = [a_row(n, line="Pokemon") for n in (11, 12)]
 MAGIC = [a_row(n) for n in (1, 2, 3)]
@@ -48,6 +48,23 @@ async def test_of_a_file_that_names_its_line_only_that_line_loses_rows(a_seller)
     report = await seller.import_csv(a_csv(MAGIC[0], POKEMON[0]), **{"X-Product-Line": "pokemon"})
     assert (report["applied"], report["gone"]) == (2, 1)
     assert await gone(seller) == [12]
+
+
+async def test_a_file_that_names_a_line_and_holds_no_row_of_it_takes_nothing_away(a_seller):
+    seller = await a_shop(a_seller)
+    report = await seller.import_csv(a_csv(MAGIC[0]), **{"X-Product-Line": "pokemon"})
+    assert (report["applied"], report["gone"]) == (1, 0)
+    assert await gone(seller) == []
+
+
+async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_card(a_seller):
+    """Which card it names cannot be told, and that card is in the file."""
+    seller = await a_shop(a_seller)
+    header = ["Product Name", *(name for name in HEADER if name != "Product Name")]
+    file = a_csv(MAGIC[0], header=header) + b'"Card 2","2","Magic"\r\n'
+    report = await seller.import_csv(file)
+    assert (report["applied"], report["rejected_count"], report["gone"]) == (1, 1, 0)
+    assert await gone(seller) == []
 
 
 async def test_the_key_form_names_the_line_as_the_header_does(a_seller):

@@ -64,7 +64,7 @@ class Shop:
 
     def upload(self, rows: list[Row], named: str | None, *, confirmed: bool = False) -> str:
         came = {row.id: row for row in rows}
-        lines = {named} if named else {row.line for row in came.values()}
+        lines = {row.line for row in came.values() if named in (None, row.line)}
         active = [card.row for card in self.cards.values() if not card.gone]
         absent = [row for row in active if row.line in lines and row.id not in came]
         short = any(

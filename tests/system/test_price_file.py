@@ -36,6 +36,16 @@ def test_a_good_file(tmp_path: Path, name: str, content: bytes) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, out.name])  # no draft stays
 
 
+def test_an_id_that_a_custom_listing_shares_is_left_out_and_told(tmp_path: Path) -> None:
+    """The marketplace refuses a file that names an id twice."""
+    custom = a_row(1, title="Signed", photo="https://x/p.jpg", market="9.00", price="1.00")
+    rows = [a_row(1, market="1.20", price="1.00"), custom, a_row(2, market="1.20", price="1.00")]
+    (tmp_path / "export.csv").write_bytes(a_csv(*rows))
+    ran = price(tmp_path / "export.csv", out := tmp_path / "out.csv")
+    assert [row["TCGplayer Id"] for row in read_csv(out.read_bytes())] == ["2"]
+    assert "has the same id and the marketplace would refuse the file: 1\n" in ran.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [

@@ -185,6 +185,25 @@ def assert_refused(server: Server, command: list[str]) -> None:
     assert_last_line_is_a_sentence(ran.err, str(server.data_dir))
 
 
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_configuration_file_that_cannot_be_read_is_one_sentence(folder: Path, command: str) -> None:
+    """Its settings would silently not count, and another database be begun."""
+    ran = Server(folder, CONFIG=str(folder / "missing.toml")).run(command)
+    assert ran.code == 1
+    assert_last_line_is_a_sentence(ran.err, "CARDSYNC_CONFIG")
+    (folder / "bad.toml").write_text("bind: 1")
+    ran = Server(folder, CONFIG=str(folder / "bad.toml")).run(command)
+    assert ran.code == 1
+    assert_last_line_is_a_sentence(ran.err, "no TOML")
+
+
+def test_a_worker_of_a_given_database_says_what_is_wrong_in_one_sentence(folder: Path) -> None:
+    ran = Server(folder, DATABASE_URL="postgresql://nobody@127.0.0.1:1/x", BIND="nowhere").run("worker")
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+    assert_last_line_is_a_sentence(ran.err, "CARDSYNC_BIND")
+
+
 def test_a_setting_that_is_wrong_is_one_sentence(folder: Path) -> None:
     ran = Server(folder, WEB_WORKERS="none").run("serve")
     assert ran.code == 1

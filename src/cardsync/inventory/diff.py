@@ -75,13 +75,15 @@ def current_price(rows: pl.DataFrame) -> pl.Expr:
 
 
 def absent_cards(
-    frame: pl.DataFrame, rejected_ids: list[int], stored: pl.DataFrame, product_line: str | None
+    frame: pl.DataFrame, rejected_ids: list[int] | None, stored: pl.DataFrame, product_line: str | None
 ) -> pl.DataFrame:
-    """Active stored cards that the file does not mention, of the lines it may speak for: the one it names, else those that occur.
+    """Active stored cards that the file does not mention, of the lines that occur in it; of one alone where it names that.
 
-    A row that was kept out still mentions its card.
+    A row that was kept out still mentions its card: none is absent where `rejected_ids` cannot be told.
     """
-    lines = [product_line] if product_line else frame["product_line"].unique().to_list()
+    if rejected_ids is None:
+        return stored.clear().select("id", "product_line")
+    lines = [line for line in frame["product_line"].unique().to_list() if product_line in (None, line)]
     cards = stored.select("id", "marketplace_id", "listing_id", "product_line", "gone")
     active = cards.filter(~pl.col("gone") & pl.col("product_line").is_in(lines))
     absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")

@@ -69,7 +69,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     async with NewProducts(work.database, parsed.frame, stored) as new:
         rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
         await boundary(work.database, lease)
-        absent = diff.absent_cards(rows, parsed.rejected_ids, stored, upload.product_line)
+        absent = diff.absent_cards(rows, None if parsed.unnamed else parsed.rejected_ids, stored, upload.product_line)
         # Queries ask for what stands in the database: such rules price the cards once they are written (`pricing.reprice`).
         later = run.queried
         priced = await asyncio.to_thread(

@@ -94,6 +94,8 @@ class Parsed:
     new_lines: dict[str, str] = field(default_factory=dict)
     # Listings that the file names in rows that were kept out: their cards are neither updated nor gone.
     rejected_ids: list[int] = field(default_factory=list)
+    # Unreadable rows of which nobody can tell what they name: ids are looked for where a line begins.
+    unnamed: int = 0
 
 
 def parse(data: bytes | memoryview, lines: ProductLines, product_line: str | None) -> Parsed:
@@ -190,6 +192,7 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     good = code.is_null()
     parsed.rows += texts.height + block.fault_count
     parsed.rejected_ids += [*block.named, *frame["listing_id"].filter(~good).drop_nulls()]
+    parsed.unnamed += block.fault_count if header.positions["listing_id"] else 0
     _report_rejected(block, code, header, parsed)
     _report_noted(texts, {name: flags & good for name, flags in bad.items() if name in prices}, header, parsed)
     frame = frame.select(FRAME_COLUMNS)

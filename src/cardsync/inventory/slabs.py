@@ -209,6 +209,7 @@ async def write(writer: Writer, slabs: list[Slab]) -> None:
             text("UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"),
             {"seller": writer.seller_id},
         )
+        writer.progress[0] = 0
         await hold_lease(session, writer.lease, clock.now(), done=0, total=writer.total)
     waiting = deque(slabs)
     ended = await asyncio.gather(*(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True)
