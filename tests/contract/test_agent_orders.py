@@ -316,6 +316,26 @@ def test_a_cancel_between_parts_ends_it(agents: Agents, server: FakeServer, shop
     assert len(server.rows["orders"]) == 1
 
 
+def test_a_cancel_while_the_server_works_at_the_rows_ends_the_waiting(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
+    put(folder, a=orders(1))
+    server.due, server.requested, server.kind = False, True, "orders"
+    server.row_states = ["processing"] * 50
+    server.cancel_after = "uploads/1001"
+    assert once(agents, server, folder, "--interval", "0").returncode == 1
+    assert the_log(server)[1]["fetch_orders"] == ("failed", "cancelled by the seller")
+
+
+def test_rows_that_nobody_cancels_are_waited_for(agents: Agents, server: FakeServer, shop: Path) -> None:
+    server.due, server.requested, server.kind = False, True, "orders"
+    server.row_states = ["processing"] * 5
+    assert once(agents, server, shop, "--interval", "0").returncode == 0
+    assert the_log(server)[1]["fetch_orders"] == DONE
+    waiting = server.calls[: server.calls.index("POST /api/v1/order_items")]
+    assert waiting.count("GET /api/v1/uploads/1001") == 6
+
+
 # Sales reports
 
 

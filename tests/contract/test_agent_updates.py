@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -565,7 +566,7 @@ def installer(folder: Path) -> tuple[str, Path]:
         f"import os, sys; print('installing'); open({str(notes)!r}, 'a').write("
         "sys.argv[1] + ' ' + str('CARDSYNC_AGENT_KEY' in os.environ) + chr(10))"
     )
-    return f"{sys.executable} '{program}'", notes
+    return shlex.join([sys.executable, str(program)]), notes
 
 
 def starts(notes: Path) -> list[str]:

@@ -100,6 +100,12 @@ def test_the_window_is_the_plans(first_sync: bool, start: date) -> None:
         ("7/3/2026 11:02 PM", date(2026, 7, 3)),
         ("2026-07-03", date(2026, 7, 3)),
         ("2026-07-03T04:05:06Z", date(2026, 7, 3)),
+        ("01/01/1990", date(1990, 1, 1)),
+        ("2079-12-31", date(2079, 12, 31)),
+        # Sent, it would be read as 2020.
+        ("07/03/0020", None),
+        ("31 December 1989", None),
+        ("2080-01-01", None),
         ("Friday, 31 June 2026", None),
         ("Friday, 03 Brumaire 2026", None),
         ("13/13/2026", None),
@@ -288,14 +294,40 @@ def test_a_weight_of_zero_and_a_blank_tracking_number_are_missing() -> None:
         "A-1,Fay,Doe,1 Elm St, Rear house,Apt 2,Salem,OR,01234,,,0.21,Expedited,3,0.25,1.31,TRK",
         'zZ",Doe,,1 Elm St,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK,USPS',
         "A-1,Doe,1 Elm St,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK,USPS,",
-        # Nothing speaks for it.
-        "A-1,Fay,Doe,,1 Elm St,Salem,OR,01234,,,,,,,,,",
     ],
 )
 def test_a_shipment_whose_columns_shifted_is_not_sent(line: str) -> None:
     parsed = read(SHIPPING, SHIP, line)
     assert (parsed.rows, parsed.lost) == ([], 1)
     assert "the columns have shifted" in parsed.problems[0].text
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        (SHIP, "A-1,Fay,Doe,,1 Elm St,Salem,OR,01234,,,,,,,,,"),
+        ("Order #,Order Date,City,PostalCode,Shipping Method", "A-1,,Salem,01234,Expedited"),
+        ("Order #,Address1,City,PostalCode,Shipping Method", "A-1,,1 Elm St,Salem,Expedited"),
+        ("Order #,Recipient,City,State,PostalCode,Shipping Method", "A-1,Doe, Fay,Salem,OR,01234"),
+        ("Order #,Ship To,City,State,PostalCode,Shipping Method", "A-1,12 Elm St, Apt 4,Salem,OR,01234"),
+    ],
+)
+def test_a_shipment_that_nothing_speaks_for_is_not_sent(header: str, line: str) -> None:
+    parsed = read(SHIPPING, header, line)
+    assert (parsed.rows, told(parsed)) == ([], [(2, "nothing in it shows that no columns have shifted")])
+
+
+def test_a_shipping_export_without_a_person_needs_nothing_that_speaks_for_its_rows() -> None:
+    parsed = read(
+        SHIPPING, "Order #,Shipping Method,PostalCode,Tracking #", "A-1,Expedited,01234,TRK", "A-2,Standard,1,"
+    )
+    assert (parsed.rows, parsed.problems) == (
+        [
+            {"order_number": "A-1", "shipping_method": "Expedited", "postal_code": "01234", "tracking_number": "TRK"},
+            {"order_number": "A-2", "shipping_method": "Standard", "postal_code": "1"},
+        ],
+        [],
+    )
 
 
 # Refunds, feedback, sales summaries

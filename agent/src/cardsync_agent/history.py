@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from typing import Any, TypeVar
 
 from cardsync_agent import clock
 from cardsync_agent.csv_records import Damaged, Problem
 from cardsync_agent.inbox import NoExport, OrderFile
-from cardsync_agent.job import Job, NothingThere, StepFailed, StepSkipped
+from cardsync_agent.job import Job, NothingThere, StepFailed, StepSkipped, worked_off
 from cardsync_agent.orders import DEPENDENTS, ORDER_LIST, SALES, Kind, Parsed, parse, window_start
 from cardsync_agent.parts import parts
 from cardsync_agent.sales import Summary, months_to_send, parse_summary
@@ -64,18 +65,9 @@ def fetch_sales_report(job: Job) -> None:
 
 
 def _ended(job: Job, upload_id: int) -> dict[str, Any]:
-    """The report of an upload of rows once the server has worked it off, asked for ever more slowly."""
-    pause, spoken = job.pace.poll_first, clock.monotonic()
-    while True:
-        report = job.call("asking how the rows fare", lambda: job.client.upload(upload_id))
-        if report.get("state") not in ("queued", "processing"):
-            return report
-        job.check_age()
-        if clock.monotonic() - spoken >= job.pace.interval:
-            spoken = clock.monotonic()
-            job.call("heartbeat", job.beat)
-        job.stop.sleep(pause)
-        pause = min(pause * 1.5, job.pace.poll_most)
+    """The report of an upload of rows. It is worked off whatever the seller says of the sync, but not waited for after a cancel."""
+    ask = partial(job.client.upload, upload_id)
+    return worked_off(job, "asking how the rows fare", ask, lambda _: job.check_wanted())
 
 
 def _send_month(job: Job, report: dict[str, object]) -> None:

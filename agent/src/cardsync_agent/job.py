@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cardsync_agent import clock
 from cardsync_agent.client import Client, Decision, Heartbeat, TryAgain
@@ -118,3 +118,22 @@ class Job:
                 return
 
         return between
+
+
+def worked_off(
+    job: Job, what: str, ask: Callable[[], dict[str, Any]], at_work: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """An upload's report once the server has worked it off, asked for ever more slowly. The asking keeps the sync lock fresh, the
+    heartbeat the agent's presence; `at_work` is told of the report as often as that."""
+    pause, spoken = job.pace.poll_first, clock.monotonic()
+    while True:
+        report = job.call(what, ask)
+        if report.get("state") not in ("queued", "processing"):
+            return report
+        job.check_age()
+        if clock.monotonic() - spoken >= job.pace.interval:
+            spoken = clock.monotonic()
+            job.call("heartbeat", job.beat)
+            at_work(report)
+        job.stop.sleep(pause)
+        pause = min(pause * 1.5, job.pace.poll_most)

@@ -176,27 +176,36 @@ def _feedback(record: Record, say: Say) -> Row | None:
 _LIKE_A_NUMBER = re.compile(r"(?=.*\d)[\w./#-]+", re.ASCII)
 # Columns of the shipping export that cannot hold anything else in a row whose columns have not shifted.
 _NUMERIC = ("Product Weight", "Item Count", "Value Of Products", "Shipping Fee Paid")
+_WITNESSES = frozenset(map(column, (*_NUMERIC, "Order Date")))
+_SENT = ("shipping_method", "city", "state", "postal_code", "tracking_number")
+_NOTHING_ELSE = frozenset(map(column, ("order_number", *_SENT)))
 
 
 def _shipping(record: Record, say: Say) -> Row | None:
     shifted = [name for name in _NUMERIC if _unreadable(record, column(name), read_amount)]
     if _unreadable(record, "orderdate", read_date):
         shifted.append("Order Date")
-    if not any(record.get(column(name)) for name in (*_NUMERIC, "Order Date")):  # nothing speaks for the row
-        shifted.append("Order Date")
     if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):  # the rest of a name, after a line break in it
         shifted.append("Order #")
     if shifted:  # a street might stand under City: nothing of the row is sent
         say(f"{shifted[0]} is not what it should be; the columns have shifted")
         return None
+    if _nothing_speaks_for(record):
+        say("nothing in it shows that no columns have shifted")
+        return None
     weight = read_amount(record.get("productweight"))
     return _present(
         {
-            **_texts(record, "shipping_method", "city", "state", "postal_code", "tracking_number"),
+            **_texts(record, *_SENT),
             "item_count": _whole(record, "item_count", say),
             "product_weight": weight if weight and Decimal(weight) else None,  # 0.00 means that it is missing
         }
     )
+
+
+def _nothing_speaks_for(record: Record) -> bool:
+    """A file of columns alone that are sent anyhow has nothing to hide, and needs nothing that does."""
+    return not record.cells.keys() <= _NOTHING_ELSE and not any(map(record.get, _WITNESSES))
 
 
 _CLOSING = re.compile(r'\s*"?\s*orders contained in pull sheet\s*:?\s*"?\s*,(.*)', re.IGNORECASE)
@@ -308,8 +317,16 @@ _MONEY = re.compile(r"(-?)\$?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
 _BRACKETED = re.compile(r"\((.*)\)")
 
 
+_YEARS = range(1990, 2080)  # as the server reads them: any other is a slip of the pen
+
+
 def read_date(text: str) -> date | None:
     """`Friday, 03 July 2026`, `7/3/2026`, `7/3/26` or `2026-07-03`, each with or without a time."""
+    day = _read_date(text)
+    return day if day is not None and day.year in _YEARS else None
+
+
+def _read_date(text: str) -> date | None:
     try:
         if spelled := _SPELLED.fullmatch(text):
             return date(int(spelled[3]), _MONTHS.index(spelled[2].casefold()) + 1, int(spelled[1]))

@@ -11,7 +11,7 @@ from typing import Any
 from cardsync_agent import clock
 from cardsync_agent.client import Refused
 from cardsync_agent.inbox import NoExport
-from cardsync_agent.job import Cancelled, CycleOver, Job, StepFailed, StepSkipped
+from cardsync_agent.job import Cancelled, CycleOver, Job, StepFailed, StepSkipped, worked_off
 from cardsync_agent.pace import GaveUp
 
 MOST_TICKETS = 3
@@ -165,19 +165,10 @@ def await_repricing(job: Job) -> None:
 
 
 def _finished_report(job: Job) -> dict[str, Any]:
-    """Poll, ever slower, until the server has worked the upload off. The poll keeps the sync lock fresh; so does the heartbeat the agent's presence."""
-    pause, spoken = job.pace.poll_first, clock.monotonic()
-    while True:
-        report = job.call("asking how the upload fares", lambda: _ask_progress(job))
-        if report.get("state") not in ("queued", "processing"):
-            return report
-        job.check_age()
-        if clock.monotonic() - spoken >= job.pace.interval:
-            spoken = clock.monotonic()
-            job.call("heartbeat", job.beat)
-            job.say("upload_progress", f"the server is still at work ({report['state']})", state=report["state"])
-        job.stop.sleep(pause)
-        pause = min(pause * 1.5, job.pace.poll_most)
+    def say(report: dict[str, Any]) -> None:
+        job.say("upload_progress", f"the server is still at work ({report['state']})", state=report["state"])
+
+    return worked_off(job, "asking how the upload fares", lambda: _ask_progress(job), say)
 
 
 def _ask_progress(job: Job) -> dict[str, Any]:
