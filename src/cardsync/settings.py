@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from cardsync.accounts.entitlements import PLANS
 from cardsync.rate_limits.addresses import read_networks
 from cardsync.rate_limits.gcra import read_limit
 
@@ -52,7 +53,7 @@ def _config_file() -> str | None:
     path = os.environ.get(f"{PREFIX}CONFIG")
     if path:
         try:
-            tomllib.loads(Path(path).read_text())
+            tomllib.loads(Path(path).expanduser().read_text())
         except OSError as e:
             raise RuntimeError(f"{PREFIX}CONFIG names {path}: {e.strerror}") from None
         except ValueError as e:
@@ -62,12 +63,19 @@ def _config_file() -> str | None:
 
 def _address(text: str) -> str:
     _, colon, port = text.rpartition(":")
-    if text and not (colon and port.isascii() and port.isdigit() and int(port) < 2**16):
+    if not (colon and port.isascii() and port.isdigit() and int(port) < 2**16):
         raise ValueError("it is like 127.0.0.1:8000")
     return text
 
 
-Address = Annotated[str, AfterValidator(_address)]
+def _address_or_none(text: str) -> str:
+    return text and _address(text)
+
+
+def _plan(text: str) -> str:
+    if text not in PLANS:
+        raise ValueError(f"it is one of {', '.join(PLANS)}")
+    return text
 
 
 class SecretFiles(PydanticBaseSettingsSource):
@@ -96,8 +104,10 @@ class Settings(BaseSettings):
         None, description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects"
     )
     public_url: str | None = Field(None, description="The origin agents reach; absent: the address served")
-    bind: Address = Field("127.0.0.1:8000", description="Address and port of the API")
-    metrics_bind: str = Field("127.0.0.1:9464", description="Address and port of /metrics; empty: none")
+    bind: Annotated[str, AfterValidator(_address)] = Field("127.0.0.1:8000", description="Address and port of the API")
+    metrics_bind: Annotated[str, AfterValidator(_address_or_none)] = Field(
+        "127.0.0.1:9464", description="Address and port of /metrics; empty: none"
+    )
     web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
     database_pool: int = Field(8, ge=1, description="Database connections of a process for ordinary work")
@@ -120,7 +130,9 @@ class Settings(BaseSettings):
     secret_key: str | None = Field(
         None, description="Signs upload URLs; absent: made once and kept in DATA_DIR (set it where hosts are several)"
     )
-    default_plan: str = Field("founder", description="Plan of a seller created without --plan")
+    default_plan: Annotated[str, AfterValidator(_plan)] = Field(
+        "founder", description="Plan of a seller created without --plan"
+    )
     allow_unknown_lines: bool = Field(
         False, description="An unknown product line label in an upload becomes a line of the account"
     )

@@ -99,6 +99,13 @@ def test_a_toml_file_sets_values(monkeypatch, tmp_path):
     assert (Settings().public_url, Settings().web_workers) == ("https://sync.example", 3)
 
 
+def test_the_toml_file_may_stand_in_the_users_folder(monkeypatch, tmp_path):
+    a_toml(monkeypatch, tmp_path, "web_workers = 3\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CARDSYNC_CONFIG", "~/cardsync.toml")
+    assert Settings().web_workers == 3
+
+
 def test_of_several_sources_the_strongest_wins(monkeypatch, tmp_path):
     a_toml(monkeypatch, tmp_path, 'secret_key = "toml"\n')
     assert Settings().secret_key == "toml"
@@ -121,12 +128,24 @@ def test_of_several_sources_the_strongest_wins(monkeypatch, tmp_path):
         ("RATE_LIMIT_GENERAL", "300"),
         ("RATE_LIMIT_ANONYMOUS", "0/min"),
         ("TRUSTED_PROXIES", "10.0.0.0/8, proxy.example"),
+        ("BIND", ""),
+        ("BIND", "nowhere"),
+        ("BIND", "127.0.0.1:65536"),
+        ("METRICS_BIND", "nowhere"),
+        ("METRICS_BIND", "127.0.0.1:"),
+        ("DEFAULT_PLAN", "gold"),
+        ("DEFAULT_PLAN", ""),
     ],
 )
 def test_an_impossible_value_is_refused(monkeypatch, name, value):
     monkeypatch.setenv(f"CARDSYNC_{name}", value)
     with pytest.raises(ValidationError):
         Settings()
+
+
+def test_without_an_address_there_are_no_metrics(monkeypatch):
+    monkeypatch.setenv("CARDSYNC_METRICS_BIND", "")
+    assert Settings().metrics_bind == ""
 
 
 def test_a_command_names_the_setting_that_is_wrong_in_one_line(monkeypatch):

@@ -204,7 +204,11 @@ def test_a_worker_of_a_given_database_says_what_is_wrong_in_one_sentence(folder:
     assert_last_line_is_a_sentence(ran.err, "CARDSYNC_BIND")
 
 
-def test_a_setting_that_is_wrong_is_one_sentence(folder: Path) -> None:
-    ran = Server(folder, WEB_WORKERS="none").run("serve")
+@pytest.mark.parametrize(
+    ("name", "value"), [("WEB_WORKERS", "none"), ("BIND", ""), ("METRICS_BIND", "nowhere"), ("DEFAULT_PLAN", "gold")]
+)
+def test_a_setting_that_is_wrong_is_one_sentence(folder: Path, name: str, value: str) -> None:
+    ran = Server(folder, **{name: value}).run("serve")
     assert ran.code == 1
-    assert_last_line_is_a_sentence(ran.err, "CARDSYNC_WEB_WORKERS")
+    assert "Traceback" not in ran.err
+    assert_last_line_is_a_sentence(ran.err, f"CARDSYNC_{name}")
