@@ -21,7 +21,7 @@ from typing import TypeVar
 import polars as pl
 
 from cardsync.catalog.condition import condition_columns
-from cardsync.catalog.match import catalog_keys, match, row_keys
+from cardsync.catalog.match import catalog_keys, explained, match, row_keys
 
 CATALOGS = ("magic_xmage", "pokemon_tcgdex_en", "pokemon_japan_tcgdex_ja")
 COLUMNS = [
@@ -95,7 +95,8 @@ def generated(data: Path, rows: int, seed: int, products: pl.DataFrame, *, listi
     row_count = export.height
     print(f"\n{row_count:,} generated rows against {products.height:,} products")
     ready = timed("condition + row keys", lambda: keyed(export))
-    found = timed("match", lambda: match(ready, products))
+    timed("match", lambda: match(ready, products))
+    found = explained(ready, products)
     judged = judge(export, found, truths, products)
     print_outcomes(found)
     right = int(judged.get_column("right").sum())
@@ -130,7 +131,7 @@ def judge(export: pl.DataFrame, found: pl.DataFrame, truths: pl.DataFrame, produ
 
 def real(data: Path, products: pl.DataFrame, *, listing: bool) -> bool:
     export = read_export(data / "samples" / "pricing_real_864.csv")
-    found = match(keyed(export), products)
+    found = explained(keyed(export), products)
     named = export.join(found, on="row").join(
         products.select(pl.col("id").alias("product_id"), "set_code", catalog_name="product_name"),
         on="product_id",

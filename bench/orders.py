@@ -194,7 +194,7 @@ def by_values(made: Ground, body: bytes, *, gzip: bool = False) -> float:
 def encoded(made: Ground, plain: bytes, *, keys: bool = False) -> float:
     """COPY of bytes that were encoded before."""
     data = encode(rows.read(plain, "orders").frame.drop("row"))
-    statement = f"COPY floor_orders ({', '.join(TYPES)}) FROM STDIN WITH (FORMAT csv, NULL '\\N')"
+    statement = f"COPY floor_orders ({', '.join(TYPES)}) FROM STDIN"
     with floor_table(made, keys=keys) as connection:
         started = perf_counter()
         with connection.cursor().copy(statement) as copy:

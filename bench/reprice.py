@@ -49,7 +49,7 @@ def floor(of: Shop, changed: int) -> tuple[float, list[float]]:
         pl.col("target").is_not_null()
     )
     data = encode(rows.head(changed))
-    with of.connection.cursor().copy("COPY back FROM STDIN WITH (FORMAT csv, NULL '\\N')") as copy:
+    with of.connection.cursor().copy("COPY back FROM STDIN") as copy:
         copy.write(data)
     moments.append(perf_counter())
     of.connection.execute("DROP TABLE back")

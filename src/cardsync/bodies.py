@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
 from isal import igzip, igzip_lib
 
+from cardsync.ahead import ahead
 from cardsync.errors import DecompressedTooLarge, InvalidGzip
 
 Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 128 * 1024
+# Small enough that what is made of a piece doesn't matter beside the file, large enough that beginning it doesn't.
+PIECE_BYTES = 4 * 1024 * 1024
 # isal's stubs declare its exception class as an instance, and leave its file class untyped.
 _ISAL_ERROR = cast("type[Exception]", igzip_lib.error)
 
@@ -37,8 +40,16 @@ def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:
 def inflate(source: Source, cap: int) -> bytes:
     """Raises BadGzip, and DecompressedTooLarge once there would be more than `cap` bytes."""
     out = io.BytesIO()
-    _each_chunk(source, cap, out.write)
+    for chunk in _inflated(source, cap):
+        out.write(chunk)
     return out.getvalue()
+
+
+def pieces(body: bytes, cap: int) -> Iterator[bytes]:
+    """The bytes themselves or inflated, in order: each piece is inflated while the one before it is read. Raises as `inflate`."""
+    if not is_gzip(body):
+        return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
+    return ahead(_in_pieces(_inflated(body, cap)))
 
 
 def plain(body: bytes, cap: int) -> bytes:
@@ -54,16 +65,16 @@ def plain(body: bytes, cap: int) -> bytes:
 def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
     """Inflate to the end without keeping the output: its first `head` bytes and how many there are. Raises as `inflate`."""
     first = bytearray()
-
-    def keep_head(chunk: memoryview) -> None:
+    total = 0
+    for chunk in _inflated(source, cap):
+        total += len(chunk)
         if len(first) < head:
             first.extend(chunk[: head - len(first)])
-
-    total = _each_chunk(source, cap, keep_head)
     return bytes(first), total
 
 
-def _each_chunk(source: Source, cap: int, take: Callable[[memoryview], object]) -> int:
+def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
+    """Each part is there until the next."""
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     total = 0
     with _opened(source) as file:
@@ -77,8 +88,17 @@ def _each_chunk(source: Source, cap: int, take: Callable[[memoryview], object]) 
             total += got
             if total > cap:
                 raise DecompressedTooLarge(f"the body is larger than {cap:,} bytes once decompressed")
-            take(buffer[:got])
-    return total
+            yield buffer[:got]
+
+
+def _in_pieces(chunks: Iterator[memoryview]) -> Iterator[bytes]:
+    piece = bytearray()
+    for chunk in chunks:
+        piece += chunk
+        if len(piece) >= PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
 
 
 def _read(reader: igzip.IGzipFile, buffer: memoryview) -> int:

@@ -35,13 +35,11 @@ Ask = Callable[[Callable[[Database], Any]], Any]
 
 
 def read(path: Path) -> Parsed:
-    data = path.read_bytes()
-    if bodies.is_gzip(data):
-        try:
-            data = bodies.inflate(data, limits.BODY_INFLATED_BYTES)
-        except bodies.BadGzip as e:
-            raise InvalidCsv(f"{path} is damaged gzip: {e}") from e
-    return parse(data, ProductLines(NAME_BY_LABEL, NAMES, allow_unknown=True), None)
+    pieces = bodies.pieces(path.read_bytes(), limits.BODY_INFLATED_BYTES)
+    try:
+        return parse(pieces, ProductLines(NAME_BY_LABEL, NAMES, allow_unknown=True), None)
+    except bodies.BadGzip as e:
+        raise InvalidCsv(f"{path} is damaged gzip: {e}") from e
 
 
 def rule_set(path: Path | None, preset: str) -> RuleSet:

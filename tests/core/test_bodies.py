@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import random
+import threading
 import time
 import zlib
 
@@ -123,6 +125,24 @@ def test_any_split_into_members_gives_the_same_bytes(parts, padding, level):
     whole = b"".join(parts)
     assert bodies.inflate(data, len(whole)) == whole
     assert bodies.check_gzip(data, len(whole), 50) == (whole[:50], len(whole))
+    assert b"".join(bodies.pieces(data, len(whole))) == whole
+
+
+def test_a_body_comes_in_pieces_and_whoever_stops_reading_leaves_no_thread():
+    threads = threading.active_count()
+    whole = random.Random(7).randbytes(3 * bodies.PIECE_BYTES + 5)
+    for body in (whole, gzip.compress(whole, 1), gzip.compress(whole[:99], 1) + gzip.compress(whole[99:], 1)):
+        made = list(bodies.pieces(body, len(whole)))
+        assert b"".join(made) == whole
+        assert max(map(len, made)) <= bodies.PIECE_BYTES + 2**17
+        assert next(bodies.pieces(body, len(whole))) == made[0]
+    damaged = bodies.pieces(gzip.compress(whole, 1)[:-9], len(whole))
+    assert next(damaged) == whole[: bodies.PIECE_BYTES]
+    with pytest.raises(bodies.BadGzip):
+        list(damaged)
+    with pytest.raises(DecompressedTooLarge):
+        list(bodies.pieces(gzip.compress(whole, 1), len(whole) - 1))
+    assert threading.active_count() == threads
 
 
 @settings(deadline=None)

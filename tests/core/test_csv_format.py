@@ -17,10 +17,9 @@ from cardsync.inventory.csv_format import (
     MAX_CELL_CHARS,
     accept_check,
     price_updates_csv,
-    read_blocks,
     read_header,
-    split_header,
 )
+from cardsync.inventory.csv_format import read as read_pieces
 
 BARE = HEADER_ONLY.removesuffix(b"\r\n")
 SMALL = b"TCGplayer Id,Product Name,Condition,Total Quantity,TCG Marketplace Price\n"
@@ -96,11 +95,11 @@ def test_a_file_with_a_row_is_accepted_and_rubbish_is_not():
             accept_check(rubbish)
 
 
-def records(text: bytes, **options):
+def records(text: bytes, *, piece_bytes: int = 2**22, fast: bool = True):
     """(line, name) of every record of a small-header file, and (line, code) of every fault."""
     data = SMALL + text
-    header, start = split_header(data)
-    blocks = list(read_blocks(data, header, start, **options))
+    _, blocks = read_pieces((data[at : at + piece_bytes] for at in range(0, len(data), piece_bytes)), fast=fast)
+    blocks = list(blocks)
     rows = [tuple(row) for block in blocks for row in block.frame.select("line", "product_name").iter_rows()]
     return rows, [(fault.line, fault.code) for block in blocks for fault in block.faults]
 
@@ -138,7 +137,7 @@ def records(text: bytes, **options):
     ],
 )  # fmt: skip
 def test_records(text, rows, faults):
-    for options in ({}, {"fast": False}, {"block_bytes": 1}, {"block_bytes": 17}):
+    for options in ({}, {"fast": False}, {"piece_bytes": 17}, {"piece_bytes": 70_001}):
         assert records(text, **options) == (rows, faults)
 
 
@@ -157,10 +156,10 @@ LINES = st.lists(
 
 @settings(deadline=None)
 @given(LINES, st.integers(1, 60))
-def test_the_fast_way_the_slow_way_and_any_block_size_read_the_same(text, block_bytes):
+def test_the_fast_way_the_slow_way_and_pieces_of_any_size_read_the_same(text, piece_bytes):
     whole = records(text)
     assert records(text, fast=False) == whole
-    assert records(text, block_bytes=block_bytes) == whole
+    assert records(text, piece_bytes=piece_bytes) == whole
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)

@@ -43,7 +43,7 @@ def record(extra: tuple[str, ...] = (), **cells: str) -> bytes:
 
 
 def read(*records: bytes, lines: ProductLines = LINES, product_line: str | None = None) -> Parsed:
-    return parse(HEADER_ONLY + b"".join(records), lines, product_line)
+    return parse([HEADER_ONLY + b"".join(records)], lines, product_line)
 
 
 def only(**cells: str) -> dict:
@@ -186,12 +186,12 @@ def test_custom_listings_of_one_id_are_told_apart_by_title():
 
 def test_missing_extra_and_reordered_columns():
     data = b"Language,TCG Marketplace Price,My Store Price,Total Quantity,Condition,Product Name,TCGplayer Id\nde,,3.50,1,NM,Lotus,7\n"
-    parsed = parse(data, LINES, "pokemon")
+    parsed = parse([data], LINES, "pokemon")
     assert parsed.frame.columns == list(FRAME_COLUMNS)
     row = parsed.frame.row(0, named=True)
     assert (row["listing_id"], row["price"], row["my_store_price"], row["product_line"]) == (7, None, 35_000, "pokemon")
     assert (row["set_name"], row["photo_url"], row["market"], row["custom"]) == ("", "", None, False)
-    noted = parse(data.replace(b"3.50", b"x"), LINES, None).noted
+    noted = parse([data.replace(b"3.50", b"x")], LINES, None).noted
     assert [(n.line, n.column, n.code) for n in noted] == [(2, "My Store Price", "bad_price")]
 
 
@@ -207,7 +207,7 @@ def test_missing_extra_and_reordered_columns():
 )
 def test_unusable_files(data, says):
     with pytest.raises(InvalidCsv, match=says):
-        parse(data, LINES, None)
+        parse([data], LINES, None)
 
 
 def test_a_file_of_bad_rows_only_is_read():
@@ -218,7 +218,7 @@ def test_a_file_of_bad_rows_only_is_read():
 
 def test_at_most_a_thousand_are_listed_by_line_and_all_are_counted():
     bad = [record(listing_id="x"), b"short\r\n", b'1,"\r\n', record(listing_id="5", low="x")]
-    parsed = parse(HEADER_ONLY + b"".join(bad * 2000), LINES, None)
+    parsed = parse([HEADER_ONLY + b"".join(bad * 2000)], LINES, None)
     assert (parsed.rows, parsed.rejected_count, parsed.noted_count, parsed.duplicates) == (8000, 6000, 2000, 1999)
     assert [row.line for row in parsed.rejected] == [at for at in range(2, 1340) if at % 4 != 1][:1000]
     assert [row.line for row in parsed.noted] == list(range(5, 4005, 4))
@@ -239,7 +239,7 @@ def test_what_is_written_is_read_back_byte_for_byte(cards):
     frame = pl.DataFrame(cards, schema_overrides=schema).with_columns(
         listing_id=pl.int_range(1, pl.len() + 1), product_line_label=pl.lit("Magic"), target_price=pl.col("price")
     )
-    parsed = parse(price_updates_csv(frame), LINES, None)
+    parsed = parse([price_updates_csv(frame)], LINES, None)
     assert (parsed.rejected, parsed.noted) == ([], [])
     assert parsed.frame.select(*cards[0]).rows() == frame.select(*cards[0]).rows()
 
@@ -288,17 +288,55 @@ def test_a_good_row_survives_any_neighbours(before, after):
     assert parsed.rows == parsed.frame.height + parsed.rejected_count + parsed.duplicates
 
 
+NUMBERS = st.one_of(
+    st.sampled_from(
+        [
+            "",
+            "5",
+            "0",
+            "5.0000",
+            "1.23455",
+            "99999999.99995",
+            "1,234.50",
+            "$5",
+            "-1",
+            "1e9",
+            "+5",
+            ".5",
+            "5.",
+            " 5",
+            "NaN",
+        ]
+    ),
+    st.decimals(0, 10**8, places=4, allow_nan=False).map(str),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(["1", "7", "", "2.5", "0"])), min_size=1, max_size=8))
+def test_numbers_read_the_same_beside_plain_cells_and_odd_ones(cells):
+    rows = [
+        record(listing_id=str(at + 1), market=market, price=price, quantity=quantity)
+        for at, (market, price, quantity) in enumerate(cells)
+    ]
+    alone = pl.concat([read(row).frame for row in rows])
+    # One odd cell has every number of its block looked at by itself.
+    beside = read(*rows, record(listing_id="999", low="$1.00")).frame.filter(pl.col("listing_id") != 999)
+    assert read(*rows).frame.drop("line").equals(alone.drop("line"))
+    assert beside.drop("line").equals(alone.drop("line"))
+
+
 @settings(deadline=None)
 @given(st.binary(max_size=300), st.booleans())
 def test_arbitrary_bytes_raise_nothing_but_invalid_csv(data, with_header):
     with contextlib.suppress(InvalidCsv):
-        parse(memoryview(HEADER_ONLY + data if with_header else data), LINES, None)
+        parse([HEADER_ONLY + data if with_header else data], LINES, None)
 
 
 @needs_data
 def test_the_real_sample():
     data = (DATA / "samples" / "pricing_real_864.csv").read_bytes()
-    parsed = parse(data, ProductLines({}, ("magic",), allow_unknown=True), None)
+    parsed = parse([data], ProductLines({}, ("magic",), allow_unknown=True), None)
     assert (parsed.rows, parsed.frame.height, parsed.rejected_count, parsed.noted_count) == (864, 864, 0, 0)
     assert parsed.frame.filter(quantity=0).height == 532
     assert parsed.frame.filter(product_line="magic").height == 853
@@ -309,7 +347,7 @@ def test_the_real_sample():
 def test_triple_quotes_in_the_wild_cost_their_own_rows_only():
     data = (DATA / "samples" / "pricing_broken_triple_quotes.csv").read_bytes()
     for text in (data, data.replace(b"\n", b"\r\n")):
-        parsed = parse(text, LINES, None)
+        parsed = parse([text], LINES, None)
         assert [(row.line, row.code) for row in parsed.rejected] == [(2, "malformed_row"), (4, "malformed_row")]
         assert parsed.frame.select("line", "listing_id", "price").rows() == [(3, 67890, 25_000)]
 
@@ -328,14 +366,14 @@ def generated(tmp_path: Path, *options: str) -> bytes:
 )
 def test_generated_inventories(tmp_path, options):
     data = generated(tmp_path, "--rows", "2000", *options)
-    parsed = parse(data, LINES, None)
+    parsed = parse([data], LINES, None)
     assert (parsed.rows, parsed.frame.height, parsed.rejected_count, parsed.noted_count) == (2000, 2000, 0, 0)
     assert parsed.frame["line"].to_list() == list(range(2, 2002))
 
 
 @needs_data
 def test_a_dirty_inventory(tmp_path):
-    parsed = parse(generated(tmp_path, "--rows", "100", "--dirty", "10"), LINES, None)
+    parsed = parse([generated(tmp_path, "--rows", "100", "--dirty", "10")], LINES, None)
     told = [(row.line, row.code, row.column) for row in parsed.rejected]
     assert told == [
         (102, "bad_id", "TCGplayer Id"),

@@ -167,6 +167,34 @@ async def test_a_half_that_is_lost_with_its_connection_is_written_when_the_uploa
     assert await written(seller, upload) == 3
 
 
+async def test_what_another_has_begun_anew_is_not_settled_by_who_wrote_it_first(a_seller):
+    """Both halves are committed when the other one comes, and what it does is still ahead of it."""
+    seller = await a_seller()
+    await seller.orders(orders())
+    upload = await sent(seller, orders(status="Shipped"))
+    order = text("SELECT FROM orders WHERE seller_id = :seller AND order_number = 'A-5' FOR UPDATE")
+    mine = select(Upload.id).where(Upload.seller_id == seller.id, Upload.id == upload)
+    async with seller.service.database.tenant(seller.id) as other:
+        async with seller.service.database.tenant(seller.id) as session:
+            await session.execute(order, {"seller": seller.id})
+            applying = asyncio.create_task(ingest.work_off_one(seller.service.work, seller.id))
+            await until(lambda: _is(statuses(seller), ["Shipped"] * 3 + ["Paid"] * 3))
+            # Shared with the writers: only who settles has to wait.
+            await other.execute(mine.with_for_update(read=True))
+        await until(lambda: _is(statuses(seller), ["Shipped"] * 6))
+        await until(lambda: _count(waiting(seller.service), 1))
+        await other.execute(
+            update(Upload).where(Upload.seller_id == seller.id, Upload.id == upload).values(claims=Upload.claims + 1)
+        )
+    assert await applying == "busy"
+    query = "SELECT state, finished_at, report, claims FROM upload WHERE seller_id = :seller AND id = :id"
+    assert await seller.service.sql(seller.id, query, seller=seller.id, id=upload) == [
+        {"state": "processing", "finished_at": None, "report": {}, "claims": 2}
+    ]
+    assert await ingest.work_off_one(seller.service.work, seller.id) == "done"
+    assert (await seller.report(upload))["state"] == "done"
+
+
 @pytest.mark.parametrize(("failures", "claims"), [(0, 1), (1, 0)])
 async def test_what_failed_once_is_written_in_one_piece(a_seller, failures, claims):
     seller = await a_seller()

@@ -8,10 +8,24 @@ from builders import HEADER, a_csv, a_row, read_csv
 
 POKEMON = [a_row(n, line="Pokemon") for n in (11, 12)]
 MAGIC = [a_row(n) for n in (1, 2, 3)]
+# As many as it takes for a file without them to be looked at.
+MANY = [a_row(n, line="Pokemon") for n in range(11, 31)]
+NAME_FIRST = ["Product Name", *(name for name in HEADER if name != "Product Name")]
 
 
 async def gone(seller):
     return [card["marketplace_id"] for card in await seller.cards() if card["gone"]]
+
+
+def kept(report):
+    """What is told of cards that the file cannot speak for."""
+    return [row["message"] for row in report["noted"] if (row["line"], row["code"]) == (1, "cards_kept")]
+
+
+async def confirm(seller, upload):
+    assert (await seller.post(f"/api/v1/uploads/{upload}/confirm")).status_code == 200
+    await seller.service.run_jobs()
+    return await seller.report(upload)
 
 
 async def a_shop(a_seller, **options):
@@ -57,14 +71,87 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_takes_nothing_awa
     assert await gone(seller) == []
 
 
+async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_takes_nothing_away_even_when_confirmed(
+    a_seller,
+):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*MAGIC, *MANY))
+    report = await seller.import_csv(a_csv(*MAGIC), **{"X-Product-Line": "pokemon"})
+    assert (report["state"], report["review"]) == ("awaiting_review", ["short_inventory:pokemon"])
+    confirmed = await confirm(seller, report["id"])
+    assert (confirmed["state"], confirmed["gone"], kept(confirmed)) == (
+        "done",
+        0,
+        ["20 absent cards of pokemon are not taken for gone: there is no row of that line"],
+    )
+    assert await gone(seller) == []
+
+
 async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_card(a_seller):
     """Which card it names cannot be told, and that card is in the file."""
     seller = await a_shop(a_seller)
-    header = ["Product Name", *(name for name in HEADER if name != "Product Name")]
-    file = a_csv(MAGIC[0], header=header) + b'"Card 2","2","Magic"\r\n'
-    report = await seller.import_csv(file)
+    report = await seller.import_csv(a_csv(MAGIC[0], header=NAME_FIRST) + b'"Card 2","2","Magic"\r\n')
     assert (report["applied"], report["rejected_count"], report["gone"]) == (1, 1, 0)
+    assert kept(report) == ["2 absent cards of magic are not taken for gone: unreadable rows (1) may be theirs"]
     assert await gone(seller) == []
+
+
+async def test_a_short_file_is_short_whatever_its_unreadable_rows_may_name(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*MANY))
+    report = await seller.import_csv(a_csv(*MANY[:5], header=NAME_FIRST) + b'"Card 2","2","Pokemon"\r\n')
+    assert (report["state"], report["review"]) == ("awaiting_review", ["short_inventory:pokemon"])
+    confirmed = await confirm(seller, report["id"])
+    assert (confirmed["state"], confirmed["gone"], len(kept(confirmed))) == ("done", 0, 1)
+    assert await gone(seller) == []
+
+
+def a_line(id):
+    return a_csv(a_row(id)).splitlines(keepends=True)[1]
+
+
+UNTOLD = {
+    "no number": a_line("3x"),
+    "blank": a_line(""),
+    "zero": a_line("0"),
+    "a broken cell": b'"3"x,"Magic"\r\n',
+    "zero in a broken row": b"0,Magic\r\n",
+    "no cell": b"that is all\r\n",
+    "others behind a lone CR": b"4" + a_line("4").strip()[3:] + b"\r" + a_line("3"),
+    "others behind a lost line end": a_line("4").strip() + a_line("3"),
+    "a line too long to look at": b"4," + b"x" * 70_000 + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("untold", UNTOLD.values(), ids=UNTOLD)
+async def test_a_row_whose_id_cannot_be_read_keeps_every_card(a_seller, untold):
+    seller = await a_shop(a_seller)
+    report = await seller.import_csv(a_csv(MAGIC[0], MAGIC[1]) + untold)
+    assert (report["applied"], report["rejected_count"], report["gone"], len(kept(report))) == (2, 1, 0, 1)
+    assert await gone(seller) == []
+
+
+BLANK = {
+    "nothing": b"\r\n",
+    "blanks": b"  \r\n",
+    "cells": b"," * (len(HEADER) - 1) + b"\r\n",
+    "some cells": b'"",""\r\n',
+}
+
+
+@pytest.mark.parametrize("blank", BLANK.values(), ids=BLANK)
+async def test_a_row_of_nothing_keeps_no_card(a_seller, blank):
+    seller = await a_shop(a_seller)
+    report = await seller.import_csv(a_csv(MAGIC[0], MAGIC[1]) + blank)
+    assert (report["gone"], report["noted_count"]) == (1, 0)
+    assert await gone(seller) == [3]
+
+
+async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a_seller):
+    seller = await a_shop(a_seller)
+    report = await seller.import_csv(a_csv(MAGIC[0]) + b'"2","Magic"\r\n')
+    assert (report["gone"], report["noted_count"]) == (1, 0)
+    assert await gone(seller) == [3]
 
 
 async def test_the_key_form_names_the_line_as_the_header_does(a_seller):

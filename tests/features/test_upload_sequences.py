@@ -64,9 +64,9 @@ class Shop:
 
     def upload(self, rows: list[Row], named: str | None, *, confirmed: bool = False) -> str:
         came = {row.id: row for row in rows}
-        lines = {row.line for row in came.values() if named in (None, row.line)}
+        occurring = {row.line for row in came.values()}
         active = [card.row for card in self.cards.values() if not card.gone]
-        absent = [row for row in active if row.line in lines and row.id not in came]
+        absent = [row for row in active if row.line in ({named} if named else occurring) and row.id not in came]
         short = any(
             sum(row.line == line for row in active) >= 20
             and 2 * sum(row.line == line for row in absent) > sum(row.line == line for row in active)
@@ -78,6 +78,8 @@ class Shop:
         if held:
             return "awaiting_review"
         for row in absent:
+            if row.line not in occurring:
+                continue
             self._observe(replace(row, quantity=0), None, gone=True)
         return "done"
 

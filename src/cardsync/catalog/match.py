@@ -1,7 +1,8 @@
 """Which catalog product an inventory row is: keyed rows and keyed products in, one verdict per row out. Pure.
 
 `catalog_keys` runs once when a catalog is loaded and its columns are stored with the product; `row_keys` runs per upload;
-`match` joins the two. A product is named only where every part of the identity agrees and exactly one product is left.
+`match` joins the two; `explained` also says why not, for who examines a catalog. A product is named only where every part of the
+identity agrees and exactly one product is left.
 """
 
 from __future__ import annotations
@@ -88,21 +89,37 @@ def _language_key() -> pl.Expr:
 
 
 def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `product_id` (null unless exactly one), `outcome`, `reason` (null where matched), in the order of `rows`.
+    """`row`, `product_id` (null unless exactly one) and `outcome` (matched, ambiguous or unmatched), in the order of `rows`.
 
     rows: `row`, game and ROW_KEYS. products: `id`, `marketplace_product_id`, game and CATALOG_KEYS, of every set whose
     (game, set_key) or (game, set_code_key) occurs in the rows' (game, set_key) or (game, set_series).
     """
     if rows.height > _ROWS_AT_ONCE:
         return pl.concat(match(rows_, products) for rows_ in rows.iter_slices(_ROWS_AT_ONCE))
+    return _matched(_resolve_sets(rows.select("row", "game", *ROW_KEYS), products), products)
+
+
+def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+    """`match` with a `reason`, which is null where a row is matched: the first part of its identity that no product shares."""
     rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
+    found = _matched(rows, products)
+    reasons = _reasons(rows.join(found.filter(pl.col("outcome") == "unmatched"), on="row", how="semi"), products)
+    several = pl.when(pl.col("outcome") == "ambiguous").then(pl.lit("several_products"))
+    return found.join(reasons, on="row", how="left", maintain_order="left").with_columns(
+        pl.coalesce("reason", several).alias("reason")
+    )
+
+
+def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     verdicts = _verdicts(rows, products)
-    left = rows.join(verdicts, on="row", how="anti")
-    by_alias = left.filter(pl.col("alias_key").is_not_null() & pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
-    verdicts = pl.concat([verdicts, _verdicts(by_alias.with_columns(name_key="alias_key"), products)])
+    left = rows.filter(pl.col("alias_key").is_not_null() & pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
     left = left.join(verdicts, on="row", how="anti")
-    verdicts = pl.concat([verdicts, _reasons(left, products)])
-    return rows.select("row").join(verdicts, on="row", how="left", maintain_order="left")
+    if left.height:
+        # Few rows are left: joining them would take the whole catalog's identities together once more.
+        offered = products.filter(pl.col("name_key").is_in(left["alias_key"].unique().implode()))
+        verdicts = pl.concat([verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)])
+    found = rows.select("row").join(verdicts, on="row", how="left", maintain_order="left")
+    return found.with_columns(pl.col("outcome").fill_null("unmatched"))
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
@@ -141,7 +158,6 @@ def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         "row",
         pl.col("id").alias("product_id"),
         pl.when(pl.col("id").is_null()).then(pl.lit("ambiguous")).otherwise(pl.lit("matched")).alias("outcome"),
-        pl.when(pl.col("id").is_null()).then(pl.lit("several_products")).alias("reason"),
     )
 
 
@@ -206,10 +222,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Why a row has no product: the first part of its identity that no product shares."""
+    """`row` and `reason` of rows that have no product."""
     left = rows.select("row", *_IDENTITY, *_FIELDS)
-    # Few rows are left, of few sets: every join below would go through the whole catalog.
-    products = products.join(left.select("game", "set_key").unique(), on=["game", "set_key"], how="semi")
     found: list[pl.DataFrame] = []
     for reason, known in (
         ("set_unknown", ["game", "set_key"]),
@@ -234,9 +248,4 @@ def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
             .alias("reason")
         )
     )
-    return pl.concat(found).select(
-        "row",
-        pl.lit(None, products.schema["id"]).alias("product_id"),
-        pl.lit("unmatched").alias("outcome"),
-        "reason",
-    )
+    return pl.concat(found).select("row", "reason")

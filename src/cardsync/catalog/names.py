@@ -6,8 +6,11 @@ Works on distinct strings: an export of 300,000 rows holds some ten thousand nam
 
 from __future__ import annotations
 
+from typing import Final
+
 import polars as pl
 
+from cardsync.ascii_texts import apart, is_ascii, spaced, together, words_table
 from cardsync.catalog.collector_number import number_columns
 
 _OPENS = "[(（]"
@@ -38,6 +41,9 @@ _SAME = {
     "◇": " prism star ",
     "♢": " prism star ",
 }
+# In a name of ASCII whatever else than the front face may begin.
+_PARTED = r"\(| // |\s-\s"
+_WORDS: Final = words_table("&")
 
 
 def folded(text: pl.Expr) -> pl.Expr:
@@ -111,6 +117,31 @@ def _numbered(names: pl.Series) -> pl.DataFrame:
 
 def _parts(titles: pl.DataFrame) -> pl.DataFrame:
     """A distinct title's parts. The variant is whatever stands from the first parenthesis on."""
+    title = titles["title"]
+    plain = is_ascii(title) & ~title.str.contains(_PARTED)
+    nothing = pl.lit(None, pl.String)
+    return pl.concat(
+        [
+            titles.filter(plain).select(
+                "title",
+                name_key=_ascii_keys(title.filter(plain)),
+                back_key=nothing,
+                variant_key=pl.lit(""),
+                alias_key=nothing,
+            ),
+            _parted(titles.filter(~plain)),
+        ]
+    )
+
+
+def _ascii_keys(texts: pl.Series) -> pl.Series:
+    """`key` of texts of ASCII alone."""
+    words = together(texts).translate(_WORDS, b"'`.").replace(b"&", b" and ")
+    folded_ones = apart(spaced(words)).head(texts.len())
+    return folded_ones.zip_with(folded_ones != "", texts.str.strip_chars())
+
+
+def _parted(titles: pl.DataFrame) -> pl.DataFrame:
     # Its order counts: a catalog lists "(Staff) (National Championships)" and the reverse as two products.
     # Marketplace names spell out the delta that other sources print: "Kingdra δ" is "Kingdra (Delta Species)".
     spelled = pl.col("title").str.replace(r"\s*[δΔ]", " (Delta Species)")

@@ -6,6 +6,7 @@ Two sellers with the same unknown card share its provisional product; a custom l
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 import polars as pl
 from sqlalchemy import text
@@ -37,43 +38,63 @@ OFFERED_SQL = f"""
 """
 
 
-async def resolve(
-    database: Database, rows: pl.DataFrame, reading: asyncio.Task[pl.DataFrame] | None = None
-) -> pl.DataFrame:
-    """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given.
+class Printings(NamedTuple):
+    """Rows by what the catalog can tell apart: a seller lists a printing in several conditions.
 
-    `reading`: what is `offered` to these rows and others, if it is read already.
+    keyed: each printing once, with its own number as `row`, its texts, `listed_name` as the rows have it, and ROW_KEYS. of_rows: `row` and
+    its `printing`, by row.
     """
-    # PostgreSQL reads the catalog on one core while the rows are keyed on the other.
-    reading = reading or asyncio.create_task(offered(database, rows.select("product_line", "set_name")))
-    try:
-        members, keyed = await asyncio.to_thread(_printings, rows)
-    finally:
-        catalog = await reading
-    found = await asyncio.to_thread(match, keyed, catalog)
-    del catalog, reading
-    left = keyed.join(found.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row")
-    known = found.filter(pl.col("product_id").is_not_null()).select("row", "product_id", match="outcome")
-    if left.height:
-        made = await provisional(database, left)
-        known = pl.concat([known, made.select("row", "product_id", "match")])
-    return members.join(known, on="row").drop("row").explode("rows").rename({"rows": "row"})
+
+    keyed: pl.DataFrame
+    of_rows: pl.DataFrame
+
+    def spread(self, found: pl.DataFrame) -> pl.DataFrame:
+        """What was found of each printing, in their order, beside the `row` of each row of it."""
+        return self.of_rows.select("row").hstack(found[self.of_rows["printing"]])
 
 
-def _printings(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Which rows are of one printing (`row`: the printing's own number, `rows`), and the keyed printings.
-
-    A seller lists a printing in several conditions; whether it is sealed is all that the catalog asks of them.
-    """
+def printings(rows: pl.DataFrame) -> Printings:
+    """rows: `row`, ROW_COLUMNS and `title`."""
+    # Whether a card is sealed is all that the catalog asks of its condition.
+    condition = pl.when(pl.col("condition") == SEALED).then("condition").alias("condition")
+    grouped = rows.with_columns(condition).group_by(*ROW_COLUMNS, "title").agg(pl.col("row").alias("rows"))
     # A custom listing is named "<catalog name>: <title>".
     suffix = pl.concat_str(pl.lit(": "), "title")
     plain = pl.when(pl.col("title") != "").then(pl.col("product_name").str.strip_suffix(suffix))
-    rows = rows.with_columns(
-        plain.otherwise("product_name").alias("product_name"),
-        pl.when(pl.col("condition") == SEALED).then("condition").alias("condition"),
+    named = (
+        grouped.drop("title", "rows")
+        .rename({"product_line": "game"})
+        .with_columns(
+            grouped.select(plain.otherwise("product_name").alias("product_name")), listed_name=grouped["product_name"]
+        )
     )
-    grouped = rows.group_by(ROW_COLUMNS, maintain_order=True).agg(pl.col("row").alias("rows")).with_row_index("row")
-    return grouped.select("row", "rows"), row_keys(grouped.drop("rows").rename({"product_line": "game"}))
+    keyed = row_keys(named).with_row_index("row")
+    of_rows = grouped.select(row="rows").with_row_index("printing").explode("row").sort("row")
+    return Printings(keyed, of_rows)
+
+
+async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
+    """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given, by row."""
+    # PostgreSQL reads the catalog on one core while the rows are keyed on the other.
+    reading = asyncio.create_task(offered(database, rows.select("product_line", "set_name")))
+    try:
+        printed = await asyncio.to_thread(printings, rows)
+    finally:
+        catalog = await reading
+    return printed.spread(await found(database, printed, catalog))
+
+
+async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -> pl.DataFrame:
+    """`product_id` and `match` of every printing, in their order; `catalog` is what is `offered` to them, or to more."""
+    hits = await asyncio.to_thread(match, printed.keyed, catalog)
+    known = hits.filter(pl.col("product_id").is_not_null()).select("row", "product_id", match="outcome")
+    left = printed.keyed.join(hits.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row")
+    if left.height:
+        # In the order of their rows: the first names a product that several share.
+        first = printed.of_rows.unique("printing", keep="first", maintain_order=True)["printing"]
+        left = first.rename("row").to_frame().join(left, on="row", maintain_order="left")
+        known = pl.concat([known, (await provisional(database, left)).select("row", "product_id", "match")])
+    return known.sort("row").drop("row")
 
 
 async def offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:

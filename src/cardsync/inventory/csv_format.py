@@ -10,9 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from typing import NamedTuple
 
 import polars as pl
@@ -48,8 +48,6 @@ MAX_LINE_BYTES = 64 * 1024
 MAX_CERTAIN_BYTES = 4_000
 MAX_CELL_CHARS = 4_000
 MAX_RECORD_LINES = 100
-# Small enough that a block's intermediate columns don't matter beside the file, large enough that polars' start-up doesn't.
-BLOCK_BYTES = 4 * 1024 * 1024
 # More uncertain records than any real file of 50 MB has rows: reading ten million lines of rubbish one by one takes a minute.
 MAX_UNCERTAIN = 500_000
 
@@ -71,7 +69,7 @@ class Header:
         return self.names[self.positions[field]] if field in self.positions else None
 
 
-_LEADING_ID = re.compile(rb'\s*"?([0-9]{1,18})"?\s*,')
+_LEADING_ID = re.compile(rb'\s*"?(0*[1-9][0-9]{0,17})"?\s*,')
 
 
 class Fault(NamedTuple):
@@ -87,7 +85,7 @@ class Block(NamedTuple):
     """Some consecutive records: `line` and one String column per known column of the header, and what lay between.
 
     `faults` lists the first 1,000; `tried` counts the records that were not certain; `named` are the ids that unreadable records
-    begin with, where they do.
+    begin with, `unnamed` counts those of which no id can be told. `shaped`: every cell has the shape that was asked for.
     """
 
     frame: pl.DataFrame
@@ -95,6 +93,8 @@ class Block(NamedTuple):
     fault_count: int
     tried: int
     named: list[int]
+    unnamed: int
+    shaped: bool
 
 
 def read_header(line: bytes) -> Header:
@@ -146,36 +146,48 @@ def decode_line(line: bytes) -> str:
     return line.decode("latin-1")
 
 
-def read_blocks(
-    data: bytes, header: Header, start: int, *, block_bytes: int = BLOCK_BYTES, fast: bool = True
-) -> Iterator[Block]:
-    """The records from byte `start` (line 2) on, in file order. `fast=False` leaves polars out and gives the same cells."""
-    line, end, budget = 2, start, MAX_UNCERTAIN
-    while start < len(data):
-        end = _line_end(data, end + block_bytes)
-        final = end == len(data)
-        block, lines, used = _read_block(
-            _utf8(_bounded(data, start, end)), header, line, final=final, fast=fast, budget=budget
-        )
+def read(
+    pieces: Iterable[bytes], *, shapes: Mapping[str, str] | None = None, fast: bool = True
+) -> tuple[Header, Iterator[Block]]:
+    """A file's header, and its records from line 2 on, in file order, each block as soon as its bytes are there.
+
+    shapes: the pattern that cells of a field usually have. `fast=False` leaves polars out and gives the same cells.
+    """
+    pieces = iter(pieces)
+    head = b""
+    while b"\n" not in head and len(head) <= MAX_HEADER_BYTES and (piece := next(pieces, None)) is not None:
+        head += piece
+    header, start = split_header(head)
+    return header, _read_blocks(chain([head[start:]], pieces), header, _Patterns(header, shapes or {}), fast=fast)
+
+
+def _read_blocks(pieces: Iterable[bytes], header: Header, patterns: _Patterns, *, fast: bool) -> Iterator[Block]:
+    line, budget = 2, MAX_UNCERTAIN
+    # An open run of uncertain lines, which is read again together with what follows.
+    opened = b""
+    for text, final in _in_lines(pieces):
+        text = opened + text
+        if not text:
+            continue
+        block, lines, used = _read_block(_utf8(text), header, patterns, line, final=final, fast=fast, budget=budget)
         yield block
         budget -= block.tried
-        if used < lines:
-            # An open run of uncertain lines is read again together with what follows.
-            start += sum(len(raw) + 1 for raw in data[start:end].split(b"\n")[:used])
-        else:
-            start = end
+        opened = b"" if used == lines else b"\n".join(text.split(b"\n")[used:])
         line += used
 
 
-def _line_end(data: bytes, at: int) -> int:
-    newline = data.find(b"\n", at - 1)
-    return len(data) if newline < 0 else newline + 1
-
-
-def _bounded(data: bytes, start: int, end: int) -> bytes:
-    """These lines, the last one cut short where it is too long to be read anyway: one line may be a whole 40 MB file."""
-    last = data.rfind(b"\n", start, end - 1) + 1 or start
-    return data[start:end] if end - last <= 2 * MAX_LINE_BYTES else data[start : last + 2 * MAX_LINE_BYTES]
+def _in_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Pieces cut behind line ends, and whether it is the last."""
+    begun = b""
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield begun + piece[:end], False
+            begun = piece[end:]
+        else:
+            # Too long to be read anyway: one line may be a whole 40 MB file.
+            begun = (begun + piece)[: 2 * MAX_LINE_BYTES]
+    yield begun, True
 
 
 def _utf8(block: bytes) -> bytes:
@@ -187,37 +199,53 @@ def _utf8(block: bytes) -> bytes:
 
 
 def _read_block(
-    text: bytes, header: Header, line: int, *, final: bool, fast: bool, budget: int
+    text: bytes, header: Header, patterns: _Patterns, line: int, *, final: bool, fast: bool, budget: int
 ) -> tuple[Block, int, int]:
     """The block, how many lines it has and how many of them were used."""
-    lines = _classified(text, header)
-    certain = lines["certain"]
+    lines = pl.read_lines(text).with_row_index("index")
+    shaped = bool(_certain(lines, patterns.shaped).all())
+    certain = pl.repeat(True, lines.height, eager=True) if shaped else _certain(lines, patterns.certain)
     if certain.all():
         frame = _read_certain(text, header, lines.height, fast=fast)
-        return Block(_numbered(frame, lines["index"], line), [], 0, 0, []), lines.height, lines.height
+        return Block(_numbered(frame, lines["index"], line), [], 0, 0, [], 0, shaped), lines.height, lines.height
+    lines = _classified(lines.with_columns(certain=certain), header)
     raw = text.split(b"\n")[: lines.height]
     others = _Uncertain(raw, header, line, budget)
     others.read(lines, final=final)
     frame = _read_certain(b"\n".join(compress(raw, certain)), header, int(certain.sum()), fast=fast)
     frame = pl.concat([_numbered(frame, lines.filter("certain")["index"], line), others.frame()]).sort("line")
-    return Block(frame, others.faults, others.fault_count, others.tried, others.named), lines.height, others.used
+    block = Block(frame, others.faults, others.fault_count, others.tried, others.named, others.unnamed, shaped=False)
+    return block, lines.height, others.used
 
 
 def _numbered(frame: pl.DataFrame, index: pl.Series, line: int) -> pl.DataFrame:
     return frame.insert_column(0, (index + line).cast(pl.UInt32).alias("line"))
 
 
-def _classified(text: bytes, header: Header) -> pl.DataFrame:
-    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record), its cells, the next line that ends any record."""
-    cell = r'(?:(?:"[^"\x00]*")+|[^",\r\n\x00]*)'
+_CELL = r'(?:(?:"[^"\x00]*")+|[^",\r\n\x00]*)'
+
+
+class _Patterns:
+    """What a certain line is like: any cells, or such as have their field's shape."""
+
+    def __init__(self, header: Header, shapes: Mapping[str, str]) -> None:
+        cells = [_CELL] * len(header.names)
+        self.certain = f"^{','.join(cells)}$"
+        for field in shapes.keys() & header.positions.keys():
+            cells[header.positions[field]] = f'(?:"{shapes[field]}"|{shapes[field]})'
+        self.shaped = f"^{','.join(cells)}$"
+
+
+def _certain(lines: pl.DataFrame, pattern: str) -> pl.Series:
     line = pl.col("line")
-    certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(
-        rf"^{cell}(?:,{cell}){{{len(header.names) - 1}}}$"
-    )
+    certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(pattern)
     # The streaming engine uses every core on what is one column to the other one.
-    lines = pl.read_lines(text).lazy().with_columns(certain=certain).collect(engine="streaming").with_row_index("index")
-    if lines["certain"].all():
-        return lines
+    return lines.lazy().select(certain).collect(engine="streaming").to_series()
+
+
+def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
+    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record), its cells, the next line that ends any record."""
+    line = pl.col("line")
     cells = line.str.count_matches(",", literal=True) + 1
     return lines.select(
         "index",
@@ -260,6 +288,7 @@ class _Uncertain:
         self.fault_count = 0
         self.tried = 0
         self.named: list[int] = []
+        self.unnamed = 0
         self.used = len(raw)
 
     def frame(self) -> pl.DataFrame:
@@ -321,8 +350,17 @@ class _Uncertain:
 
     def _name(self, index: int) -> None:
         """Remember which listing an unreadable record is about: it is in the file, so its card is not gone."""
-        if self.header.positions["listing_id"] == 0 and (begins := _LEADING_ID.match(self.raw[index][:40])):
+        line = self.raw[index]
+        begins = self.header.positions["listing_id"] == 0 and _LEADING_ID.match(line[:40])
+        if begins:
             self.named.append(int(begins[1]))
+        if self._may_hold_several(line) if begins else line.strip(b' \t\r,"'):
+            self.unnamed += 1
+
+    def _may_hold_several(self, line: bytes) -> bool:
+        """Records whose line ends were lost: only the first of them is told by how the line begins."""
+        commas = 2 * (len(self.header.names) - 1)
+        return b"\r" in line.rstrip(b"\r") or line.count(b",") >= commas or len(line) > MAX_LINE_BYTES
 
     def _too_long(self, index: int) -> bool:
         return len(self.raw[index]) > MAX_LINE_BYTES

@@ -75,19 +75,30 @@ def current_price(rows: pl.DataFrame) -> pl.Expr:
 
 
 def absent_cards(
-    frame: pl.DataFrame, rejected_ids: list[int] | None, stored: pl.DataFrame, product_line: str | None
+    frame: pl.DataFrame, rejected_ids: list[int], unnamed: int, stored: pl.DataFrame, product_line: str | None
 ) -> pl.DataFrame:
-    """Active stored cards that the file does not mention, of the lines that occur in it; of one alone where it names that.
+    """Active stored cards that the file does not mention, of the line that it names, else of those that occur in it.
 
-    A row that was kept out still mentions its card: none is absent where `rejected_ids` cannot be told.
+    A row that was kept out still mentions its card. `gone` are those that the file can speak for: none of a line of which no row
+    came, and none at all where it holds `unnamed` rows, which may be theirs.
     """
-    if rejected_ids is None:
-        return stored.clear().select("id", "product_line")
-    lines = [line for line in frame["product_line"].unique().to_list() if product_line in (None, line)]
+    occurring = frame["product_line"].unique().to_list()
+    lines = occurring if product_line is None else [product_line]
     cards = stored.select("id", "marketplace_id", "listing_id", "product_line", "gone")
     active = cards.filter(~pl.col("gone") & pl.col("product_line").is_in(lines))
     absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")
-    return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select("id", "product_line")
+    spoken_for = pl.col("product_line").is_in([] if unnamed else occurring)
+    return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select("id", "product_line", gone=spoken_for)
+
+
+def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
+    """What the seller is told of absent cards that the file cannot speak for."""
+    kept = absent.filter(~pl.col("gone"))
+    if kept.is_empty():
+        return None
+    lines = ", ".join(sorted(kept["product_line"].unique()))
+    why = f"unreadable rows ({unnamed:,}) may be theirs" if unnamed else "there is no row of that line"
+    return f"{kept.height:,} absent cards of {lines} are not taken for gone: {why}"
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:

@@ -8,6 +8,7 @@ run again.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -42,12 +43,12 @@ from cardsync.sync.state import Lease
 
 CARD_ID_BLOCK = 1000
 
-# A stored card in integers: matches by their first letter, product lines by their place in the account's, prices in ten-thousandths.
+# A stored card in integers: prices in ten-thousandths, and in one, because each takes as long, what is told by a letter, a place or a bit:
+# a match by its first letter, the product line by its place in the account's, whether it is gone.
 STORED_SQL = {
     **{name: name for name in ("id", "marketplace_id", "listing_id", "product_id", "identity_hash", "values_hash")},
-    "match": "ascii(match)",
-    "product_line": "coalesce(array_position((SELECT product_lines FROM account a WHERE a.seller_id = {seller_id}), product_line), 0)",
-    "gone": "gone::integer",
+    "kind": "coalesce(array_position((SELECT product_lines FROM account a WHERE a.seller_id = {seller_id}), product_line), 0) * 256"
+    " + ascii(match) * 2 + gone::integer",
     **{name: f"coalesce(({name} * 10000)::bigint, -1)" for name in ("price", "target_price")},
 }
 MATCHES = {ord(name[0]): name for name in ("matched", "provisional", "ambiguous")}
@@ -69,7 +70,9 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     async with NewProducts(work.database, parsed.frame, stored) as new:
         rows = await identify(work.database, upload.seller_id, parsed.frame, stored)
         await boundary(work.database, lease)
-        absent = diff.absent_cards(rows, None if parsed.unnamed else parsed.rejected_ids, stored, upload.product_line)
+        absent = diff.absent_cards(rows, parsed.rejected_ids, parsed.unnamed, stored, upload.product_line)
+        if why := diff.why_kept(absent, parsed.unnamed):
+            parsed.note("cards_kept", why)
         # Queries ask for what stands in the database: such rules price the cards once they are written (`pricing.reprice`).
         later = run.queried
         priced = await asyncio.to_thread(
@@ -85,9 +88,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         del priced
         changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
         changes = await number_cards(work, upload.seller_id, changes)
-        if not verdict.believable:
-            absent = absent.clear()
-        plan = new.found_for(slabs.plan(changes, work.settings.slab_rows))
+        absent = absent.filter(pl.col("gone") & verdict.believable)
+        plan = deque(new.found_for(slabs.plan(changes, work.settings.slab_rows)))
         gone = slabs.tombstones(absent, work.settings.slab_rows)
         total = changes.total + absent.height
         kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
@@ -141,11 +143,16 @@ async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
 
 
 def _stored(read: dict[str, Any], lines: list[str]) -> pl.DataFrame:
-    return pl.DataFrame(read, schema=dict.fromkeys(read, pl.Int64)).with_columns(
-        pl.col("match").replace_strict(MATCHES, return_dtype=pl.String),
-        pl.col("product_line").replace_strict(dict(enumerate(lines, 1)), default=None, return_dtype=pl.String),
-        pl.col("gone").cast(pl.Boolean),
-        *(pl.when(pl.col(name) >= 0).then(name).alias(name) for name in ("price", "target_price")),
+    kind = pl.col("kind")
+    return (
+        pl.DataFrame(read, schema=dict.fromkeys(read, pl.Int64))
+        .with_columns(
+            *(pl.when(pl.col(name) >= 0).then(name).alias(name) for name in ("price", "target_price")),
+            match=(kind // 2 % 128).replace_strict(MATCHES, return_dtype=pl.String),
+            product_line=(kind // 256).replace_strict(dict(enumerate(lines, 1)), default=None, return_dtype=pl.String),
+            gone=kind % 2 == 1,
+        )
+        .select(*diff.STORED)
     )
 
 
@@ -160,12 +167,10 @@ async def read_file(work: Work, upload: Upload, account: Account) -> Parsed:
 
 
 def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed:
-    if bodies.is_gzip(data):
-        try:
-            data = bodies.inflate(data, limits.BODY_INFLATED_BYTES)
-        except bodies.BadGzip as e:
-            raise errors.InvalidCsv(f"the file is damaged gzip: {e}") from e
-    return parse(data, lines, product_line)
+    try:
+        return parse(bodies.pieces(data, limits.BODY_INFLATED_BYTES), lines, product_line)
+    except bodies.BadGzip as e:
+        raise errors.InvalidCsv(f"the file is damaged gzip: {e}") from e
 
 
 def price_rows(rows: pl.DataFrame, past: Past, pins: dict[int, int], run: Run, observed_at: datetime) -> pl.DataFrame:

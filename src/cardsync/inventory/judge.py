@@ -61,7 +61,7 @@ async def judge(
     allowed = account.entitlements(upload.received_at)
     short = kept["short"] if kept else diff.short_lines(absent, stored)
     tripped = kept["breaker"] if kept else allowed.sync_mode == "full" and engine.breaker(priced)
-    gone = kept.get("absent", absent.height)
+    gone = kept.get("absent", int(absent["gone"].sum()))
     sold_out = kept.get("sold_out", rows.select((pl.col("gone") & ~pl.col("gone_old")).sum()).item())
     async with work.database.tenant(upload.seller_id) as session:
         await own_state(session, lease)

@@ -7,7 +7,7 @@ neither the database nor the worker waits for the whole file, and no more of it 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Coroutine
 from dataclasses import replace
 from types import TracebackType
@@ -18,11 +18,13 @@ import polars as pl
 from cardsync.catalog import products
 from cardsync.db import Database
 from cardsync.inventory.slabs import Slab
+from cardsync.search.words import search_columns
 
 T = TypeVar("T")
 
 SLABS_AT_ONCE = 4
-_FOUND = ("product_id", "match")
+# The writers wait for the first.
+SLABS_AT_FIRST = 2
 
 
 class NewProducts:
@@ -31,7 +33,9 @@ class NewProducts:
     def __init__(self, database: Database, parsed: pl.DataFrame, stored: pl.DataFrame) -> None:
         self._database = database
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._parts: list[asyncio.Task[pl.DataFrame]] = []
+        # Nothing else holds what was found but the slabs that wait for it.
+        self._last: asyncio.Task[pl.DataFrame] | None = None
+        self._matches: Counter[str] = Counter()
         # Custom listings share their ids with each other and with cards: which of them are new is not known yet.
         new = parsed["custom"] | ~parsed["listing_id"].is_in(stored["marketplace_id"].implode())
         sets = parsed.select("product_line", "set_name").filter(new)
@@ -50,23 +54,21 @@ class NewProducts:
     def found_for(self, slabs: list[Slab]) -> list[Slab]:
         """Begin to find the products of those slabs whose cards are new."""
         made: list[Slab] = []
-        before: asyncio.Task[pl.DataFrame] | None = None
-        new = [slab for slab in slabs if slab.is_new]
-        for at in range(0, len(new), SLABS_AT_ONCE):
-            some = new[at : at + SLABS_AT_ONCE]
+        new = deque(slab for slab in slabs if slab.is_new)
+        while new:
+            count = SLABS_AT_ONCE if made else SLABS_AT_FIRST
+            some = [new.popleft() for _ in range(min(count, len(new)))]
             assert self._offered is not None
-            before = self._begin(self._part(some, self._offered, before))
-            self._parts.append(before)
-            made += _with_parts(some, before)
+            self._last = self._begin(self._part(some, self._offered, self._last))
+            made += _with_parts(some, self._last)
         self._offered = None
         return made + [slab for slab in slabs if not slab.is_new]
 
     async def matches(self) -> dict[str, int]:
         """How many of the new cards were matched, provisional or ambiguous."""
-        counts: Counter[str] = Counter()
-        for part in self._parts:
-            counts.update(dict((await part)["match"].value_counts().iter_rows()))
-        return counts
+        if self._last is not None:
+            await self._last
+        return self._matches
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
@@ -83,10 +85,22 @@ class NewProducts:
     ) -> pl.DataFrame:
         if before is not None:
             await before
-        at = pl.concat([slab.at for slab in slabs])
-        rows = slabs[0].rows.select(*products.ROW_COLUMNS, "title")[at].with_row_index("row")
-        found = await products.resolve(self._database, rows, offered)
-        return rows.select("row").join(found, on="row", how="left", maintain_order="left").select(_FOUND)
+        printed = await asyncio.to_thread(_printings, slabs)
+        found = await products.found(self._database, printed, await offered)
+        told = await asyncio.to_thread(_with_words, printed, found)
+        self._matches.update(dict(told["match"].value_counts().iter_rows()))
+        return told
+
+
+def _printings(slabs: list[Slab]) -> products.Printings:
+    at = pl.concat([slab.at for slab in slabs])
+    return products.printings(slabs[0].rows.select(*products.ROW_COLUMNS, "title")[at].with_row_index("row"))
+
+
+def _with_words(printed: products.Printings, found: pl.DataFrame) -> pl.DataFrame:
+    """What the cards are searched by is the same for all conditions of a printing, and half the work to make of it."""
+    words = search_columns(printed.keyed.with_columns(product_name="listed_name"))
+    return printed.spread(found.hstack(words)).drop("row")
 
 
 def _with_parts(slabs: list[Slab], part: asyncio.Task[pl.DataFrame]) -> list[Slab]:

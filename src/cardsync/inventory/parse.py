@@ -7,6 +7,7 @@ shape, once each, are read in Python. A bad price is noted and the row kept; any
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -14,6 +15,8 @@ from decimal import Decimal
 import polars as pl
 
 from cardsync import limits
+from cardsync.ahead import ahead
+from cardsync.errors import InvalidCsv
 from cardsync.inventory import csv_format
 from cardsync.inventory.csv_format import COLUMNS, Block, Header
 from cardsync.money import MAX_UNITS, to_units
@@ -32,9 +35,11 @@ MAX_SET_NAME_CHARS = 500
 
 # Shapes that the column-wise conversion reads exactly; all others are read one by one.
 # (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not plain.)
-_PLAIN_PRICE = r"^(?:[0-9]{1,8}(?:\.[0-9]{1,4})?|[0-9]{1,7}\.[0-9]{5})?$"
-_PLAIN_ID = r"^[0-9]{1,18}$"
-_PLAIN_QUANTITY = r"^[0-9]{0,9}$"
+_PLAIN = {
+    "listing_id": r"[0-9]{1,18}",
+    "quantity": r"[0-9]{0,9}",
+    **dict.fromkeys(PRICES, r"(?:[0-9]{1,8}(?:\.[0-9]{1,4})?|[0-9]{1,7}\.[0-9]{5})?"),
+}
 
 _WHOLE = re.compile(r"[0-9]+")
 _AMOUNT = re.compile(
@@ -94,17 +99,29 @@ class Parsed:
     new_lines: dict[str, str] = field(default_factory=dict)
     # Listings that the file names in rows that were kept out: their cards are neither updated nor gone.
     rejected_ids: list[int] = field(default_factory=list)
-    # Unreadable rows of which nobody can tell what they name: ids are looked for where a line begins.
+    # Rows that were kept out and of which nobody can tell what they name.
     unnamed: int = 0
 
+    def note(self, code: str, message: str) -> None:
+        """Of the whole file, at its header's line."""
+        self.noted_count += 1
+        self.noted = [Rejected(1, None, code, message), *self.noted][: limits.REJECTED_LISTED]
 
-def parse(data: bytes | memoryview, lines: ProductLines, product_line: str | None) -> Parsed:
-    """Raises InvalidCsv when there is no usable header or no data row; nothing else, whatever the bytes."""
-    raw = bytes(data)
-    header, start = csv_format.split_header(raw)
+
+def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None) -> Parsed:
+    """A file's bytes in pieces. Raises InvalidCsv when there is no usable header or no data row, and what the pieces raise; nothing
+    else, whatever the bytes.
+    """
+    pieces = iter(pieces)
+    try:
+        header, blocks = csv_format.read(pieces, shapes=_PLAIN)
+    except InvalidCsv:
+        # What is wrong with the body is told before what is wrong with its text: a bomb is no file without a header.
+        deque(pieces, maxlen=0)
+        raise
     parsed = Parsed(pl.DataFrame())
     labels = _Labels(lines, product_line)
-    frames = [_typed(block, header, labels, parsed) for block in csv_format.read_blocks(raw, header, start)]
+    frames = [_typed(block, header, labels, parsed) for block in ahead(blocks)]
     if not parsed.rows:
         raise csv_format.no_data_row()
     parsed.frame, parsed.duplicates = _last_of_each(frames)
@@ -181,7 +198,7 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     texts = texts.with_columns(pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns)
     prices = [name for name in PRICES if name in header.positions]
     names, line_codes = labels.columns(texts["product_line_label"])
-    numbers, bad = _numbers(texts, prices)
+    numbers, bad = _numbers(texts, prices, shaped=block.shaped)
     frame = texts.with_columns(
         *numbers,
         product_line=names,
@@ -192,7 +209,9 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     good = code.is_null()
     parsed.rows += texts.height + block.fault_count
     parsed.rejected_ids += [*block.named, *frame["listing_id"].filter(~good).drop_nulls()]
-    parsed.unnamed += block.fault_count if header.positions["listing_id"] else 0
+    parsed.unnamed += block.unnamed + (
+        0 if good.all() else _unnamed(texts, ~good & (frame["listing_id"].fill_null(0) == 0))
+    )
     _report_rejected(block, code, header, parsed)
     _report_noted(texts, {name: flags & good for name, flags in bad.items() if name in prices}, header, parsed)
     frame = frame.select(FRAME_COLUMNS)
@@ -200,24 +219,29 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     return frame if good.all() else frame.filter(good)
 
 
-def _numbers(texts: pl.DataFrame, prices: list[str]) -> tuple[list[pl.Series], dict[str, pl.Series]]:
-    """The numeric columns and, for each that has any, which of its cells could not be read."""
-    plain = {"listing_id": _PLAIN_ID, "quantity": _PLAIN_QUANTITY} | dict.fromkeys(prices, _PLAIN_PRICE)
+def _unnamed(texts: pl.DataFrame, without_id: pl.Series) -> int:
+    """Rows that name nobody can tell whom; those of blank cells alone, which spreadsheets leave behind, name none."""
+    said = (pl.col(name).str.strip_chars() != "" for name in COLUMNS)
+    return texts.filter(without_id).filter(pl.any_horizontal(said)).height
+
+
+def _numbers(texts: pl.DataFrame, prices: list[str], *, shaped: bool) -> tuple[list[pl.Series], dict[str, pl.Series]]:
+    """The numeric columns and, for each that has any, which of its cells could not be read; none where all are known to be plain."""
+    fields = ("listing_id", "quantity", *prices)
     readers: dict[str, Callable[[str], int | None]] = {"listing_id": read_id, "quantity": read_quantity}
-    shapes = texts.select(pl.col(name).str.contains(pattern) for name, pattern in plain.items())
+    odd = {} if shaped else _odd(texts, fields)
     values = texts.select(
         pl.col("listing_id").cast(pl.Int64, strict=False),
         pl.when(pl.col("quantity") == "")
         .then(0)
         .otherwise(pl.col("quantity").cast(pl.Int64, strict=False))
         .alias("quantity"),
-        *(_units(name) for name in prices),
-    )
+    ).hstack(_units(texts.select(prices)))
     columns, bad = [], {}
-    for name in plain:
+    for name in fields:
         column = values[name]
-        if not shapes[name].all():
-            column, bad[name] = _one_by_one(texts[name], shapes[name], column, readers.get(name, read_price))
+        if name in odd:
+            column, bad[name] = _one_by_one(texts[name], odd[name], column, readers.get(name, read_price))
         columns.append(column.cast(pl.Int32) if name == "quantity" else column)
     # Digits alone can still be no id.
     zero = (columns[0] == 0).fill_null(False)
@@ -226,27 +250,34 @@ def _numbers(texts: pl.DataFrame, prices: list[str]) -> tuple[list[pl.Series], d
     return columns, bad
 
 
-def _units(name: str) -> pl.Expr:
+def _odd(texts: pl.DataFrame, fields: Iterable[str]) -> dict[str, pl.Series]:
+    """Which cells are not plain, for each field that has any."""
+    plain = texts.select(pl.col(name).str.contains(f"^(?:{_PLAIN[name]})$") for name in fields)
+    return {flags.name: ~flags for flags in plain if not flags.all()}
+
+
+def _units(amounts: pl.DataFrame) -> pl.DataFrame:
     """Plain amounts as ten-thousandths: exact in hundred-thousandths, then the fifth decimal rounds half-up."""
-    fine = pl.col(name).cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False)
-    units = (fine + 5) // 10
-    return pl.when((units > 0) & (units <= MAX_UNITS)).then(units).alias(name)
+    # Step by step: an expression that names a column twice reads it twice.
+    fine = amounts.select(pl.all().cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False))
+    units = fine.select((pl.all() + 5) // 10)
+    return units.select(pl.when((pl.all() > 0) & (pl.all() <= MAX_UNITS)).then(pl.all()))
 
 
 def _one_by_one(
-    texts: pl.Series, plain: pl.Series, values: pl.Series, read: Callable[[str], int | None]
+    texts: pl.Series, odd: pl.Series, values: pl.Series, read: Callable[[str], int | None]
 ) -> tuple[pl.Series, pl.Series]:
     """Cells of another shape read in Python, each text once, and which of them could not be."""
     numbers: dict[str, int | None] = {}
     bad: list[str] = []
-    for text in texts.filter(~plain).unique():
+    for text in texts.filter(odd).unique():
         try:
             numbers[text] = read(text)
         except ValueError:
             numbers[text] = None
             bad.append(text)
-    odd = _mapped(texts, list(numbers), numbers.values(), pl.Int64)
-    return values.zip_with(plain, odd), ~plain & texts.is_in(bad)
+    read_ones = _mapped(texts, list(numbers), numbers.values(), pl.Int64)
+    return read_ones.zip_with(odd, values), odd & texts.is_in(bad)
 
 
 def _codes(texts: pl.DataFrame, bad: dict[str, pl.Series], line_codes: pl.Series) -> pl.Series:

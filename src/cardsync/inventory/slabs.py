@@ -24,37 +24,38 @@ from cardsync.search.words import search_columns
 from cardsync.sync.state import Lease, LeaseLost, hold_lease, look
 
 WRITERS = 2
-# The slab's cards. Its ids are sorted, so the range keeps any plan from reading more than all cards once in all slabs together:
-# a seller who is newer than the table's statistics counts as one row there, and is read whole for every slab.
-_JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
+# The slab's cards, by their ids as an array: any plan looks up those and no others. A plain join may read all of the seller's for every
+# slab: one who is newer than the table's statistics counts as a few rows there.
+_JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id = ANY(ARRAY(SELECT id FROM incoming))"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
 # Made of the texts when a slab is encoded.
 _SEARCHED = ("search_text", "number_leading")
 _TYPES = {
     "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint", "identity_hash": "bigint",
-    "values_hash": "bigint", "rule_id": "bigint", "quantity": "integer", "custom": "boolean", "gone": "boolean", "observed": "boolean",
-    "asked": "boolean", "match": "text", "search_text": "text", "number_leading": "integer",
+    "values_hash": "bigint", "rule_id": "bigint", "quantity": "integer", "observed": "boolean", "asked": "boolean",
+    "match": "text", "search_text": "text", "number_leading": "integer",
     **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
 }  # fmt: skip
 
+# What a new card is copied in with; `custom`, `gone` and the ids of all listings but custom ones follow from it.
 _CARD = (
     "id",
     "marketplace_id",
     "listing_id",
-    "custom",
     "product_id",
     "match",
     "identity_hash",
     "values_hash",
     "quantity",
-    "gone",
     *MONEY,
     *_TEXTS,
     *_SEARCHED,
 )
-_VALUES = ("values_hash", "quantity", "gone", *MONEY)
+_VALUES = ("values_hash", "quantity", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
+# Of fixed width and never null: PostgreSQL finds them in a row without looking at what stands before, so they stand first.
+_FIXED = ("id", "marketplace_id", "product_id", "identity_hash", "values_hash", "quantity", "observed", "asked")
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,9 @@ CHANGE_SQL = """
 """
 CHANGE_AGAIN_SQL = f"{CHANGE_SQL} ON CONFLICT (seller_id, run_id, card_id) DO UPDATE\n    SET old_price = excluded.old_price, new_price = excluded.new_price, rule_id = excluded.rule_id"
 INSERT_SQL = f"""
-    INSERT INTO card (seller_id, observed_at, priced_at, created_at, updated_at, {_list(_CARD)})
-    SELECT :seller, :observed_at, CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now, {_list(_CARD)}
+    INSERT INTO card (seller_id, observed_at, priced_at, created_at, updated_at, custom, gone, {_list(_CARD)})
+    SELECT :seller, :observed_at, CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now,
+           marketplace_id < 0, quantity = 0, {_list(_CARD).replace("listing_id", "coalesce(listing_id, marketplace_id)")}
       FROM incoming
 """
 HISTORY_SQL = f"""
@@ -102,7 +104,7 @@ HISTORY_SQL = f"""
 """
 _UPDATE = f"""
     UPDATE card c
-       SET {{sets}}, priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price THEN :now ELSE c.priced_at END,
+       SET {{sets}}, gone = i.quantity = 0, priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price THEN :now ELSE c.priced_at END,
            observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END, updated_at = :now
       FROM incoming i
      WHERE {_JOINED}
@@ -128,7 +130,7 @@ class Slab:
     at: pl.Series
     columns: tuple[str, ...]
     statements: tuple[str, ...]
-    # New cards' product_id and match, which are found while others are written, and where this slab's begin.
+    # New cards' product, match and what they are searched by, found while others are written, and where this slab's begin.
     found: asyncio.Task[pl.DataFrame] | None = None
     found_from: int = 0
 
@@ -140,6 +142,7 @@ class Slab:
 def _slabs(
     phase: str, rows: pl.DataFrame, at: pl.Series, columns: Sequence[str], statements: Sequence[str], size: int
 ) -> list[Slab]:
+    columns = sorted(columns, key=lambda name: name not in _FIXED)
     rows = rows.select(name for name in columns if name not in _SEARCHED)
     # Of one size and a multiple of the writers: none of them waits for the other's last slab.
     count = -(-at.len() // size)
@@ -155,8 +158,9 @@ def plan(changes: Changes, size: int) -> list[Slab]:
     """Value changes first, then what only has a new target."""
     asked = ("rule_id", "asked")
     values = ("id", *_VALUES, "observed", *asked)
+    new = changes.rows.with_columns(pl.when("custom").then("listing_id").alias("listing_id"))
     parts: list[tuple[str, pl.DataFrame, pl.Series, Sequence[str], Sequence[str]]] = [
-        ("importing", changes.rows, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL)),
+        ("importing", new, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL)),
         ("importing", changes.rows, changes.update_at, values, (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL)),
         ("importing", changes.rows, changes.rename_at, (*values, *_NAMES), (HISTORY_SQL, RENAME_SQL, CHANGE_AGAIN_SQL)),
         ("repricing", changes.rows, changes.retarget_at, ("id", "price", "target_price", *asked), (RETARGET_SQL, CHANGE_AGAIN_SQL)),
@@ -183,7 +187,7 @@ def _encoded(slab: Slab) -> memoryview:
     rows = slab.rows[slab.at].with_columns(decimal(name) for name in amounts)
     if slab.found is not None:
         rows = rows.with_columns(slab.found.result().slice(slab.found_from, rows.height))
-    if set(_SEARCHED) <= set(slab.columns):
+    elif set(_SEARCHED) <= set(slab.columns):
         rows = rows.hstack(search_columns(rows))
     return encode(rows.select(slab.columns))
 
@@ -196,12 +200,12 @@ def decimal(name: str) -> pl.Expr:
     return (pl.col(name).cast(pl.Decimal(18, 0)) * _UNIT).alias(name)
 
 
-async def write(writer: Writer, slabs: list[Slab]) -> None:
-    """Commit slab after slab. Raises LeaseLost or CancelRequested at a boundary; what is committed stays.
+async def write(writer: Writer, waiting: deque[Slab]) -> None:
+    """Commit slab after slab, taken from those that wait. Raises LeaseLost or CancelRequested at a boundary; what is committed stays.
 
     Several are under way at once, on a connection each: while one is encoded or waits for the disk, PostgreSQL works on another.
     """
-    if not slabs:
+    if not waiting:
         return
     async with writer.database.tenant(writer.seller_id) as session:
         # From here on until the run's end the export can't answer 304 from the stored fingerprint.
@@ -211,7 +215,6 @@ async def write(writer: Writer, slabs: list[Slab]) -> None:
         )
         writer.progress[0] = 0
         await hold_lease(session, writer.lease, clock.now(), done=0, total=writer.total)
-    waiting = deque(slabs)
     ended = await asyncio.gather(*(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True)
     if wrong := [error for error in ended if error is not None]:
         # Where one's commit failed, the other finds another progress than it follows: no more than a consequence.
@@ -265,7 +268,7 @@ async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memor
     await copy_in(session, "incoming", slab.columns, data)
     values = {
         "seller": writer.seller_id, "run": writer.run_id, "observed_at": writer.observed_at, "now": clock.now(),
-        "kept_since": writer.kept_since, "first": slab.rows["id"][slab.at[0]], "last": slab.rows["id"][slab.at[-1]],
+        "kept_since": writer.kept_since,
     }  # fmt: skip
     for statement in slab.statements:
         names = {name for name in values if f":{name}" in statement}

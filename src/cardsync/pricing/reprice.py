@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -240,7 +241,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     del priced, stock
     writer = slabs.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
     try:
-        await slabs.write(writer, slabs.retargets(rows, work.settings.slab_rows))
+        await slabs.write(writer, deque(slabs.retargets(rows, work.settings.slab_rows)))
     finally:
         exported = await exporting
     await _end(work, lease, run, "completed", counts, exported, held)

@@ -14,6 +14,7 @@ from typing import Final
 
 import polars as pl
 
+from cardsync.ascii_texts import apart, is_ascii, spaced, stripped, table, together, words_table
 from cardsync.catalog.collector_number import number_columns
 
 # What normalisation leaves apart although people write both.
@@ -74,8 +75,11 @@ def search_text(name: str, set_name: str, rarity: str, number_key: str, number_t
 
 
 def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
-    """`search_text` and `number_leading` (what a number begins with) of product_name, set_name, rarity and number, row for row."""
-    number = number_columns(cards["number"])
+    """`search_text` and `number_leading` (what a number begins with) of product_name, set_name, rarity and number, row for row.
+
+    Cards that have their `number_key` and `number_total` already need not have a number.
+    """
+    number = cards if "number_key" in cards.columns else number_columns(cards["number"])
     key, total = number["number_key"], number["number_total"].fill_null("")
     parts = {
         "name": _of_distinct(cards["product_name"], name_text, _ascii_names),
@@ -102,47 +106,29 @@ def _each(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[byt
     texts = texts.cast(pl.String).fill_null("")
     if texts.is_empty():
         return texts
-    is_ascii = texts.str.len_bytes() == texts.str.len_chars()
-    made = ascii_ones(_BETWEEN_TEXTS.join(texts.set(~is_ascii, "").to_list()).encode("latin-1"))
-    others = texts.filter(~is_ascii)
+    foreign = ~is_ascii(texts)
+    made = ascii_ones(together(texts.set(foreign, "")))
+    others = texts.filter(foreign)
     if others.is_empty():
         return made
-    return made.scatter((~is_ascii).arg_true(), list(map(one, others.to_list())))
+    return made.scatter(foreign.arg_true(), list(map(one, others.to_list())))
 
 
-# One byte that no text of ASCII has parts them: so a slab of names is folded in a few passes over its bytes.
-_BETWEEN_TEXTS: Final = "\xff"
-_BETWEEN: Final = _BETWEEN_TEXTS.encode("latin-1")
-_FOLDED_ASCII: Final = bytes(32 if byte < 32 or byte == 127 else byte for byte in bytes(range(256)).lower())
-_CUT_ASCII: Final = bytes(byte if (chr(byte).isalnum() and byte < 128) or byte == 255 else 32 for byte in range(256))
+_FOLDED: Final = table({byte: 32 if byte < 32 or byte == 127 else ord(chr(byte).lower()) for byte in range(128)})
+_WORDS: Final = words_table()
 
 
 def _ascii_folded(texts: bytes) -> bytes:
-    return _stripped(texts.translate(_FOLDED_ASCII))
-
-
-def _stripped(texts: bytes) -> bytes:
-    texts = texts.strip(b" ")
-    for outside in (b" " + _BETWEEN, _BETWEEN + b" "):
-        while outside in texts:
-            texts = texts.replace(outside, _BETWEEN)
-    return texts
+    return stripped(texts.translate(_FOLDED))
 
 
 def _ascii_plain(texts: bytes) -> pl.Series:
-    return _apart(_ascii_folded(texts).replace(b" ", _SPACE.encode()))
+    return apart(_ascii_folded(texts).replace(b" ", _SPACE.encode()))
 
 
 def _ascii_names(texts: bytes) -> pl.Series:
     plain = _ascii_folded(texts)
-    cut = plain.translate(_CUT_ASCII, b"'`")
-    while b"  " in cut:
-        cut = cut.replace(b"  ", b" ")
-    cut = _stripped(cut)
-    name = pl.DataFrame({"cut": _apart(cut), "plain": _apart(plain)})
+    cut = spaced(plain.translate(_WORDS, b"'`"))
+    name = pl.DataFrame({"cut": apart(cut), "plain": apart(plain)})
     before = pl.when(pl.col("cut") == "").then(pl.lit("")).otherwise(pl.lit(" "))
     return name.select(pl.concat_str(before, "cut", pl.lit(NAME), "plain")).to_series()
-
-
-def _apart(texts: bytes) -> pl.Series:
-    return pl.Series(texts.decode("latin-1").split(_BETWEEN_TEXTS), dtype=pl.String)

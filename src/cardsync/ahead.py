@@ -1,0 +1,20 @@
+"""Items of an iterator made ahead: each in a thread of its own while the one before it is used. What goes wrong comes where it would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar, cast
+
+T = TypeVar("T")
+
+_END: Final = object()
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The thread ends with the iteration, however that ends."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = thread.submit(next, items, _END)
+            yield cast("T", item)

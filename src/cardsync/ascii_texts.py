@@ -1,0 +1,53 @@
+"""Many texts of ASCII at once, as one run of bytes: a few passes over it take a twentieth of what expressions take. Pure.
+
+In and out: texts parted by one byte that none of them has.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+_BETWEEN_TEXTS: Final = "\xff"
+_BETWEEN: Final = _BETWEEN_TEXTS.encode("latin-1")
+
+
+def is_ascii(texts: pl.Series) -> pl.Series:
+    return texts.str.len_bytes() == texts.str.len_chars()
+
+
+def together(texts: pl.Series) -> bytes:
+    """Of texts of ASCII alone, none of them null."""
+    return _BETWEEN_TEXTS.join(texts.to_list()).encode("latin-1")
+
+
+def apart(texts: bytes) -> pl.Series:
+    return pl.Series(texts.decode("latin-1").split(_BETWEEN_TEXTS), dtype=pl.String)
+
+
+def table(of: dict[int, int]) -> bytes:
+    """For `bytes.translate`: what each byte becomes; the others stay."""
+    return bytes(of.get(byte, byte) for byte in range(256))
+
+
+def words_table(kept: str = "") -> bytes:
+    """Letters in lower case, digits and what is `kept`; anything else of ASCII is a space."""
+    return table(
+        {byte: ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) in kept else 32 for byte in range(128)}
+    )
+
+
+def spaced(texts: bytes) -> bytes:
+    """Runs of spaces as one, and none at the ends of a text."""
+    while b"  " in texts:
+        texts = texts.replace(b"  ", b" ")
+    return stripped(texts)
+
+
+def stripped(texts: bytes) -> bytes:
+    texts = texts.strip(b" ")
+    for outside in (b" " + _BETWEEN, _BETWEEN + b" "):
+        while outside in texts:
+            texts = texts.replace(outside, _BETWEEN)
+    return texts
