@@ -1,38 +1,38 @@
-"""A process of ours that ends with the supervisor that started it, even when that one is killed."""
+"""A process of ours that ends with the one that started it, even when that one is killed.
+
+Each names itself in the environment of those below it: the supervisor, and the web process whose workers serve.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
+from collections.abc import Callable
 
 from cardsync.settings import PREFIX
 
+_PARENT = f"{PREFIX}PARENT"
 
-def watch_parent() -> None:
-    """End this process like a SIGTERM when the one that started it is gone: a dead parent's children get another one.
 
-    Only below a supervisor, which names itself in the environment.
+def be_parent() -> None:
+    """Processes started from here on end with this one."""
+    os.environ[_PARENT] = str(os.getpid())
+
+
+def watch_parent(orphaned: Callable[[], None] = lambda: None) -> None:
+    """End this process like a SIGTERM, after a call of `orphaned`, when the one that started it is gone: a dead parent's
+    children get another one. Who was started by hand has none to watch.
     """
-    supervisor = int(os.environ.get(f"{PREFIX}PARENT", "0"))
-    if not supervisor:
+    parent = int(os.environ.get(_PARENT, "0"))
+    if not parent:
         return
-    parent = os.getppid()
 
     def watch() -> None:
         pause = threading.Event()
-        while os.getppid() == parent and _alive(supervisor):
+        while os.getppid() == parent:
             pause.wait(0.5)
+        orphaned()
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True, name="watch-parent").start()
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import resource
+import signal
 from contextlib import suppress
 
 from granian import Granian
@@ -11,16 +13,19 @@ from granian.constants import Interfaces, Loops
 
 from cardsync.asgi import create_app
 from cardsync.observe import setup_logging
-from cardsync.parent import watch_parent
+from cardsync.parent import be_parent, watch_parent
 from cardsync.settings import Settings
 
 # So many a web process holds, idle ones too: every agent keeps one open between its polls. Who comes after them waits unheard.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000
+# Requests that are being answered have so long when the process is told to end, and less when its supervisor is dead: the next one
+# waits for the address.
+ENDING_SECONDS = 20
+ORPHANS_ENDING_SECONDS = 5
 
 
 def run_web(settings: Settings) -> None:
-    watch_parent()
     _allow_open_files(CONNECTIONS + OTHER_FILES)
     server = Granian(
         "cardsync.web_process:web_app",
@@ -34,9 +39,22 @@ def run_web(settings: Settings) -> None:
         log_enabled=False,
         respawn_failed_workers=True,
         backpressure=CONNECTIONS,
-        workers_kill_timeout=20,
+        workers_kill_timeout=ENDING_SECONDS,
     )
+
+    def hurry() -> None:
+        server.workers_kill_timeout = ORPHANS_ENDING_SECONDS
+
+    watch_parent(hurry)
+    be_parent()
+    os.register_at_fork(after_in_child=_end_at_signals)
     server.serve()
+
+
+def _end_at_signals() -> None:
+    """Until a worker has handlers of its own: the server's, which it inherits, would swallow the signal that ends it at its start."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _allow_open_files(count: int) -> None:

@@ -27,6 +27,8 @@ from tests.system.processes import (
     until,
 )
 
+from cardsync.web_process import ENDING_SECONDS
+
 ROWS = 1000
 SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
 FILES = inventory(ROWS), inventory(ROWS, 2)
@@ -168,6 +170,19 @@ def test_a_killed_web_worker_comes_back(server: Server) -> None:
     kill(worker)
     until(lambda: not alive(worker), "its end", 90)
     until(server.ready, "the next one", 90)
+
+
+def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server) -> None:
+    """It would hold the address against the next start until it is killed for not ending."""
+    server.stop()
+    server.start()  # its worker may be started again once in a while only
+    web, worker = server.children("web")
+    worker.terminate()
+    until(lambda: not alive(worker), "its end", 90)
+    until(lambda: len(server.children("web")) == 2, "the next one", 90)
+    web.terminate()
+    until(lambda: not alive(web), "the end of the web process", ENDING_SECONDS - 5)
+    until(server.ready, "the server", 90)
 
 
 def test_a_killed_database_is_started_again_and_the_import_goes_on(server: Server) -> None:
