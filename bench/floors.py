@@ -18,7 +18,7 @@ from isal import igzip
 from psycopg_pool import AsyncConnectionPool
 
 from cardsync.accounts.caller import CALLER
-from cardsync.db import libpq_url
+from cardsync.database_urls import libpq_url
 from cardsync.polled import PolledQuery
 
 JSON = [(b"content-type", b"application/json")]

@@ -22,7 +22,8 @@ import psycopg
 import ground
 import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
-from cardsync.db import frame_of, libpq_url
+from cardsync.database_urls import libpq_url
+from cardsync.db import frame_of
 from cardsync.pricing.rules import Rule, SellerPricing
 from cardsync.pricing.run import TIME, Run
 from cardsync.pricing.whole_sets import read_rules

@@ -22,7 +22,7 @@ import ground
 import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.cards.queries import _COLUMNS, _FROM
-from cardsync.db import libpq_url
+from cardsync.database_urls import libpq_url
 from cardsync.reading import _read as _bindable
 from cardsync.search.parser import parse
 from ground import Client, Ground, Report

@@ -22,7 +22,8 @@ from litestar import Litestar
 from builders import SellerBuilder, Service
 from cardsync import clock, embedded
 from cardsync.asgi import create_app
-from cardsync.db import Database, libpq_url
+from cardsync.database_urls import libpq_url
+from cardsync.db import Database
 from cardsync.jobs import Work
 from cardsync.members import passwords
 from cardsync.migrate import migrate

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from cardsync import __version__, errors
 from cardsync.command_line import say, settings_with, with_database
 from cardsync.embedded_host import EmbeddedError
+from cardsync.migrate import check, head_revision
 from cardsync.serve import database
 from cardsync.serve import serve as run_serve
 from cardsync.settings import Settings, settings_page
@@ -106,21 +107,19 @@ def worker() -> None:
     from cardsync.worker_memory import begin_anew
 
     begin_anew()
-    from cardsync.worker import serve_jobs
-
     settings = settings_with()
     if settings.database_url:
-        serve_jobs(settings)
-        return
-    with database(settings, say) as ready:
+        check(settings.database_url)
+    with database(settings, say, migrated=settings.database_url is None) as ready:
+        # What is wrong is told before the long import.
+        from cardsync.worker import serve_jobs
+
         serve_jobs(ready)
 
 
 @program.command()
 def migrate() -> None:
     """Bring the database to this version's schema."""
-    from cardsync.migrate import head_revision
-
     with database(settings_with(), say):
         say(f"the database is at {head_revision()}")
 

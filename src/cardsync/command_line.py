@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import click
 
 from cardsync import clock
-from cardsync.db import Database
 from cardsync.observe import setup_logging
 from cardsync.serve import database
 from cardsync.settings import Settings
@@ -50,6 +49,8 @@ def show(values: dict[str, Any], as_json: bool) -> None:
 
 def with_database(work: Callable[[Any], Awaitable[T]], settings: Settings | None = None) -> T:
     """Run `work(database)` beside a running server or without one."""
+    # `serve` shares this module and needs none of it.
+    from cardsync.db import Database
 
     async def main(url: str) -> T:
         async with Database.open(url, pool=2, hot_pool=1) as opened:

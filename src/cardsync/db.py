@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import numpy as np
 import polars as pl
@@ -24,11 +23,11 @@ from sqlalchemy import CursorResult, MetaData, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
+from cardsync.database_urls import engine_url, libpq_url
 from cardsync.polled import PolledReads
 from cardsync.reading import Readings, still_there
 from cardsync.turns import Turns
 
-APP_ROLE = "cardsync_app"
 NULL = "\\N"
 _COPY_CHUNK = 1 << 18
 _HOT_WAIT_SECONDS = 10
@@ -44,24 +43,6 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-
-
-def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
-    """A plain `postgresql://` URL whose connections act as `role` whatever user signs in, so that row-level security binds.
-
-    They tell times in UTC by that very name, whatever the server calls it: frames of times in `Etc/UTC` join no others.
-    """
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
-    wanted = ["TimeZone=UTC"] + ([f"role={role}"] if role and parts.username != role else [])
-    given = query.get("options", "")
-    query["options"] = " ".join([given, *(f"-c {one}" for one in wanted if one not in given.split())]).strip()
-    return urlunsplit(parts._replace(scheme="postgresql", query=urlencode(query, quote_via=quote)))
-
-
-def engine_url(plain: str) -> str:
-    """The same URL for SQLAlchemy."""
-    return plain.replace("postgresql://", "postgresql+psycopg://", 1)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.markup import escape
 from sqlalchemy import text
 
-from cardsync import clock, demo_data, demo_orders
+from cardsync import address, clock, demo_data, demo_orders
 from cardsync.accounts import sellers
 from cardsync.catalog.load import import_catalog
 from cardsync.db import Database
@@ -30,7 +30,7 @@ from cardsync.money import dollars, to_units
 from cardsync.pricing import engine, sentences, store
 from cardsync.pricing.rules import SellerPricing
 from cardsync.pricing.run import Run
-from cardsync.serve import Stopped, database, find_address_free, processes, stop_on_signals, supervise, wait_until_ready
+from cardsync.serve import Stopped, database, processes, stop_on_signals, supervise, wait_until_ready
 from cardsync.settings import Settings
 
 console = Console(highlight=False, soft_wrap=True)
@@ -55,7 +55,7 @@ def run(settings: Settings, *, leave: bool) -> None:
     # The story is told here; the processes speak up only when something is wrong.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
     try:
-        find_address_free(settings)
+        address.find_free(settings)
         with database(settings, say) as ready:
             demo = asyncio.run(_prepare(ready))
             with processes(ready) as children:

@@ -26,6 +26,7 @@ import psycopg
 from psycopg import sql
 
 from cardsync import clock
+from cardsync.database_urls import APP_ROLE
 from cardsync.embedded_host import (
     CLUSTER,
     SOCKET_NAME,
@@ -42,7 +43,6 @@ from cardsync.embedded_host import (
 __all__ = ["EmbeddedError", "EmbeddedServer", "StillRecovering", "running"]
 
 SUPERUSER = "postgres"
-APP_ROLE = "cardsync_app"
 DATABASE = "cardsync"
 PORT = 5432  # no port is opened: it is the end of the socket's name, in a folder of our own
 

@@ -1,6 +1,7 @@
 """Bringing a database to the current schema: a URL of the owning role in, Alembic's migrations run.
 
-Two processes may migrate at once: an advisory lock lets one go first, the other finds nothing left to do.
+Two processes may migrate at once: an advisory lock lets one go first, the other finds nothing left to do. A start that finds nothing
+to do, as nearly every one, loads neither Alembic nor SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -8,13 +9,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, text
+import psycopg
 
-from cardsync.db import engine_url, libpq_url
+from cardsync.database_urls import engine_url, libpq_url
 
 _LOCK = 0x63617264  # "card"
 
@@ -24,29 +21,61 @@ def _folder() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / "migrations"
 
 
-def _config(connection: Connection | None = None) -> Config:
-    config = Config()
-    # Config interpolates %, which a folder's name may hold.
-    config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    return config
-
-
 @cache
 def head_revision() -> str:
-    """The newest migration of this program."""
-    return str(ScriptDirectory.from_config(_config()).get_current_head())
+    """The newest migration of this program: its file's name begins with it."""
+    return max(path.name.partition("_")[0] for path in (_folder() / "versions").glob("[0-9]*_*.py"))
 
 
 def migrate(url: str) -> None:
-    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create roles."""
-    engine = create_engine(engine_url(libpq_url(url, role=None)))
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create roles.
+
+    Raises RuntimeError when the database cannot be reached, or when a newer program has migrated it further.
+    """
+    plain = libpq_url(url, role=None)
+    revision = _revision(plain)
+    if revision is not None and revision > head_revision():
+        raise RuntimeError(
+            f"the database is at {revision}, this program knows {head_revision()}: it takes a newer cardsync"
+        )
+    if revision != head_revision():
+        _upgrade(plain)
+
+
+def check(url: str) -> None:
+    """Raises RuntimeError unless the database can be reached and is at `head_revision`."""
+    revision = _revision(libpq_url(url))
+    if revision != head_revision():
+        at = f"at {revision}" if revision else "empty"
+        raise RuntimeError(f"the database is {at}, this program needs {head_revision()}: see `cardsync migrate`")
+
+
+def _revision(url: str) -> str | None:
+    try:
+        with psycopg.connect(url) as connection:
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except psycopg.errors.UndefinedTable:
+        return None
+    except psycopg.OperationalError as e:
+        reason = " ".join(str(e).split())
+        raise RuntimeError(f"the database cannot be reached, see CARDSYNC_DATABASE_URL: {reason}") from e
+    return row[0] if row else None
+
+
+def _upgrade(url: str) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import create_engine, text
+
+    engine = create_engine(engine_url(url))
     try:
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            # Reading the migrations once is enough where there is nothing to do, as at nearly every start.
-            if MigrationContext.configure(connection).get_current_revision() != head_revision():
-                command.upgrade(_config(connection), "head")
+            config = Config()
+            # Config interpolates %, which a folder's name may hold.
+            config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
     finally:
         engine.dispose()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +20,7 @@ from pathlib import Path
 import structlog
 from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
-from cardsync import clock, embedded
+from cardsync import address, clock, embedded
 from cardsync.migrate import migrate
 from cardsync.settings import PREFIX, Settings
 from cardsync.worker_memory import frugal
@@ -32,8 +31,6 @@ STOP_SECONDS = 25
 # A process that fails so soon after its start, so often in a row, is given up; the pauses between add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
-# How long processes of a killed supervisor may still hold the address that its successor wants.
-ADDRESS_SECONDS = 10
 Say = Callable[[str], None]
 
 
@@ -215,34 +212,13 @@ def serve(settings: Settings, say: Say) -> None:
     """`cardsync serve`: until SIGTERM or Ctrl-C."""
     stop_on_signals()
     try:
-        find_address_free(settings)
+        address.find_free(settings)
         with database(settings, say) as ready, processes(ready) as children:
             wait_until_ready(ready, children)
             say(f"cardsync serves {ready.origin}")
             supervise(children)
     except Stopped:
         say("stopped")
-
-
-def find_address_free(settings: Settings) -> None:
-    """Raises if somebody listens there: another cardsync would answer /readyz in our place."""
-    deadline = clock.monotonic() + ADDRESS_SECONDS
-    pause = threading.Event()
-    while (problem := _bind_problem(settings)) and clock.monotonic() < deadline:
-        pause.wait(0.2)
-    if problem:
-        raise RuntimeError(f"cannot serve on {settings.bind}: {problem}; --port chooses another port")
-
-
-def _bind_problem(settings: Settings) -> str | None:
-    host = settings.host.strip("[]")
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, settings.port))
-        except OSError as e:
-            return e.strerror or str(e)
-    return None
 
 
 def wait_until_ready(settings: Settings, children: list[Child], seconds: float = 60) -> None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from granian import Granian
 from granian.constants import Interfaces, Loops
 
+from cardsync.address import held
 from cardsync.asgi import create_app
 from cardsync.observe import setup_logging
 from cardsync.parent import be_parent, watch_parent
@@ -48,7 +49,8 @@ def run_web(settings: Settings) -> None:
     watch_parent(hurry)
     be_parent()
     os.register_at_fork(after_in_child=_end_at_signals)
-    server.serve()
+    with held(settings):
+        server.serve()
 
 
 def _end_at_signals() -> None:

@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import create_engine
 
 from builders import a_csv, a_row
-from cardsync.db import APP_ROLE, engine_url, libpq_url
+from cardsync.database_urls import APP_ROLE, engine_url, libpq_url
 from cardsync.polled import PolledQuery
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
 

@@ -295,7 +295,7 @@ async def busy_seller(service):
 async def test_delete_erases_every_row_of_the_seller_and_its_key(busy_seller, run, service, owner_url):
     import psycopg
 
-    from cardsync.db import libpq_url
+    from cardsync.database_urls import libpq_url
     from cardsync.tables import metadata
 
     done = await asyncio.to_thread(run, "seller", "delete", busy_seller.id, "--yes")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cardsync.cli import program
-from cardsync.db import libpq_url
+from cardsync.database_urls import libpq_url
 from cardsync.observe import setup_logging
 
 

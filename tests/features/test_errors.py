@@ -10,7 +10,7 @@ from litestar import get
 
 from cardsync.accounts import keys
 from cardsync.asgi import create_app
-from cardsync.db import libpq_url
+from cardsync.database_urls import libpq_url
 
 CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 

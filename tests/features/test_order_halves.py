@@ -14,7 +14,8 @@ import pytest
 from sqlalchemy import select, text, update
 
 from cardsync import clock
-from cardsync.db import Database, libpq_url
+from cardsync.database_urls import libpq_url
+from cardsync.db import Database
 from cardsync.inventory.models import Upload
 from cardsync.orders import halves, ingest, rows
 

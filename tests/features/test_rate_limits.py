@@ -14,7 +14,7 @@ from builders import Seller, Service, a_csv, a_row
 from cardsync import errors
 from cardsync.accounts import keys
 from cardsync.asgi import create_app
-from cardsync.db import libpq_url
+from cardsync.database_urls import libpq_url
 from cardsync.rate_limits import buckets
 
 HEARTBEAT = "/api/v1/heartbeat"

@@ -24,7 +24,7 @@ from builders import Service
 from cardsync import clock, notices
 from cardsync.asgi import create_app
 from cardsync.cli import program
-from cardsync.db import libpq_url
+from cardsync.database_urls import libpq_url
 from cardsync.notices import Notices, notify
 from cardsync.observe import setup_logging
 from cardsync.releases.known import KnownReleases

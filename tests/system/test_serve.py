@@ -113,7 +113,7 @@ def assert_last_line_is_a_sentence(text: str, part: str) -> None:
 
 
 def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_there(folder: Path) -> None:
-    with Server(folder, folder / "cards of mine") as server:
+    with Server(folder, folder / "cards of mine", SLAB_ROWS="100") as server:
         seller = server.seller()
         accepted = [seller.upload(inventory(3000, edition)) for edition in (1, 2)]
         until(lambda: seller.report(accepted[0])["state"] != "queued", "the import")
@@ -135,7 +135,7 @@ def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_t
 
 def test_a_slow_upload_outlives_the_signal(folder: Path) -> None:
     """A body that is on its way when SIGTERM comes is answered, or its connection is cut: never a 202 that is lost."""
-    with Server(folder) as server:
+    with Server(folder, SLAB_ROWS="100") as server:
         seller = server.seller()
         data = inventory(2000)
 
@@ -202,6 +202,16 @@ def test_a_worker_of_a_given_database_says_what_is_wrong_in_one_sentence(folder:
     assert ran.code == 1
     assert "Traceback" not in ran.err
     assert_last_line_is_a_sentence(ran.err, "CARDSYNC_BIND")
+
+
+@pytest.mark.parametrize(
+    "command", [["serve"], ["worker"], ["migrate"], ["admin", "seller", "show", "1"]], ids=lambda one: one[0]
+)
+def test_a_given_database_that_is_away_is_one_sentence(folder: Path, command: list[str]) -> None:
+    ran = Server(folder, DATABASE_URL="postgresql://nobody@127.0.0.1:1/x").run(*command)
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+    assert_last_line_is_a_sentence(ran.err, "CARDSYNC_DATABASE_URL")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from cardsync.db import Database
 from cardsync.migrate import migrate
 
 PROCESSES, CALLERS = 4, 64
-FEW, MANY = 30, int(os.environ.get("CARDSYNC_SKIP_WAIT_ROUNDS", "10000"))
+FEW, MANY = 12, int(os.environ.get("CARDSYNC_SKIP_WAIT_ROUNDS", "10000"))
 SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
 CALLER_PROGRAM = Path(__file__).with_name("skip_wait_callers.py")
 

@@ -1,0 +1,70 @@
+"""The API's address: is it free, and if not, will it be. Settings in, an error in a sentence out.
+
+Web processes hold a lock in the data folder for as long as they live, and so does a killed supervisor's, until it has noticed: whoever
+else has the address is another program, and not waited for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cardsync import clock
+from cardsync.settings import Settings
+
+# How long processes of a killed supervisor may still hold the address that its successor wants.
+WAIT_SECONDS = 10
+
+
+@contextmanager
+def held(settings: Settings) -> Iterator[None]:
+    """Tell the next `cardsync serve` that a web process of this data folder lives. Processes forked from it hold it as well."""
+    path = _lock(settings)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
+def find_free(settings: Settings) -> None:
+    """Raises RuntimeError if somebody listens there: another cardsync would answer /readyz in our place."""
+    deadline = clock.monotonic() + WAIT_SECONDS
+    pause = threading.Event()
+    while problem := _bind_problem(settings):
+        # It may have gone between the two questions.
+        ours = _is_held(_lock(settings))
+        if not ours and not (problem := _bind_problem(settings)):
+            return
+        if not ours or clock.monotonic() > deadline:
+            raise RuntimeError(f"cannot serve on {settings.bind}: {problem}; --port chooses another port")
+        pause.wait(0.2)
+
+
+def _lock(settings: Settings) -> Path:
+    return settings.data_dir / "run" / "web.lock"
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _bind_problem(settings: Settings) -> str | None:
+    host = settings.host.strip("[]")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, settings.port))
+        except OSError as e:
+            return e.strerror or str(e)
+    return None

@@ -1,0 +1,62 @@
+"""Who has the API's address: another program is told of at once, processes of ours that are ending are waited for."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from cardsync import address
+from cardsync.settings import Settings
+
+
+@pytest.fixture
+def taken() -> Iterator[socket.socket]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening
+
+
+@pytest.fixture
+def settings(tmp_path: Path, taken: socket.socket) -> Settings:
+    return Settings(data_dir=tmp_path / "data", bind=f"127.0.0.1:{taken.getsockname()[1]}")
+
+
+def test_a_free_address_is_found_free_and_nothing_is_made(settings: Settings, taken: socket.socket) -> None:
+    taken.close()
+    address.find_free(settings)
+    assert not settings.data_dir.exists()
+
+
+@pytest.mark.parametrize("served_before", [False, True])
+def test_another_program_is_not_waited_for(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, served_before: bool
+) -> None:
+    monkeypatch.setattr(address, "WAIT_SECONDS", 3600)
+    if served_before:
+        with address.held(settings):
+            pass
+    with pytest.raises(RuntimeError, match=f"cannot serve on {settings.bind}: Address already in use; --port"):
+        address.find_free(settings)
+
+
+def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket.socket) -> None:
+    with ExitStack() as living:
+        living.enter_context(address.held(settings))
+        living.callback(taken.close)
+        ending = threading.Timer(0.5, living.pop_all().close)
+        ending.start()
+        address.find_free(settings)
+        ending.join()
+
+
+def test_a_web_process_that_stays_is_told_of_in_the_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "WAIT_SECONDS", 0.3)
+    # Others may hold it as well: web processes beside it, on another port.
+    with address.held(settings), address.held(settings), pytest.raises(RuntimeError, match="cannot serve on"):
+        address.find_free(settings)

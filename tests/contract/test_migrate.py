@@ -1,0 +1,53 @@
+"""Migrations as a start sees them: the newest is told by its name, and a database that cannot be used by a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.script import ScriptDirectory
+
+from cardsync.database_urls import libpq_url
+from cardsync.migrate import check, head_revision, migrate
+
+
+@pytest.fixture
+def owner(owner_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as connection:
+        yield connection
+
+
+def test_the_newest_migrations_name_is_alembics_head() -> None:
+    scripts = ScriptDirectory(str(Path(__file__).parents[2] / "migrations"))
+    assert scripts.get_heads() == [head_revision()]
+    assert all(Path(script.path).name.startswith(f"{script.revision}_") for script in scripts.walk_revisions())
+
+
+@pytest.fixture
+def at(owner: psycopg.Connection) -> Iterator[Callable[[str], None]]:
+    """Moves the database to a revision, and back in the end."""
+    yield lambda revision: owner.execute("UPDATE alembic_version SET version_num = %s", [revision])
+    owner.execute("UPDATE alembic_version SET version_num = %s", [head_revision()])
+
+
+def test_a_database_of_a_newer_program_is_left_alone(owner_url: str, at: Callable[[str], None]) -> None:
+    at("9999")
+    with pytest.raises(RuntimeError, match=r"the database is at 9999, .* it takes a newer cardsync"):
+        migrate(owner_url)
+
+
+def test_a_worker_of_its_own_takes_a_database_of_this_program(owner_url: str, at: Callable[[str], None]) -> None:
+    check(owner_url)
+    at("0001")
+    with pytest.raises(RuntimeError, match=r"the database is at 0001, this program needs .* see `cardsync migrate`"):
+        check(owner_url)
+
+
+@pytest.mark.parametrize("look", [migrate, check])
+def test_a_database_that_is_away_is_told_of_without_its_password(look: Callable[[str], None]) -> None:
+    with pytest.raises(RuntimeError, match="the database cannot be reached, see CARDSYNC_DATABASE_URL: ") as told:
+        look("postgresql://somebody:secret@127.0.0.1:1/nothing")
+    assert "secret" not in str(told.value)
+    assert "\n" not in str(told.value)
