@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,22 +25,26 @@ def held(settings: Settings) -> Iterator[None]:
     """Tell the next `cardsync serve` that a web process of this data folder lives. Processes forked from it hold it as well."""
     path = _lock(settings)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as lock:
+    with path.open("a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
 
 
-def find_free(settings: Settings) -> None:
+def find_free(settings: Settings, say: Callable[[str], None]) -> None:
     """Raises RuntimeError if somebody listens there: another cardsync would answer /readyz in our place."""
     deadline = clock.monotonic() + WAIT_SECONDS
     pause = threading.Event()
+    told = False
     while problem := _bind_problem(settings):
         # It may have gone between the two questions.
         ours = _is_held(_lock(settings))
         if not ours and not (problem := _bind_problem(settings)):
             return
         if not ours or clock.monotonic() > deadline:
-            raise RuntimeError(f"cannot serve on {settings.bind}: {problem}; --port chooses another port")
+            raise RuntimeError(f"cannot serve on {settings.bind}: {problem}; --host and --port choose another address")
+        if not told:
+            say(f"{settings.bind} is taken, maybe by a cardsync that is ending; waiting at most {WAIT_SECONDS} s")
+            told = True
         pause.wait(0.2)
 
 
@@ -50,7 +54,7 @@ def _lock(settings: Settings) -> Path:
 
 def _is_held(path: Path) -> bool:
     try:
-        with path.open("rb") as lock:
+        with path.open("r+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False

@@ -60,7 +60,7 @@ class Program(Elsewhere):
         except ValidationError as e:
             first = e.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()
-            raise click.ClickException(f"setting CARDSYNC_{name}: {first['msg']}") from e
+            raise click.ClickException(f"setting CARDSYNC_{name}: {first['msg'].removeprefix('Value error, ')}") from e
         except RuntimeError as e:
             raise click.ClickException(str(e)) from e
 
@@ -96,9 +96,15 @@ def serve_settings(host: str | None, port: int | None, workers: int | None, data
 @program.command(hidden=True)
 def web() -> None:
     """One web process, as `serve` starts it."""
+    settings = settings_with()
+    if settings.database_url is None:
+        raise errors.CommandError(
+            "a web process by itself needs CARDSYNC_DATABASE_URL; `cardsync serve` brings a database along"
+        )
+    check(settings.database_url)
     from cardsync.web_process import run_web
 
-    run_web(settings_with())
+    run_web(settings)
 
 
 @program.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 APP_ROLE = "cardsync_app"
 
@@ -17,7 +17,8 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     wanted = ["TimeZone=UTC"] + ([f"role={role}"] if role and parts.username != role else [])
     given = query.get("options", "")
     query["options"] = " ".join([given, *(f"-c {one}" for one in wanted if one not in given.split())]).strip()
-    return urlunsplit(parts._replace(scheme="postgresql", query=urlencode(query, quote_via=quote)))
+    # By hand: `urlunsplit` leaves out the // where no host is named, as for a socket.
+    return f"postgresql://{parts.netloc}{parts.path}?{urlencode(query, quote_via=quote)}"
 
 
 def engine_url(plain: str) -> str:

@@ -55,7 +55,7 @@ def run(settings: Settings, *, leave: bool) -> None:
     # The story is told here; the processes speak up only when something is wrong.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
     try:
-        address.find_free(settings)
+        address.find_free(settings, say)
         with database(settings, say) as ready:
             demo = asyncio.run(_prepare(ready))
             with processes(ready) as children:

@@ -13,6 +13,7 @@ import psycopg
 
 from cardsync.database_urls import engine_url, libpq_url
 
+CONNECT_SECONDS = 10
 _LOCK = 0x63617264  # "card"
 
 
@@ -30,15 +31,10 @@ def head_revision() -> str:
 def migrate(url: str) -> None:
     """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create roles.
 
-    Raises RuntimeError when the database cannot be reached, or when a newer program has migrated it further.
+    Raises RuntimeError when the database cannot be reached or changed, or when a newer program has migrated it further.
     """
     plain = libpq_url(url, role=None)
-    revision = _revision(plain)
-    if revision is not None and revision > head_revision():
-        raise RuntimeError(
-            f"the database is at {revision}, this program knows {head_revision()}: it takes a newer cardsync"
-        )
-    if revision != head_revision():
+    if _revision(plain) != head_revision():
         _upgrade(plain)
 
 
@@ -51,23 +47,34 @@ def check(url: str) -> None:
 
 
 def _revision(url: str) -> str | None:
+    """Raises RuntimeError also for a revision that is newer than this program."""
     try:
-        with psycopg.connect(url) as connection:
+        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except psycopg.errors.UndefinedTable:
         return None
     except psycopg.OperationalError as e:
-        reason = " ".join(str(e).split())
-        raise RuntimeError(f"the database cannot be reached, see CARDSYNC_DATABASE_URL: {reason}") from e
-    return row[0] if row else None
+        raise RuntimeError(
+            f"the database cannot be reached, see CARDSYNC_DATABASE_URL and CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
+        ) from e
+    except psycopg.Error as e:
+        raise RuntimeError(f"the database cannot be used: {_line(e)}") from e
+    revision: str | None = row[0] if row else None
+    if revision is not None and revision > head_revision():
+        raise RuntimeError(
+            f"the database is at {revision}, this program knows {head_revision()}: it takes a newer cardsync"
+        )
+    return revision
 
 
 def _upgrade(url: str) -> None:
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
     from sqlalchemy import create_engine, text
+    from sqlalchemy.exc import DBAPIError
 
-    engine = create_engine(engine_url(url))
+    engine = create_engine(engine_url(url), connect_args={"connect_timeout": CONNECT_SECONDS})
     try:
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -76,8 +83,15 @@ def _upgrade(url: str) -> None:
             config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+    except (CommandError, DBAPIError) as e:
+        reason = e.orig if isinstance(e, DBAPIError) else e
+        raise RuntimeError(f"the database cannot be brought to {head_revision()}: {_line(reason)}") from e
     finally:
         engine.dispose()
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())
 
 
 # No sub-select in the policy: the form that also works on tables spread over nodes by seller.

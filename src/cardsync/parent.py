@@ -20,9 +20,11 @@ def be_parent() -> None:
     os.environ[_PARENT] = str(os.getpid())
 
 
-def watch_parent(orphaned: Callable[[], None] = lambda: None) -> None:
+def watch_parent(*, orphaned: Callable[[], None] = lambda: None, kill_after: float | None = None) -> None:
     """End this process like a SIGTERM, after a call of `orphaned`, when the one that started it is gone: a dead parent's
-    children get another one. Who was started by hand has none to watch.
+    children get another one. With `kill_after`, like a SIGKILL if it lives on for so many seconds.
+
+    Who was started by hand has none to watch.
     """
     parent = int(os.environ.get(_PARENT, "0"))
     if not parent:
@@ -34,5 +36,8 @@ def watch_parent(orphaned: Callable[[], None] = lambda: None) -> None:
             pause.wait(0.5)
         orphaned()
         os.kill(os.getpid(), signal.SIGTERM)
+        if kill_after is not None:
+            pause.wait(kill_after)
+            os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True, name="watch-parent").start()

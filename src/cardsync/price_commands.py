@@ -17,7 +17,7 @@ from cardsync import clock, errors
 from cardsync.accounts.models import Account
 from cardsync.command_line import ROW_ID, say, settings_with, with_database
 from cardsync.db import Database
-from cardsync.price_file import explain_in_file, left_out, price_file, rule_set
+from cardsync.price_file import explain_in_file, left_out, price_file, rule_set, write_whole
 from cardsync.pricing import explained
 from cardsync.pricing.explain import explain_card
 from cardsync.pricing.run import Run
@@ -65,6 +65,15 @@ def _given(preset: str | None, rules: Path | None) -> RuleSet:
     return rule_set(rules, preset or "competitive")
 
 
+def _check_out(out: Path, *read: Path | None) -> None:
+    """Raises CommandError where `write_whole` would take away one of the files that are read, or has no folder to write to."""
+    if not out.parent.is_dir():
+        raise errors.CommandError(f"there is no folder {out.parent}")
+    for path in read:
+        if path is not None and out.exists() and out.samefile(path):
+            raise errors.CommandError(f"{out} is read here: name another file with --out")
+
+
 @price.command("file")
 @click.argument("file", type=FILE)
 @click.option(
@@ -73,6 +82,7 @@ def _given(preset: str | None, rules: Path | None) -> RuleSet:
 @_with_rules
 def price_one_file(file: Path, out: Path, preset: str | None, rules: Path | None) -> None:
     """The whole flow on one pricing export, without a server; the rules' queries alone need a database."""
+    _check_out(out, file, rules)
     for line in price_file(file, out, _given(preset, rules), _ask):
         click.echo(line)
 
@@ -170,9 +180,8 @@ def price_rules(preset: str | None, seller: int | None, out: Path | None) -> Non
     if out is None:
         click.echo(text, nl=False)
         return
-    draft = out.with_name(f".{out.name}.part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(out)
+    _check_out(out)
+    write_whole(out, text.encode())
     click.echo(f"{len(given.rules)} rules and {len(given.sales)} sales: {out}")
 
 

@@ -87,7 +87,7 @@ def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Pri
 
 
 def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]:
-    """Writes `out` atomically and yields the story line by line; the original columns of changed rows stay as they were."""
+    """Writes `out` and yields the story line by line; the original columns of changed rows stay as they were."""
     done = priced(path, given, ask)
     parsed = done.parsed
     rows = done.rows.with_columns(target_price=done.out["target"])
@@ -96,9 +96,7 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
     shared = shared.filter(shared.is_duplicated()).unique().sort()
     changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))
-    draft = out.with_name(f".{out.name}.part")
-    draft.write_bytes(price_updates_csv(changed.sort("listing_id")))
-    draft.replace(out)
+    write_whole(out, price_updates_csv(changed.sort("listing_id")))
     yield f"{parsed.rows:,} rows read, {rows.height:,} usable, {parsed.rejected_count:,} rejected, {parsed.duplicates:,} duplicates"
     yield from (f"  line {row.line}: {row.message} ({row.code})" for row in parsed.rejected[:20])
     yield from (f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20])
@@ -119,6 +117,16 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     if engine.breaker(done.out):
         yield "Look before you import: more than a fifth of the prices would move by more than half."
     yield f"price updates: {out}"
+
+
+def write_whole(out: Path, data: bytes) -> None:
+    """A file appears whole, in place of the one before; what is no file (a terminal, a pipe) is written to."""
+    if out.exists() and not out.is_file():
+        out.write_bytes(data)
+        return
+    draft = out.with_name(f".{out.name}.part")
+    draft.write_bytes(data)
+    draft.replace(out)
 
 
 def left_out(run: Run) -> Iterator[str]:

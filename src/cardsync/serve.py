@@ -212,7 +212,7 @@ def serve(settings: Settings, say: Say) -> None:
     """`cardsync serve`: until SIGTERM or Ctrl-C."""
     stop_on_signals()
     try:
-        address.find_free(settings)
+        address.find_free(settings, say)
         with database(settings, say) as ready, processes(ready) as children:
             wait_until_ready(ready, children)
             say(f"cardsync serves {ready.origin}")
@@ -226,14 +226,18 @@ def wait_until_ready(settings: Settings, children: list[Child], seconds: float =
 
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
-    while clock.monotonic() < deadline and all(child.runs() for child in children):
+    while clock.monotonic() < deadline:
+        if ended := [child.name for child in children if not child.runs()]:
+            raise RuntimeError(f"the {ended[0]} process ended at its start; its last lines are above")
         try:
             if _is_ready(settings):
                 return
         except (OSError, HTTPException):
             pass
         pause.wait(0.1)
-    raise RuntimeError(f"the web process did not get ready on {settings.bind}; is the address taken?")
+    raise RuntimeError(
+        f"{settings.bind} did not get ready within {seconds:.0f} s: http://{settings.bind}/readyz says what is missing"
+    )
 
 
 def _is_ready(settings: Settings) -> bool:

@@ -10,7 +10,10 @@ import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -78,6 +81,33 @@ def _plan(text: str) -> str:
     return text
 
 
+def _database(url: str) -> str:
+    """What is wrong is never told with the URL, which holds a password: what libpq says of it quotes parts."""
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise ValueError("it begins with postgresql://")
+    try:
+        given = conninfo_to_dict(url)
+        _ = urlsplit(url).port
+    except (ValueError, psycopg.Error):
+        raise ValueError(
+            "PostgreSQL cannot read it; in a password, what is no letter or digit is written like %40"
+        ) from None
+    host = str(given.get("host", ""))
+    if "@" in host and not host.startswith(("/", "@")):  # those are sockets
+        raise ValueError("it has an @ too many; in a password it is written %40")
+    return url
+
+
+def _bucket(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("s3", "gs", "az") or not parts.netloc:
+        raise ValueError("it is like s3://bucket/folder, gs://bucket or az://container")
+    return url
+
+
+DatabaseUrl = Annotated[str, AfterValidator(_database)]
+
+
 class SecretFiles(PydanticBaseSettingsSource):
     """`CARDSYNC_DATABASE_URL_FILE=/run/secrets/db` stands for the text of that file."""
 
@@ -91,16 +121,18 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True)
 
-    database_url: str | None = Field(None, description="PostgreSQL to use; absent: an embedded server under DATA_DIR")
-    migration_database_url: str | None = Field(
+    database_url: DatabaseUrl | None = Field(
+        None, description="PostgreSQL to use; absent: an embedded server under DATA_DIR"
+    )
+    migration_database_url: DatabaseUrl | None = Field(
         None, description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL"
     )
     data_dir: Path = Field(
         default_factory=default_data_dir, description="Folder of the embedded database, objects and secrets"
     )
-    object_store_url: str | None = Field(
+    object_store_url: Annotated[str, AfterValidator(_bucket)] | None = Field(
         None, description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects"
     )
     public_url: str | None = Field(None, description="The origin agents reach; absent: the address served")

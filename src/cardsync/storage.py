@@ -310,8 +310,7 @@ def open_store(settings: Settings) -> Store:
     if settings.object_store_url is None:
         return LocalStore(settings.data_dir / "objects", secret_key(settings))
     store = obstore.store.from_url(settings.object_store_url)
-    if not isinstance(store, obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore):
-        raise RuntimeError("OBJECT_STORE_URL must begin with s3://, gs:// or az://")
+    assert isinstance(store, obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore)
     return CloudStore(store)
 
 

@@ -46,17 +46,28 @@ def run_web(settings: Settings) -> None:
     def hurry() -> None:
         server.workers_kill_timeout = ORPHANS_ENDING_SECONDS
 
-    watch_parent(hurry)
+    watch_parent(orphaned=hurry)
     be_parent()
-    os.register_at_fork(after_in_child=_end_at_signals)
+    workers_end_at_signals_from_the_start()
     with held(settings):
         server.serve()
 
 
-def _end_at_signals() -> None:
-    """Until a worker has handlers of its own: the server's, which it inherits, would swallow the signal that ends it at its start."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def workers_end_at_signals_from_the_start() -> None:
+    """A worker inherits the server's handlers, which would swallow the signal that ends it, until it has some of its own: what
+    arrives at its beginning waits until the default ones are in place."""
+    signals = {signal.SIGTERM, signal.SIGINT}
+
+    def end_at_signals() -> None:
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, signals),
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, signals),
+        after_in_child=end_at_signals,
+    )
 
 
 def _allow_open_files(count: int) -> None:
@@ -73,7 +84,8 @@ def web_app() -> object:
 
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
-    watch_parent()
+    # Nobody else is left to end it when its parent was killed.
+    watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
     app = create_app(settings)
     # What stands from here on is kept out of the garbage collector's rounds: walking it took 0.2 s, and every caller waited.
     gc.collect()

@@ -29,7 +29,9 @@ def settings(tmp_path: Path, taken: socket.socket) -> Settings:
 
 def test_a_free_address_is_found_free_and_nothing_is_made(settings: Settings, taken: socket.socket) -> None:
     taken.close()
-    address.find_free(settings)
+    said: list[str] = []
+    address.find_free(settings, said.append)
+    assert said == []
     assert not settings.data_dir.exists()
 
 
@@ -38,25 +40,31 @@ def test_another_program_is_not_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, served_before: bool
 ) -> None:
     monkeypatch.setattr(address, "WAIT_SECONDS", 3600)
+    said: list[str] = []
     if served_before:
         with address.held(settings):
             pass
-    with pytest.raises(RuntimeError, match=f"cannot serve on {settings.bind}: Address already in use; --port"):
-        address.find_free(settings)
+    with pytest.raises(
+        RuntimeError, match=f"cannot serve on {settings.bind}: Address already in use; --host and --port"
+    ):
+        address.find_free(settings, said.append)
+    assert said == []
 
 
 def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket.socket) -> None:
+    said: list[str] = []
     with ExitStack() as living:
         living.enter_context(address.held(settings))
         living.callback(taken.close)
         ending = threading.Timer(0.5, living.pop_all().close)
         ending.start()
-        address.find_free(settings)
+        address.find_free(settings, said.append)
         ending.join()
+    assert said == [f"{settings.bind} is taken, maybe by a cardsync that is ending; waiting at most 10 s"]
 
 
 def test_a_web_process_that_stays_is_told_of_in_the_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address, "WAIT_SECONDS", 0.3)
     # Others may hold it as well: web processes beside it, on another port.
     with address.held(settings), address.held(settings), pytest.raises(RuntimeError, match="cannot serve on"):
-        address.find_free(settings)
+        address.find_free(settings, print)

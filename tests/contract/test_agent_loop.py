@@ -84,7 +84,7 @@ def test_the_loop_survives_a_restart_of_the_server_and_ends_on_a_signal(
     agent = run()
     agent.wait_for("waiting: no sync is needed now")
     server.down()
-    agent.wait_for("cannot be reached")
+    agent.wait_for(f"127.0.0.1:{server.port} cannot be reached")
     server.due = True
     server.up()
     agent.wait_for("sync done")
@@ -132,6 +132,9 @@ def test_a_refused_key_is_tried_again_slowly(run: Run, server: FakeServer, folde
     ("arguments", "code", "words"),
     [
         (["--server", "cards.example", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
+        (["--server", "http://x:abc", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
+        (["--server", "http://[::1", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
+        (["--server", "http:///path", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
         (["--server", "http://x", "--folder", "{}"], 2, "no API key"),
         (["--server", "http://x", "--key", "two words", "--folder", "{}"], 2, "characters that no key has"),
         (["--server", "http://x", "--key-file", "{}/none", "--folder", "{}"], 2, "key file cannot be read"),

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import ValidationError
 
 from cardsync.cli import program
+from cardsync.database_urls import libpq_url
 from cardsync.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -32,6 +34,50 @@ def test_the_page_names_every_setting_with_its_meaning():
         assert f"### `{name}`" in page
         assert info.description
         assert info.description in page
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("foo", "begins with postgresql://"),
+        ("", "begins with postgresql://"),
+        ("mysql://u:secret@h/d", "begins with postgresql://"),
+        ("postgresql://u:secret@h/d?nosuch=1", "cannot read it"),
+        ("postgresql://u:secret@h:abc/d", "cannot read it"),
+        ("postgresql://u:[secret@h/d", "cannot read it"),
+        ("postgresql://u:%zzsecret@h/d", "cannot read it"),
+        ("postgresql://u:sec@ret@h/d", "an @ too many"),
+    ],
+)
+@pytest.mark.parametrize("name", ["DATABASE_URL", "MIGRATION_DATABASE_URL"])
+def test_a_database_that_no_url_names_is_told_without_it(monkeypatch, name, url, why):
+    monkeypatch.setenv(f"CARDSYNC_{name}", url)
+    with pytest.raises(ValidationError) as told:
+        Settings()
+    assert why in str(told.value)
+    assert not any(part and part in str(told.value) for part in ("secret", "ret@", "zz", url[13:]))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:%40%2F@h:5433/d?sslmode=require",
+        "postgres://h",
+        "postgresql:///d?host=/run/some%40where",
+        "postgresql://u@/d?host=%40abstract",
+    ],
+)
+def test_a_database_url_says_the_same_with_a_role(monkeypatch, url):
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL", url)
+    given = conninfo_to_dict(Settings().database_url)
+    assert conninfo_to_dict(libpq_url(url)) == given | {"options": "-c TimeZone=UTC -c role=cardsync_app"}
+
+
+@pytest.mark.parametrize("url", ["", "bogus://x", "s3://", "s3:bucket", "https://bucket", "file:///tmp"])
+def test_an_object_store_is_a_bucket(monkeypatch, url):
+    monkeypatch.setenv("CARDSYNC_OBJECT_STORE_URL", url)
+    with pytest.raises(ValidationError, match="it is like s3://bucket/folder"):
+        Settings()
 
 
 # decisions.md, section 10, of the settings that exist so far.

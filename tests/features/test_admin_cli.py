@@ -217,6 +217,8 @@ def test_one_bad_pair_changes_nothing(create, run, result):
         ("seller", "delete", 999999999, "--yes"),
         ("key", "create", 999999999),
         ("key", "revoke", 999999999),
+        ("key", "list", 999999999),
+        ("member", "list", 999999999),
     ],
     ids=lambda command: " ".join(map(str, command)),
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -32,6 +35,25 @@ from cardsync.web_process import ENDING_SECONDS
 ROWS = 1000
 SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
 FILES = inventory(ROWS), inventory(ROWS, 2)
+
+
+# How many of so many workers outlive a signal that is sent as soon as they are there.
+FORKS = """
+import multiprocessing, signal, sys, time
+from cardsync.web_process import workers_end_at_signals_from_the_start
+
+signal.signal(signal.SIGTERM, lambda *_: None)  # as the server's, which workers inherit
+workers_end_at_signals_from_the_start()
+lost = 0
+for _ in range(int(sys.argv[1])):
+    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(20,))
+    worker.start()
+    worker.terminate()
+    worker.join(5)
+    lost += worker.is_alive()
+    worker.kill()
+print(lost)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +205,31 @@ def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server)
     web.terminate()
     until(lambda: not alive(web), "the end of the web process", ENDING_SECONDS - 5)
     until(server.ready, "the server", 90)
+
+
+def test_a_web_worker_that_is_left_alone_ends_whatever_it_is_being_sent(server: Server) -> None:
+    """Killed with the supervisor, its parent can no longer end it."""
+    seller = server.seller()
+    head = f"POST /api/v1/sync HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer {seller.api_key}\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sending:
+        sending.sendall(f"{head}Content-Type: text/csv\r\nContent-Length: 1000000\r\n\r\nTCGplayer Id".encode())
+        main, worker = server.children("web")
+        kill(server.supervisor(), main)
+
+        def ended() -> bool:
+            with suppress(OSError):
+                sending.sendall(b",")
+            return not alive(worker)
+
+        until(ended, "its end", 30)
+    assert server.process is not None
+    server.process.wait(60)
+
+
+def test_a_signal_right_behind_the_fork_ends_the_worker_too(server: Server) -> None:
+    """The moment between the fork and the worker's own handlers is short: tried often, with the hooks of a web process."""
+    lost = subprocess.run([sys.executable, "-c", FORKS, "100"], capture_output=True, text=True, timeout=120, check=True)
+    assert lost.stdout.split() == ["0"]
 
 
 def test_a_killed_database_is_started_again_and_the_import_goes_on(server: Server) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,33 @@ def test_other_mistakes_get_one_sentence_too(tmp_path: Path) -> None:
     absent = price(tmp_path / "absent.csv", tmp_path / "out.csv")
     assert absent.returncode == 2
     assert "absent.csv" in absent.stderr
+
+
+def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "good.csv").write_bytes(GOOD)
+    (tmp_path / "same.csv").symlink_to(tmp_path / "good.csv")
+    rules = CliRunner().invoke(
+        program, ["price", "rules", "--preset", "premium", "--out", str(tmp_path / "rules.json")]
+    )
+    assert rules.exit_code == 0
+    before = (tmp_path / "rules.json").read_bytes()
+    for out in ("good.csv", "same.csv", "rules.json"):
+        ran = price(tmp_path / "good.csv", tmp_path / out, "--rules", str(tmp_path / "rules.json"))
+        assert ran.returncode == 1
+        assert_one_sentence(ran.stderr)
+        assert out in ran.stderr
+    assert ((tmp_path / "good.csv").read_bytes(), (tmp_path / "rules.json").read_bytes()) == (GOOD, before)
+
+
+def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "good.csv").write_bytes(GOOD)
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit((tmp_path / "pipe").read_bytes)
+        assert price(tmp_path / "good.csv", tmp_path / "pipe").returncode == 0
+        assert price(tmp_path / "good.csv", tmp_path / "out.csv").returncode == 0
+        assert read.result() == (tmp_path / "out.csv").read_bytes()
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def assert_one_sentence(text: str) -> None:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import httpx
+
 from cardsync_agent import __version__
 from cardsync_agent.client import Client, Refused, TryAgain
 from cardsync_agent.events import Reporter
@@ -97,7 +99,11 @@ def _open(folder: Path, server: str, say: Reporter) -> Store:
 
 
 def _server(text: str) -> str:
-    if not text.startswith(("http://", "https://")) or len(text.split("//", 1)[1]) == 0:
+    try:
+        is_address = text.startswith(("http://", "https://")) and bool(httpx.URL(text).host)
+    except httpx.InvalidURL:
+        is_address = False
+    if not is_address:
         raise UsageProblem(f"--server must be an address like https://cards.example, not {text!r}")
     return text.rstrip("/")
 

@@ -196,7 +196,7 @@ class Client:
             with closing(self._http.send(request, stream=True, follow_redirects=True)) as answer:
                 return _receive(answer, file, have, most, go_on)
         except (httpx.TransportError, httpx.TooManyRedirects) as trouble:
-            raise TryAgain(f"{url.host} cannot be reached ({str(trouble) or type(trouble).__name__})") from trouble
+            raise TryAgain(f"{_place(url)} cannot be reached ({str(trouble) or type(trouble).__name__})") from trouble
 
     def accept(self, key: str, sync_cycle_id: str, exported_at: str) -> int:
         body = {"key": key, "sync_cycle_id": sync_cycle_id, "exported_at": exported_at}
@@ -279,7 +279,7 @@ class Client:
             answer = self._http.send(request)
         except (httpx.TransportError, httpx.DecodingError) as trouble:
             reason = str(trouble) or type(trouble).__name__
-            raise TryAgain(f"{request.url.host} cannot be reached ({reason})") from trouble
+            raise TryAgain(f"{_place(request.url)} cannot be reached ({reason})") from trouble
         if answer.status_code >= 500 or (answer.status_code == 429 and _body(answer).get("status") != "cooldown"):
             raise _try_again(answer)
         return answer
@@ -344,6 +344,11 @@ def _cooldown(answer: httpx.Response, base: httpx.URL) -> Cooldown | None:
 
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _place(url: httpx.URL) -> str:
+    """Host and port, which is what is wrong with it more often."""
+    return url.netloc.decode("ascii", "replace").rpartition("@")[2]
 
 
 def _body(answer: httpx.Response) -> dict[str, Any]:
