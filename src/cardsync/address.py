@@ -6,6 +6,7 @@ else has the address is another program, and not waited for.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import socket
 import threading
@@ -36,14 +37,15 @@ def find_free(settings: Settings, say: Callable[[str], None]) -> None:
     pause = threading.Event()
     told = False
     while problem := _bind_problem(settings):
+        ours = problem.errno == errno.EADDRINUSE and _is_held(_lock(settings))
         # It may have gone between the two questions.
-        ours = _is_held(_lock(settings))
         if not ours and not (problem := _bind_problem(settings)):
             return
+        why = f"{problem.strerror or problem}"
         if not ours or clock.monotonic() > deadline:
-            raise RuntimeError(f"cannot serve on {settings.bind}: {problem}; --host and --port choose another address")
+            raise RuntimeError(f"cannot serve on {settings.bind}: {why}; --host and --port choose another address")
         if not told:
-            say(f"{settings.bind} is taken, maybe by a cardsync that is ending; waiting at most {WAIT_SECONDS} s")
+            say(f"{settings.bind}: {why}, maybe by a cardsync that is ending; waiting at most {WAIT_SECONDS} s")
             told = True
         pause.wait(0.2)
 
@@ -63,12 +65,12 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def _bind_problem(settings: Settings) -> str | None:
+def _bind_problem(settings: Settings) -> OSError | None:
     host = settings.host.strip("[]")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, settings.port))
         except OSError as e:
-            return e.strerror or str(e)
+            return e
     return None

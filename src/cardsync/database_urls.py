@@ -13,10 +13,10 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
     They tell times in UTC by that very name, whatever the server calls it: frames of times in `Etc/UTC` join no others.
     """
     parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
-    wanted = ["TimeZone=UTC"] + ([f"role={role}"] if role and parts.username != role else [])
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    wanted = ["-c TimeZone=UTC"] + ([f"-c role={role}"] if role and parts.username != role else [])
     given = query.get("options", "")
-    query["options"] = " ".join([given, *(f"-c {one}" for one in wanted if one not in given.split())]).strip()
+    query["options"] = " ".join([given, *(one for one in wanted if one.split()[1] not in given.split())]).strip()
     # By hand: `urlunsplit` leaves out the // where no host is named, as for a socket.
     return f"postgresql://{parts.netloc}{parts.path}?{urlencode(query, quote_via=quote)}"
 

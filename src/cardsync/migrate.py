@@ -6,10 +6,13 @@ to do, as nearly every one, loads neither Alembic nor SQLAlchemy.
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from cardsync.database_urls import engine_url, libpq_url
 
@@ -49,7 +52,7 @@ def check(url: str) -> None:
 def _revision(url: str) -> str | None:
     """Raises RuntimeError also for a revision that is newer than this program."""
     try:
-        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
+        with psycopg.connect(url, **_patience(url)) as connection:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except psycopg.errors.UndefinedTable:
         return None
@@ -74,7 +77,7 @@ def _upgrade(url: str) -> None:
     from sqlalchemy import create_engine, text
     from sqlalchemy.exc import DBAPIError
 
-    engine = create_engine(engine_url(url), connect_args={"connect_timeout": CONNECT_SECONDS})
+    engine = create_engine(engine_url(url), connect_args=_patience(url))
     try:
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -84,10 +87,16 @@ def _upgrade(url: str) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except (CommandError, DBAPIError) as e:
-        reason = e.orig if isinstance(e, DBAPIError) else e
-        raise RuntimeError(f"the database cannot be brought to {head_revision()}: {_line(reason)}") from e
+        reason = f"{e.orig} in: {e.statement or ''}" if isinstance(e, DBAPIError) else e
+        raise RuntimeError(f"the database cannot be brought to {head_revision()}: {_line(reason)[:1000]}") from e
     finally:
         engine.dispose()
+
+
+def _patience(url: str) -> dict[str, Any]:
+    """How long to wait for a connection, unless the operator says it."""
+    said = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
+    return {} if said else {"connect_timeout": CONNECT_SECONDS}
 
 
 def _line(error: object) -> str:

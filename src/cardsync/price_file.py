@@ -124,6 +124,7 @@ def write_whole(out: Path, data: bytes) -> None:
     if out.exists() and not out.is_file():
         out.write_bytes(data)
         return
+    out = out.resolve()  # a link stays one
     draft = out.with_name(f".{out.name}.part")
     draft.write_bytes(data)
     draft.replace(out)

@@ -5,6 +5,7 @@ Children watch their parent: when the supervisor is killed they end by themselve
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -226,24 +227,27 @@ def wait_until_ready(settings: Settings, children: list[Child], seconds: float =
 
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
-    while clock.monotonic() < deadline:
+    while missing := _missing(settings):
         if ended := [child.name for child in children if not child.runs()]:
             raise RuntimeError(f"the {ended[0]} process ended at its start; its last lines are above")
-        try:
-            if _is_ready(settings):
-                return
-        except (OSError, HTTPException):
-            pass
+        if clock.monotonic() > deadline:
+            raise RuntimeError(f"{settings.bind} did not get ready within {seconds:.0f} s: {missing}")
         pause.wait(0.1)
-    raise RuntimeError(
-        f"{settings.bind} did not get ready within {seconds:.0f} s: http://{settings.bind}/readyz says what is missing"
-    )
 
 
-def _is_ready(settings: Settings) -> bool:
+def _missing(settings: Settings) -> str:
+    """What /readyz finds wrong; nothing when all is there."""
     connection = HTTPConnection(settings.host.strip("[]"), settings.port, timeout=5)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
+        answer = connection.getresponse()
+        if answer.status == 200:
+            return ""
+        checks = json.loads(answer.read()).get("checks", {})
+        return (
+            ", ".join(f"{name}: {state}" for name, state in checks.items() if state != "ok") or f"HTTP {answer.status}"
+        )
+    except (OSError, HTTPException, ValueError) as e:
+        return f"no answer ({e})"
     finally:
         connection.close()

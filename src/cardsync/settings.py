@@ -7,10 +7,10 @@ named by `CARDSYNC_CONFIG`, the default.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from cardsync.accounts.entitlements import PLANS
+from cardsync.database_urls import libpq_url
 from cardsync.rate_limits.addresses import read_networks
 from cardsync.rate_limits.gcra import read_limit
 
@@ -83,25 +84,39 @@ def _plan(text: str) -> str:
 
 def _database(url: str) -> str:
     """What is wrong is never told with the URL, which holds a password: what libpq says of it quotes parts."""
-    if not url.startswith(("postgresql://", "postgres://")):
-        raise ValueError("it begins with postgresql://")
+    # As SQLAlchemy's users write it.
+    url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url)
+    if not url.startswith("postgresql://"):
+        raise ValueError("it must begin with postgresql://")
+    place = url.removeprefix("postgresql://").partition("?")[0]
+    if place.count("@") > 1 or "@" in place.partition("/")[2]:
+        raise ValueError("it has an @ too many; in a password it is written %40")
     try:
         given = conninfo_to_dict(url)
-        _ = urlsplit(url).port
+        # What is read here otherwise than by libpq would be another database, or another password.
+        same = conninfo_to_dict(libpq_url(url, role=None)) | {"options": None} == given | {"options": None}
     except (ValueError, psycopg.Error):
-        raise ValueError(
-            "PostgreSQL cannot read it; in a password, what is no letter or digit is written like %40"
-        ) from None
-    host = str(given.get("host", ""))
-    if "@" in host and not host.startswith(("/", "@")):  # those are sockets
-        raise ValueError("it has an @ too many; in a password it is written %40")
+        same = False
+    if not same:
+        raise ValueError(f"it cannot be read; in a password, what is no letter or digit is {_ESCAPED}")
+    if any(not port.isdigit() for port in str(given.get("port") or 5432).split(",")):
+        raise ValueError(f"its port is no number; in a password, what is no letter or digit is {_ESCAPED}")
+    if "," in place:
+        raise ValueError("several hosts are written like postgresql:///name?host=one,two&port=5432,5433")
     return url
 
 
+_ESCAPED = "written like %40"
+
+
+def _database_or_none(url: str | None) -> str | None:
+    return url or None
+
+
 def _bucket(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("s3", "gs", "az") or not parts.netloc:
-        raise ValueError("it is like s3://bucket/folder, gs://bucket or az://container")
+    scheme, _, rest = url.partition("://")
+    if scheme not in ("s3", "gs", "az") or not rest.partition("/")[0]:
+        raise ValueError("it must be like s3://bucket/folder, gs://bucket or az://container")
     return url
 
 
@@ -126,7 +141,7 @@ class Settings(BaseSettings):
     database_url: DatabaseUrl | None = Field(
         None, description="PostgreSQL to use; absent: an embedded server under DATA_DIR"
     )
-    migration_database_url: DatabaseUrl | None = Field(
+    migration_database_url: Annotated[DatabaseUrl | None, BeforeValidator(_database_or_none)] = Field(
         None, description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL"
     )
     data_dir: Path = Field(

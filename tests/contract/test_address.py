@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -56,11 +55,23 @@ def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket
     with ExitStack() as living:
         living.enter_context(address.held(settings))
         living.callback(taken.close)
-        ending = threading.Timer(0.5, living.pop_all().close)
-        ending.start()
-        address.find_free(settings, said.append)
-        ending.join()
-    assert said == [f"{settings.bind} is taken, maybe by a cardsync that is ending; waiting at most 10 s"]
+
+        def say(line: str) -> None:
+            said.append(line)
+            living.close()
+
+        address.find_free(settings, say)
+    [line] = said
+    assert line.startswith(
+        f"{settings.bind}: Address already in use, maybe by a cardsync that is ending; waiting at most"
+    )
+
+
+def test_an_address_that_is_not_ours_is_not_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "WAIT_SECONDS", 3600)
+    elsewhere = settings.model_copy(update={"bind": "192.0.2.1:8000"})
+    with address.held(settings), pytest.raises(RuntimeError, match=r"192\.0\.2\.1:8000: Cannot assign"):
+        address.find_free(elsewhere, print)
 
 
 def test_a_web_process_that_stays_is_told_of_in_the_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

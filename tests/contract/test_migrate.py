@@ -51,12 +51,19 @@ def test_a_database_that_is_away_is_told_in_a_line(look: Callable[[str], None]) 
     with pytest.raises(RuntimeError, match="the database cannot be reached, see CARDSYNC_DATABASE_URL") as told:
         look("postgresql://somebody:secret@127.0.0.1:1/nothing")
     assert "\n" not in str(told.value)
+    assert "secret" not in str(told.value)
 
 
 def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cardsync.migrate.CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeError, match="cannot be reached"):
         migrate(f"postgresql://somebody@127.0.0.1:{silent.getsockname()[1]}/nothing")
+
+
+def test_how_long_to_wait_for_it_is_the_operators_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cardsync.migrate.CONNECT_SECONDS", 3600)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeError, match="cannot be reached"):
+        migrate(f"postgresql://somebody@127.0.0.1:{silent.getsockname()[1]}/nothing?connect_timeout=2")
 
 
 def test_a_revision_of_nobody_is_told_in_a_line(owner_url: str, at: Callable[[str], None]) -> None:

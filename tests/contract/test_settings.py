@@ -39,14 +39,19 @@ def test_the_page_names_every_setting_with_its_meaning():
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("foo", "begins with postgresql://"),
-        ("", "begins with postgresql://"),
-        ("mysql://u:secret@h/d", "begins with postgresql://"),
-        ("postgresql://u:secret@h/d?nosuch=1", "cannot read it"),
-        ("postgresql://u:secret@h:abc/d", "cannot read it"),
-        ("postgresql://u:[secret@h/d", "cannot read it"),
-        ("postgresql://u:%zzsecret@h/d", "cannot read it"),
+        ("foo", "must begin with postgresql://"),
+        ("mysql://u:secret@h/d", "must begin with postgresql://"),
+        ("postgresql://u:secret@h/d?nosuch=1", "cannot be read"),
+        ("postgresql://u:secret@h:abc/d", "its port is no number"),
+        ("postgresql://u:[secret@h/d", "cannot be read"),
+        ("postgresql://u:%zzsecret@h/d", "cannot be read"),
+        ("postgresql://u:#secret@h/d", "cannot be read"),
+        ("postgresql://u:1?secret@h/d", "cannot be read"),
+        ("postgresql://u:12/secret@h/d", "an @ too many"),
+        ("postgresql://h/d?password=sec+ret", "cannot be read"),
         ("postgresql://u:sec@ret@h/d", "an @ too many"),
+        ("postgresql://u:se@127.0.0.1:ret@h/d", "an @ too many"),
+        ("postgresql://u:secret@h1:5432,h2:5433/d", "several hosts are written like"),
     ],
 )
 @pytest.mark.parametrize("name", ["DATABASE_URL", "MIGRATION_DATABASE_URL"])
@@ -55,7 +60,16 @@ def test_a_database_that_no_url_names_is_told_without_it(monkeypatch, name, url,
     with pytest.raises(ValidationError) as told:
         Settings()
     assert why in str(told.value)
-    assert not any(part and part in str(told.value) for part in ("secret", "ret@", "zz", url[13:]))
+    assert not any(part in str(told.value) for part in ("secret", "sec+ret", "ret@", "zz"))
+
+
+def test_no_database_is_another_than_the_embedded_one_only_for_migrations(monkeypatch):
+    """An empty DATABASE_URL would silently begin another database."""
+    monkeypatch.setenv("CARDSYNC_MIGRATION_DATABASE_URL", "")
+    assert Settings().migration_database_url is None
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL", "")
+    with pytest.raises(ValidationError, match="must begin with postgresql://"):
+        Settings()
 
 
 @pytest.mark.parametrize(
@@ -63,6 +77,9 @@ def test_a_database_that_no_url_names_is_told_without_it(monkeypatch, name, url,
     [
         "postgresql://u:%40%2F@h:5433/d?sslmode=require",
         "postgres://h",
+        "postgresql+psycopg://u@h/d?application_name=",
+        "postgresql://u@[::1]:5433/d",
+        "postgresql:///d?host=h1,h2&port=5432,5433",
         "postgresql:///d?host=/run/some%40where",
         "postgresql://u@/d?host=%40abstract",
     ],
@@ -70,13 +87,17 @@ def test_a_database_that_no_url_names_is_told_without_it(monkeypatch, name, url,
 def test_a_database_url_says_the_same_with_a_role(monkeypatch, url):
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", url)
     given = conninfo_to_dict(Settings().database_url)
-    assert conninfo_to_dict(libpq_url(url)) == given | {"options": "-c TimeZone=UTC -c role=cardsync_app"}
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL", libpq_url(url))
+    assert conninfo_to_dict(Settings().database_url) == conninfo_to_dict(libpq_url(url))
+    assert conninfo_to_dict(libpq_url(Settings().database_url)) == given | {
+        "options": "-c TimeZone=UTC -c role=cardsync_app"
+    }
 
 
-@pytest.mark.parametrize("url", ["", "bogus://x", "s3://", "s3:bucket", "https://bucket", "file:///tmp"])
+@pytest.mark.parametrize("url", ["", "bogus://x", "s3://", "s3:bucket", "https://bucket", "file:///tmp", "s3:///x"])
 def test_an_object_store_is_a_bucket(monkeypatch, url):
     monkeypatch.setenv("CARDSYNC_OBJECT_STORE_URL", url)
-    with pytest.raises(ValidationError, match="it is like s3://bucket/folder"):
+    with pytest.raises(ValidationError, match="it must be like s3://bucket/folder"):
         Settings()
 
 

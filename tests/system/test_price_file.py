@@ -6,7 +6,6 @@ import gzip
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -100,12 +99,23 @@ def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
 def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_bytes(GOOD)
     os.mkfifo(tmp_path / "pipe")
-    with ThreadPoolExecutor(1) as reader:
-        read = reader.submit((tmp_path / "pipe").read_bytes)
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
         assert price(tmp_path / "good.csv", tmp_path / "pipe").returncode == 0
         assert price(tmp_path / "good.csv", tmp_path / "out.csv").returncode == 0
-        assert read.result() == (tmp_path / "out.csv").read_bytes()
+        assert os.read(reading, 65_536) == (tmp_path / "out.csv").read_bytes()
+    finally:
+        os.close(reading)
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_to_a_file_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "good.csv").write_bytes(GOOD)
+    (tmp_path / "real.csv").touch()
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    assert price(tmp_path / "good.csv", tmp_path / "link.csv").returncode == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_bytes()
 
 
 def assert_one_sentence(text: str) -> None:

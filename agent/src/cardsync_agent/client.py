@@ -348,7 +348,7 @@ def _whole(value: object) -> int | None:
 
 def _place(url: httpx.URL) -> str:
     """Host and port, which is what is wrong with it more often."""
-    return url.netloc.decode("ascii", "replace").rpartition("@")[2]
+    return url.netloc.decode("ascii", "replace")
 
 
 def _body(answer: httpx.Response) -> dict[str, Any]:
