@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
+
+from psycopg.conninfo import conninfo_to_dict
 
 APP_ROLE = "cardsync_app"
 
 
 def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
-    """A plain `postgresql://` URL whose connections act as `role` whatever user signs in, so that row-level security binds.
+    """A `postgresql://` URL whose connections act as `role` whatever user signs in, so that row-level security binds.
 
-    They tell times in UTC by that very name, whatever the server calls it: frames of times in `Etc/UTC` join no others.
+    They tell times in UTC by that very name, whatever the server calls it: frames of times in `Etc/UTC` join no others. What it says
+    is what libpq reads in the one given, all of it as parameters: SQLAlchemy reads some of the other forms differently.
     """
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    wanted = ["-c TimeZone=UTC"] + ([f"-c role={role}"] if role and parts.username != role else [])
-    given = query.get("options", "")
-    query["options"] = " ".join([given, *(one for one in wanted if one.split()[1] not in given.split())]).strip()
-    # By hand: `urlunsplit` leaves out the // where no host is named, as for a socket.
-    return f"postgresql://{parts.netloc}{parts.path}?{urlencode(query, quote_via=quote)}"
+    given = conninfo_to_dict(url)
+    wanted = ["TimeZone=UTC"] + ([f"role={role}"] if role and given.get("user") != role else [])
+    options = str(given.get("options") or "")
+    given["options"] = " ".join([options, *(f"-c {one}" for one in wanted if one not in options.split())]).strip()
+    return f"postgresql:///?{urlencode(given, quote_via=quote)}"
 
 
 def engine_url(plain: str) -> str:

@@ -227,9 +227,12 @@ def wait_until_ready(settings: Settings, children: list[Child], seconds: float =
 
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
-    while missing := _missing(settings):
+    while True:
+        # First: whoever answers is another where ours has ended.
         if ended := [child.name for child in children if not child.runs()]:
             raise RuntimeError(f"the {ended[0]} process ended at its start; its last lines are above")
+        if not (missing := _missing(settings)):
+            return
         if clock.monotonic() > deadline:
             raise RuntimeError(f"{settings.bind} did not get ready within {seconds:.0f} s: {missing}")
         pause.wait(0.1)

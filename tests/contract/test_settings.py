@@ -6,9 +6,10 @@ import pytest
 from click.testing import CliRunner
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import ValidationError
+from sqlalchemy import create_engine
 
 from cardsync.cli import program
-from cardsync.database_urls import libpq_url
+from cardsync.database_urls import engine_url, libpq_url
 from cardsync.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -43,15 +44,10 @@ def test_the_page_names_every_setting_with_its_meaning():
         ("mysql://u:secret@h/d", "must begin with postgresql://"),
         ("postgresql://u:secret@h/d?nosuch=1", "cannot be read"),
         ("postgresql://u:secret@h:abc/d", "its port is no number"),
-        ("postgresql://u:[secret@h/d", "cannot be read"),
         ("postgresql://u:%zzsecret@h/d", "cannot be read"),
-        ("postgresql://u:#secret@h/d", "cannot be read"),
-        ("postgresql://u:1?secret@h/d", "cannot be read"),
         ("postgresql://u:12/secret@h/d", "an @ too many"),
-        ("postgresql://h/d?password=sec+ret", "cannot be read"),
         ("postgresql://u:sec@ret@h/d", "an @ too many"),
         ("postgresql://u:se@127.0.0.1:ret@h/d", "an @ too many"),
-        ("postgresql://u:secret@h1:5432,h2:5433/d", "several hosts are written like"),
     ],
 )
 @pytest.mark.parametrize("name", ["DATABASE_URL", "MIGRATION_DATABASE_URL"])
@@ -60,7 +56,7 @@ def test_a_database_that_no_url_names_is_told_without_it(monkeypatch, name, url,
     with pytest.raises(ValidationError) as told:
         Settings()
     assert why in str(told.value)
-    assert not any(part in str(told.value) for part in ("secret", "sec+ret", "ret@", "zz"))
+    assert not any(part in str(told.value) for part in ("secret", "ret@", "zz"))
 
 
 def test_no_database_is_another_than_the_embedded_one_only_for_migrations(monkeypatch):
@@ -75,23 +71,33 @@ def test_no_database_is_another_than_the_embedded_one_only_for_migrations(monkey
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql://u:%40%2F@h:5433/d?sslmode=require",
+        "postgresql://u:%40%2F%20+'@h:5433/d?sslmode=require",
+        "postgresql://u:12#b@h/d",
+        "postgresql://u:[12@h/d",
+        "postgresql://h/d?password=se+c",
         "postgres://h",
-        "postgresql+psycopg://u@h/d?application_name=",
+        "postgresql+psycopg://u@h/d?application_name=my%20shop",
         "postgresql://u@[::1]:5433/d",
+        "postgresql://h1:5432,h2:5433/d",
         "postgresql:///d?host=h1,h2&port=5432,5433",
-        "postgresql:///d?host=/run/some%40where",
+        "postgresql://u@%2Frun%2Fpg/d",
+        "postgresql:///d?host=/run/some%40%20where",
         "postgresql://u@/d?host=%40abstract",
+        "postgresql:///d?options=-c%20work_mem%3D1MB",
     ],
 )
-def test_a_database_url_says_the_same_with_a_role(monkeypatch, url):
+def test_a_database_is_read_as_libpq_reads_it_with_the_role_that_policies_bind(monkeypatch, url):
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", url)
     given = conninfo_to_dict(Settings().database_url)
-    monkeypatch.setenv("CARDSYNC_DATABASE_URL", libpq_url(url))
-    assert conninfo_to_dict(Settings().database_url) == conninfo_to_dict(libpq_url(url))
-    assert conninfo_to_dict(libpq_url(Settings().database_url)) == given | {
-        "options": "-c TimeZone=UTC -c role=cardsync_app"
-    }
+    ours = f"{given.get('options', '')} -c TimeZone=UTC -c role=cardsync_app".strip()
+    plain = libpq_url(Settings().database_url)
+    assert conninfo_to_dict(plain) == given | {"options": ours}
+    assert conninfo_to_dict(libpq_url(plain)) == conninfo_to_dict(plain)
+    engine = create_engine(engine_url(plain))
+    _, used = engine.dialect.create_connect_args(engine.url)
+    assert {name: used[name] for name in used if name != "context"} == given | {"options": ours}
+    monkeypatch.setenv("CARDSYNC_DATABASE_URL", plain)
+    assert Settings().database_url == plain
 
 
 @pytest.mark.parametrize("url", ["", "bogus://x", "s3://", "s3:bucket", "https://bucket", "file:///tmp", "s3:///x"])

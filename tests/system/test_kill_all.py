@@ -207,21 +207,22 @@ def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server)
     until(server.ready, "the server", 90)
 
 
-def test_a_web_worker_that_is_left_alone_ends_whatever_it_is_being_sent(server: Server) -> None:
-    """Killed with the supervisor, its parent can no longer end it."""
+@pytest.mark.parametrize("with_its_parent", [True, False])
+def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(server: Server, with_its_parent: bool) -> None:
+    """By its parent, or, where that one was killed with the supervisor, by itself."""
     seller = server.seller()
     head = f"POST /api/v1/sync HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer {seller.api_key}\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sending:
         sending.sendall(f"{head}Content-Type: text/csv\r\nContent-Length: 1000000\r\n\r\nTCGplayer Id".encode())
         main, worker = server.children("web")
-        kill(server.supervisor(), main)
+        kill(server.supervisor(), *([main] if with_its_parent else []))
 
         def ended() -> bool:
             with suppress(OSError):
                 sending.sendall(b",")
             return not alive(worker)
 
-        until(ended, "its end", 30)
+        until(ended, "its end", ENDING_SECONDS - 5)
     assert server.process is not None
     server.process.wait(60)
 

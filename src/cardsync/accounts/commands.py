@@ -133,7 +133,6 @@ def key_list(seller_id: int, as_json: bool) -> None:
 
     async def read(database: Database) -> list[Any]:
         async with database.shared() as session:
-            await sellers.known(session, seller_id)
             return await keys.listed(session, seller_id)
 
     names = ("key_id", "name", "created_at", "revoked_at")

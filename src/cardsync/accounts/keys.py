@@ -15,6 +15,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.accounts.known import known_seller
 from cardsync.accounts.models import ApiKey
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -76,5 +77,6 @@ async def revoke(session: AsyncSession, key_id: int) -> bool:
 
 async def listed(session: AsyncSession, seller_id: int) -> list[tuple[int, str, datetime, datetime | None]]:
     """(id, name, created_at, revoked_at) of a seller's keys, oldest first."""
+    await known_seller(session, seller_id)
     rows = await session.execute(select(ApiKey).where(ApiKey.seller_id == seller_id).order_by(ApiKey.id))
     return [(key.id, key.name, key.created_at, key.revoked_at) for key in rows.scalars()]

@@ -204,12 +204,6 @@ async def clear_upload_approval(session: AsyncSession, seller_id: int) -> None:
     )
 
 
-async def known(session: AsyncSession, seller_id: int) -> None:
-    """Raises SellerError where there is no such seller."""
-    if await session.get(Seller, seller_id) is None:
-        raise SellerError(f"there is no seller {seller_id}")
-
-
 async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
     """Everything settable and what the seller's state is; `session` is in the seller's scope."""
     seller = await session.get(Seller, seller_id)

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from cardsync.accounts import sellers
 from cardsync.command_line import ROW_ID, plain, settings_with, show, with_database
 from cardsync.db import Database
 from cardsync.members import invitations, roster
@@ -45,7 +44,6 @@ def member_list(seller_id: int, as_json: bool) -> None:
 
     async def read(database: Database) -> list[roster.Listed]:
         async with database.shared() as session:
-            await sellers.known(session, seller_id)
             return await roster.listed(session, seller_id)
 
     rows = [{name: plain(value) for name, value in row._asdict().items()} for row in with_database(read)]

@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.accounts.known import known_seller
 from cardsync.accounts.models import Member, Seller
 from cardsync.db import Database
 from cardsync.members import passwords, sessions, tokens
@@ -34,8 +35,7 @@ class Link(str):
 async def invite(session: AsyncSession, settings: Settings, seller_id: int, email: str, role: str) -> tuple[int, Link]:
     """(member id, link). Inviting who has not joined yet renews the link and sets the role."""
     email = _address(email)
-    if await session.get(Seller, seller_id) is None:
-        raise MemberError(f"there is no seller {seller_id}")
+    await known_seller(session, seller_id)
     # One statement, so that two who invite the same person at once invite one person.
     written = insert(Member).values(seller_id=seller_id, email=email, name=email, role=role)
     written = written.on_conflict_do_update(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.accounts.known import known_seller
 from cardsync.accounts.models import Member
 from cardsync.contributions.promote import retire_private
 from cardsync.db import enter_tenant
@@ -27,6 +28,7 @@ class Listed(NamedTuple):
 
 async def listed(session: AsyncSession, seller_id: int) -> list[Listed]:
     """Oldest first."""
+    await known_seller(session, seller_id)
     rows = await session.scalars(select(Member).where(Member.seller_id == seller_id).order_by(Member.id))
     return [Listed(m.id, m.email, m.name, m.role, m.password_hash is not None, m.created_at) for m in rows]
 

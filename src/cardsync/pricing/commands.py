@@ -11,7 +11,7 @@ import click
 from sqlalchemy import select
 
 from cardsync import errors
-from cardsync.accounts import sellers
+from cardsync.accounts.known import known_seller
 from cardsync.accounts.models import Seller
 from cardsync.command_line import ROW_ID, settings_with, with_database
 from cardsync.db import Database
@@ -69,7 +69,7 @@ async def _replayed(database: Database, store: Store, seller_id: int) -> AsyncIt
     """One run after the other, oldest first; one file is held at a time."""
     key = PriceRun.summary["receipts"].astext
     async with database.tenant(seller_id) as session:
-        await sellers.known(session, seller_id)
+        await known_seller(session, seller_id)
         statement = select(PriceRun.id, key).where(PriceRun.seller_id == seller_id, key.is_not(None))
         found = (await session.execute(statement.order_by(PriceRun.id))).all()
     for run_id, kept_as in found:
