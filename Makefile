@@ -26,9 +26,11 @@ test: .venv/.dev ## The whole suite, from nothing
 check: .venv/.dev ## The everyday part of the suite: what takes no long
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not slow and not soak"
 
+# SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
+	@SOAK_SECONDS=$$(($${SOAK_SECONDS:-0} / 5)) \
+	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
 
 explore: .venv/.dev ## The properties with random examples, other ones each time
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile explore tests/core

@@ -19,6 +19,7 @@ import pytest
 from argon2 import PasswordHasher
 from litestar import Litestar
 
+import soak
 from builders import SellerBuilder, Service
 from cardsync import clock, embedded
 from cardsync.asgi import create_app
@@ -50,6 +51,7 @@ STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    soak.pytest_configure(config)
     # Every test makes sellers: their passwords are hashed at the least cost.
     passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     # One folder for all processes of a run, open to the database's own user, which is not root.
@@ -62,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes as long as all else together begins first: no worker waits for it in the end."""
+    """The longest test begins first, so that no worker waits for it at the end."""
     items.sort(key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("soak")))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Coroutine
 from copy import deepcopy
 from datetime import timedelta
@@ -26,11 +25,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import soak
 from builders import Seller, SellerBuilder, a_csv, a_row, read_csv
 from cardsync import clock
 from pricing_model import CARDS, Model, Prices
 
-SOAK_EXAMPLES = int(os.environ.get("CARDSYNC_SOAK_EXAMPLES", "120"))
+SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 TICK = timedelta(seconds=1)
 RULES = "/api/pricing/rules"
 ROLLBACKS = "/api/pricing/rollbacks"

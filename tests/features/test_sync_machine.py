@@ -7,7 +7,6 @@ A Hypothesis state machine in a thread of its own; each of its steps is run on t
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Coroutine
 from copy import deepcopy
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import soak
 from builders import Seller, SellerBuilder, a_csv, a_row
 from cardsync import clock
 from cardsync.accepted import oldest_open
@@ -34,7 +34,7 @@ from cardsync.sync.planner import HISTORY_STEPS, STEPS, steps_of
 from cardsync.sync.state import take_lease
 from sync_model import Answer, Model, matches
 
-SOAK_EXAMPLES = int(os.environ.get("CARDSYNC_SOAK_EXAMPLES", "120"))
+SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 # What comes later is later, though the clock stands; all of a sequence together is less than a second.
 TICK = timedelta(milliseconds=1)
 Op = tuple[str, dict[str, Any]]

@@ -20,6 +20,7 @@ from tests.contract.agent_process import Agents, Ended
 from tests.system.inventories import inventory
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
+import soak
 from builders import read_csv
 from cardsync import clock
 from cardsync.demo_data import orders as demo_orders
@@ -436,9 +437,7 @@ def test_the_server_restarts_in_the_middle_of_a_cycle(
 
 
 @pytest.mark.parametrize("key_flow", [True, False])
-@pytest.mark.parametrize(
-    "rounds", [2, pytest.param(int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30")), marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("rounds", [2, pytest.param(soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3), marks=pytest.mark.soak)])
 def test_the_web_process_is_killed_while_the_file_is_sent(
     a_shop: Callable[..., Shop], key_flow: bool, rounds: int
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import socket
@@ -30,10 +29,11 @@ from tests.system.processes import (
     until,
 )
 
+import soak
 from cardsync.web_process import ENDING_SECONDS
 
 ROWS = 1000
-SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
+SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 FILES = inventory(ROWS), inventory(ROWS, 2)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -14,12 +13,13 @@ import pytest
 from tests.system.inventories import FIRST, SECOND, inventory
 from tests.system.processes import UPLOADED, Seller, Server, a_folder, assert_same, kill, snapshot, until
 
+import soak
 from builders import read_csv
 from cardsync import embedded
 
 ROWS = 1000
 EVERYDAY_ROUNDS = 2
-SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
+SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 # What two sellers share who ended with the same file, whatever was cancelled on the way.
 SHARED = ("cards", "observations", "lines", "export")
 WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -15,11 +14,12 @@ import psycopg
 import pytest
 from tests.system.processes import Seller, Server, a_folder, assert_same, kill, until
 
+import soak
 from cardsync import embedded
 
 ORDERS = 1500
 EVERYDAY_ROUNDS = 3
-SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "100"))
+SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 100, 10)
 SNAPSHOT = {
     "orders": """
         SELECT order_number, buyer_name, order_date, status, total_amt::text, refund_amt::text, shipping_method, shipping_type, items_total,

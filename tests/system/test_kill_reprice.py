@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -16,12 +15,13 @@ import pytest
 from tests.system.inventories import FIRST, SECOND
 from tests.system.processes import Seller, Server, a_folder, assert_same, kill, snapshot, until
 
+import soak
 from builders import a_csv, a_row
 from cardsync import embedded
 
 ROWS, SLAB = 120, 20
 SLABS = ROWS // SLAB
-SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
+SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 FILE = a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1)))
 RUNS = "SELECT * FROM price_run WHERE seller_id = %(seller)s AND upload_id IS NULL ORDER BY id"
 TASKS = "SELECT kind, status FROM agent_task WHERE seller_id = %(seller)s ORDER BY id"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -16,12 +15,13 @@ import pytest
 from tests.system.inventories import FIRST, NOW, SECOND
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
+import soak
 from builders import a_csv, a_row, read_csv
 from cardsync import embedded
 
 ROWS, SLAB = 100, 20
 SLABS = ROWS // SLAB
-SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
+SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 ROLLBACK = "SELECT * FROM price_rollback WHERE seller_id = %(seller)s"
 KEPT = "SELECT count(*) AS cards, min(price) AS lowest, max(price) AS highest FROM price_rollback_card WHERE seller_id = %(seller)s"
 TASKS = "SELECT status FROM agent_task WHERE seller_id = %(seller)s AND kind = 'apply_rollback'"

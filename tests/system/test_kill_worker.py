@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -14,12 +13,13 @@ import pytest
 from tests.system.inventories import FIRST, SECOND, inventory
 from tests.system.processes import Seller, Server, a_folder, assert_same, kill, snapshot, until
 
+import soak
 from builders import read_csv
 from cardsync import embedded
 
 ROWS = 2000
 EVERYDAY_ROUNDS = 3
-SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
+SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 
 
 @dataclass(frozen=True)

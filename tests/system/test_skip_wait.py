@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 import random
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import pytest
 from psycopg.rows import dict_row
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
+import soak
 from cardsync import clock, embedded
 from cardsync.accounts import sellers
 from cardsync.credits import ledger
@@ -30,8 +30,8 @@ from cardsync.db import Database
 from cardsync.migrate import migrate
 
 PROCESSES, CALLERS = 4, 64
-FEW, MANY = 12, int(os.environ.get("CARDSYNC_SKIP_WAIT_ROUNDS", "10000"))
-SOAK_ROUNDS = int(os.environ.get("CARDSYNC_SOAK_ROUNDS", "30"))
+FEW, MANY = 12, soak.count("CARDSYNC_SKIP_WAIT_ROUNDS", 10_000, 300)
+SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 CALLER_PROGRAM = Path(__file__).with_name("skip_wait_callers.py")
 
 LEDGER = """

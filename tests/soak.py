@@ -1,0 +1,69 @@
+"""The soak, whole or as a slice of it.
+
+`make soak` runs every test with its full count. With SOAK_SECONDS it runs a slice: the seed draws a few cases of each
+test, shuffles the files and seeds the random moments; no test begins after that many seconds, and long counts are
+short. The seed is the day unless SOAK_SEED names one, so that a red slice can be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+SECONDS = int(os.environ.get("SOAK_SECONDS") or 0)
+# A slice takes this many cases of a test with parameters.
+CASES = 4
+
+
+def count(name: str, whole: int, part: int) -> int:
+    """The repetitions of a test: `whole`, in a slice `part`, unless the variable `name` says another number."""
+    return int(os.environ.get(name) or (part if SECONDS else whole))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if SECONDS:
+        # The processes of one run inherit the seed, also across midnight.
+        os.environ.setdefault("SOAK_SEED", datetime.now(UTC).strftime("%Y%m%d"))
+        if config.option.hypothesis_seed is None:
+            config.option.hypothesis_seed = os.environ["SOAK_SEED"]
+        config.pluginmanager.register(_Slice(os.environ["SOAK_SEED"]), "soak-slice")
+
+
+class _Slice:
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._until = time.monotonic() + SECONDS
+
+    def pytest_report_header(self) -> str:
+        return f"soak: a slice of {SECONDS} s, to be repeated with SOAK_SECONDS={SECONDS} SOAK_SEED={self._seed}"
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        # A file's tests stay together: they share their servers.
+        files: dict[str, dict[str, list[pytest.Item]]] = {}
+        for item in items:
+            file, _, test = item.nodeid.partition("::")
+            files.setdefault(file, {}).setdefault(test.partition("[")[0], []).append(item)
+        dice = random.Random(self._seed)
+        drawn = [
+            item
+            for file in dice.sample(sorted(files), len(files))
+            for cases in files[file].values()
+            for item in dice.sample(cases, min(CASES, len(cases)))
+        ]
+        config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
+        items[:] = drawn
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if time.monotonic() > self._until:
+            pytest.skip("the slice's time is over")
+        random.seed(f"{self._seed} {item.nodeid}")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        left = len(terminalreporter.stats.get("skipped", []))
+        terminalreporter.write_line(f"{self.pytest_report_header()}; {left} tests were not begun")
