@@ -82,7 +82,7 @@ async def finish(
         if reprice:
             await begin(session, upload.seller_id, "sync", now, upload_id=upload.id)
         elif report["changed"]:
-            await push_prices(session, upload.seller_id, now)
+            await push_prices(session, upload.seller_id, now, upload.sync_cycle_id)
         elif outcome.fingerprint == NOTHING:
             await withdraw(session, upload.seller_id, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)

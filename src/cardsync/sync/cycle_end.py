@@ -36,7 +36,9 @@ async def end_cycle(
 ) -> tuple[str | None, bool]:
     """The log of the newest cycle handed out, whose lock may be over. Returns that cycle's trigger and first_sync."""
     trigger, first_sync = state.cycle_trigger, state.cycle_first_sync
-    if first_sync and history_is_fetched(status, results, orders_before=await _orders_fetched(session, state.seller_id)):
+    if first_sync and history_is_fetched(
+        status, results, orders_before=await _orders_fetched(session, state.seller_id)
+    ):
         state.history_fetched_at = now
         # What succeeded in this first sync says nothing about the next one that is asked for.
         first_sync = False

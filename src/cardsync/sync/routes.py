@@ -24,10 +24,11 @@ from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.sync import cancel, last_seen, request
+from cardsync.sync import cancel, request
 from cardsync.sync import state as sync_state
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
+from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.logs import CycleLog, record_cycle
 from cardsync.sync.planner import Plan, read_capabilities
 from cardsync.sync.poll import changes_something, facts_of, poll
@@ -176,9 +177,10 @@ def _pending(decision: SyncDecision) -> Pending:
 
 
 @get("/status", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
-async def status(caller: Caller, session: AsyncSession, settings: Settings) -> Status:
+async def status(request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings) -> Status:
     """What the seller's sync is doing."""
     now = clock.now()
+    seen: LastSeen = request.app.state.last_seen
     allowed = caller.entitlements(now)
     # Like a stale lock: over, though nobody has come by yet to end it.
     cancelled = cancel.is_left(caller, now)
@@ -198,7 +200,7 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
     return Status(
         sync_in_progress=held,
         last_sync_at=_rfc3339(caller.last_sync_at),
-        agent_last_seen_at=_rfc3339(await last_seen.last_seen_at(session, caller.seller_id)),
+        agent_last_seen_at=_rfc3339(await seen.at(session, caller.seller_id)),
         sync_mode=allowed.sync_mode,
         phase=current,
         phase_progress=PhaseProgress(caller.work_done, caller.work_total) if live and caller.work_total else None,
