@@ -9,11 +9,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import or_, select, text, update
+from sqlalchemy import and_, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.accounts.caller import Caller
 from cardsync.accounts.entitlements import PriceTasks
 from cardsync.accounts.models import Account
+from cardsync.accounts.roles import need_owner
+from cardsync.activity import note
 from cardsync.agentwork.models import AgentTask
 from cardsync.sync.state import locked
 
@@ -60,6 +63,20 @@ async def enqueue_task(session: AsyncSession, seller_id: int, kind: str, payload
     await session.flush()
     await note_due(session, seller_id)
     return task.id
+
+
+async def request_task(session: AsyncSession, caller: Caller, kind: str, now: datetime) -> tuple[AgentTask, bool]:
+    """The task that the seller asked for, and whether it is new: one that waits already is told again. Raises OwnerRequired."""
+    need_owner(caller)
+    await locked(session, caller.seller_id)
+    query = select(AgentTask).where(AgentTask.seller_id == caller.seller_id, AgentTask.kind == kind)
+    waits = or_(AgentTask.status == "pending", and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now))
+    waiting = await session.scalar(query.where(waits).order_by(AgentTask.id).limit(1))
+    if waiting is not None:
+        return waiting, False
+    task_id = await enqueue_task(session, caller.seller_id, kind, {}, now)
+    note(session, caller, "task.requested", f"task {task_id}: {kind}", now)
+    return (await session.scalars(query.where(AgentTask.id == task_id))).one(), True
 
 
 async def end_tasks(

@@ -289,10 +289,10 @@ async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> Non
 
 def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
     """The fingerprint of what the export holds once every target is written: under the lease nobody else changes it."""
-    active = cards.select("marketplace_id", "listing_id", price="current_price").with_columns(
+    active = cards.select("marketplace_id", "listing_id", "product_line_enabled", price="current_price").with_columns(
         target_price=priced["target"]
     )
-    asked = importable(active).with_columns(slabs.decimal("target_price"))
+    asked = importable(active.filter("product_line_enabled")).with_columns(slabs.decimal("target_price"))
     return fingerprint_of(asked.write_csv(include_header=False).encode())
 
 

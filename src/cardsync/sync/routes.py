@@ -82,7 +82,10 @@ class Status(msgspec.Struct):
 
 
 class SyncRequest(msgspec.Struct):
+    """`full_history`: the orders of all years are fetched anew, as in a first sync."""
+
     kind: Any = None
+    full_history: bool = False
 
 
 class Requested(msgspec.Struct):
@@ -217,7 +220,9 @@ async def request_sync(
     caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
 ) -> Requested:
     """Ask for a sync; the next poll hands it out. Asking again changes nothing, of two kinds `full` wins."""
-    await request.request_sync(session, caller, read_kind(data.kind if data else None), clock.now(), settings)
+    asked = data or SyncRequest()
+    kind, history = read_kind(asked.kind), asked.full_history
+    await request.request_sync(session, caller, kind, clock.now(), settings, full_history=history)
     return Requested("requested")
 
 
@@ -242,7 +247,7 @@ async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancell
 @delete("/sync/approve_upload", status_code=200, responses=problems(*BEHIND_A_KEY))
 async def clear_upload_approval(caller: Caller, session: AsyncSession) -> UploadApproval:
     """The one-time upload that the seller approved is made."""
-    await sellers.clear_upload_approval(session, caller.seller_id)
+    await sellers.clear_upload_approval(session, caller)
     return UploadApproval("ok", False)
 
 
