@@ -1,4 +1,4 @@
-"""Lines that a seller switched off, the line that an upload was asked for with, and which files and cycles a task stands for."""
+"""Lines that a seller switched off, the line that a key was asked for with, a task's files and cycles."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -172,7 +172,7 @@ class Settings(BaseSettings):
     )
     credits_top_up: str = Field(
         "",
-        description="How a seller gets more credits, as /account/credits tells it: a text, or an address (https, mailto)",
+        description="How a seller gets more credits: a text or an address (https, mailto), for /account/credits",
     )
     allow_unknown_lines: bool = Field(
         False, description="An unknown product line label in an upload becomes a line of the account"

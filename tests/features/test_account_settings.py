@@ -1,4 +1,4 @@
-"""The settings of an account: the owner reads and changes them, the feed tells of it, and product lines are switched off and on."""
+"""The settings of an account: the owner reads and changes them, the feed tells of it, lines are switched."""
 
 import asyncio
 

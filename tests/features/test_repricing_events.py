@@ -146,7 +146,7 @@ async def test_the_apply_task_is_done(a_seller):
 
 
 async def a_pushed_price(a_seller, **headers):
-    """A seller whose import left a price push, and the moment an hour before it: what a clock that is behind tells."""
+    """A seller whose import left a price push, and an hour before it: the time of a late clock."""
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}), **headers)
     assert await pushes(seller) == ["pending"]

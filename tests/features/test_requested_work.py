@@ -1,4 +1,4 @@
-"""What a seller asks of the agent beside syncs: tasks, each kind waiting once, and the full history with the next sync."""
+"""Work that a seller asks of the agent: tasks, each kind waiting once, and the full history."""
 
 import asyncio
 from datetime import timedelta

@@ -396,7 +396,7 @@ async def test_without_its_orders_a_first_sync_goes_on(a_seller, status, steps):
 
 
 async def test_a_seller_who_was_stuck_in_the_first_sync_is_freed_by_the_next_log(a_seller):
-    """Until now a log did not end it while a step was skipped; a folder's list of orders is not sent a second time."""
+    """A skipped step held it until now; and a folder's list of orders is not sent a second time."""
     seller = await a_seller()
     await poll(seller)
     await log(seller, "partial", {"fetch_orders": "success", "fetch_refunds": "failed"})

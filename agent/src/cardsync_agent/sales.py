@@ -40,7 +40,7 @@ def parse_summary(content: bytes) -> Summary:
 
 
 def months_to_send(gaps: Iterable[str], months: Mapping[str, Row]) -> list[str]:
-    """Oldest first, and no more than a cycle may bring. A report that ends before its month leaves it a gap, and so comes last."""
+    """Oldest first, and no more than a cycle may bring. What ends before its month comes last."""
 
     def order(month: str) -> tuple[bool, str]:
         return months[month]["date_to"] != _last_day(date.fromisoformat(month)).isoformat(), month

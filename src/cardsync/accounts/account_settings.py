@@ -1,7 +1,8 @@
 """The settings of an account: what the owner changes in, the account as it is then out.
 
-A product line that is switched off keeps its cards: they are readable and blocked, no file of prices holds them, and rows of them are
-rejected. A run begins in the same transaction, which takes their targets away, or prices them anew.
+A product line that is switched off keeps its cards: they are readable and blocked, no file of prices
+holds them, and rows of them are rejected. A run begins in the same transaction, which takes their
+targets away, or prices them anew.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ def _read(name: str, value: Any) -> Any:
 
 
 def switched(enabled: Sequence[str], disabled: Sequence[str], lines: Mapping[str, bool]) -> tuple[list[str], list[str]]:
-    """The lines that are on, the default still first, and those that are off. Raises InvalidPayload for one that nobody knows. Pure."""
+    """The lines that are on, the default still first, and those that are off. Pure.
+
+    Raises InvalidPayload for one that nobody knows.
+    """
     for name in lines:
         if name not in (*NAMES, *enabled, *disabled):
             raise errors.InvalidPayload(f"product_lines: {name[:60]!r} is not a product line")

@@ -22,7 +22,7 @@ SyncMode = Literal["full", "read_only"]
 
 
 class LineSwitch(msgspec.Struct):
-    """A product line by its internal name. Switched off, its cards stay, and no file of prices holds them."""
+    """A product line by its internal name. Switched off, its cards stay, and no export holds them."""
 
     name: str
     enabled: bool
@@ -50,7 +50,10 @@ class AccountSettings(msgspec.Struct):
 
 
 class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields to set. `quiet_hours` is like 22:00-06:00, in `time_zone`; null takes the default. Lines that are not named stay."""
+    """The fields to set; null takes the default. `quiet_hours` is like 22:00-06:00, in `time_zone`.
+
+    Product lines that are not named stay as they are.
+    """
 
     sync_mode: SyncMode | UnsetType = UNSET
     sync_interval_minutes: Minutes | UnsetType | None = UNSET
@@ -78,7 +81,7 @@ def _shown(account: Account) -> AccountSettings:
 
 
 async def _strictly(request: ApiRequest) -> AccountChange:
-    """The framework takes "true" and 1 for true, as it must for queries; a setting that is not of its type is refused."""
+    """A setting that is not of its type is refused: the framework takes "true" and 1 for true."""
     try:
         return msgspec.convert(await request.json(), AccountChange)
     except msgspec.ValidationError as e:

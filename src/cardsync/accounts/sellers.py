@@ -212,7 +212,7 @@ def _told(value: Any) -> str:
 
 
 async def locked_account(session: AsyncSession, seller_id: int) -> Account:
-    """The account as it is once it is ours. The state row first, as everywhere. Raises SellerError."""
+    """The account as it is once it is ours, after the state row, as everywhere. Raises SellerError."""
     await session.get(SyncState, seller_id, with_for_update=True)
     statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
     account = await session.scalar(statement.execution_options(populate_existing=True))
@@ -223,9 +223,10 @@ async def locked_account(session: AsyncSession, seller_id: int) -> Account:
 
 async def clear_upload_approval(session: AsyncSession, caller: Caller) -> None:
     """The agent made the one upload that the seller had approved."""
-    statement = text(
-        "UPDATE account SET upload_approved = false WHERE seller_id = :id AND upload_approved RETURNING seller_id"
-    )
+    statement = text("""
+        UPDATE account SET upload_approved = false
+         WHERE seller_id = :id AND upload_approved RETURNING seller_id
+    """)
     if await session.scalar(statement, {"id": caller.seller_id}) is not None:
         note(session, caller, "account.changed", "upload_approved=false", clock.now())
 

@@ -31,7 +31,7 @@ class AgentTask(Base):
     claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    # Of a price push: SHA-256 of the files that were served for it, and the cycles whose prices it brings.
+    # Of a price push: the SHA-256 of the files served for it, and the cycles whose prices it brings.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

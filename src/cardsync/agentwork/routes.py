@@ -23,7 +23,10 @@ class TaskRequest(msgspec.Struct):
 
 
 class Task(msgspec.Struct):
-    """`status` is pending, claimed, completed, failed or cancelled; `attempt` counts the claims that came to nothing."""
+    """`status` is pending, claimed, completed, failed or cancelled.
+
+    `attempt` counts the claims that came to nothing.
+    """
 
     id: int
     kind: str

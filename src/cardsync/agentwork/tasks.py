@@ -66,7 +66,10 @@ async def enqueue_task(session: AsyncSession, seller_id: int, kind: str, payload
 
 
 async def request_task(session: AsyncSession, caller: Caller, kind: str, now: datetime) -> tuple[AgentTask, bool]:
-    """The task that the seller asked for, and whether it is new: one that waits already is told again. Raises OwnerRequired."""
+    """The task that the seller asked for, and whether it is new: one that waits is told again.
+
+    Raises OwnerRequired.
+    """
     need_owner(caller)
     await locked(session, caller.seller_id)
     query = select(AgentTask).where(AgentTask.seller_id == caller.seller_id, AgentTask.kind == kind)
@@ -113,9 +116,10 @@ async def end_tasks(
 async def end_pushes(
     session: AsyncSession, seller_id: int, cycle: str | None, sha256: str | None, imported_at: datetime, now: datetime
 ) -> None:
-    """Complete the price pushes that an import of prices ends: those of its cycle or its file, whatever an agent's clock says.
+    """Complete the price pushes that an import of prices ends: those of its cycle or its file.
 
-    Where no push knows cycle or file, as when the seller saved the file anew, those queued before `imported_at`.
+    An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file, as
+    when the seller saved the file anew: then what was queued before it is done.
     """
     await locked(session, seller_id)
     values = {
@@ -125,11 +129,13 @@ async def end_pushes(
         text("""
             WITH named AS (
                 SELECT id FROM agent_task
-                 WHERE seller_id = :seller AND kind = ANY(:kinds) AND (:cycle = ANY(cycles) OR :file = ANY(files))
+                 WHERE seller_id = :seller AND kind = ANY(:kinds)
+                   AND (:cycle = ANY(cycles) OR :file = ANY(files))
             )
             UPDATE agent_task SET status = 'completed', finished_at = :now
              WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
-               AND (id IN (SELECT id FROM named) OR (created_at <= :at AND NOT EXISTS (SELECT FROM named)))
+               AND (id IN (SELECT id FROM named)
+                    OR (created_at <= :at AND NOT EXISTS (SELECT FROM named)))
         """),
         values,
     )
@@ -137,7 +143,7 @@ async def end_pushes(
 
 
 async def note_push(session: AsyncSession, seller_id: int, what: Literal["files", "cycles"], name: str) -> None:
-    """Remember with the open price pushes a file that was served for them, or a cycle whose prices go with them."""
+    """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
     await session.execute(
         text(f"""
             UPDATE agent_task SET {what} = (array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}]

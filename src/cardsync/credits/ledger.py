@@ -83,7 +83,10 @@ async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int,
 async def history(
     session: AsyncSession, seller_id: int, most: int | None = None
 ) -> tuple[int, list[CreditTransaction]]:
-    """(balance, every transaction or the newest `most`, newest first); read in a snapshot session, so that the two agree."""
+    """(balance, every transaction or the newest `most`, newest first).
+
+    Read in a snapshot session, so that the two agree.
+    """
     balance = await session.scalar(select(Account.credit_balance).where(Account.seller_id == seller_id))
     if balance is None:
         raise CreditError(f"there is no seller {seller_id}")

@@ -1,5 +1,5 @@
-"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `upload_request`, `card`, `custom_listing`, `price_observation`,
-`line_snapshot`, `activity`.
+"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `upload_request`,
+`card`, `custom_listing`, `price_observation`, `line_snapshot`, `activity`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ class Upload(Base):
 
 
 class RequestedUpload(Base):
-    """The product line that a presigned key was asked for with, until the key is named; keys without a line have no row."""
+    """The product line that a presigned key was asked for with, until the key is named.
+
+    Keys without a line have no row.
+    """
 
     __tablename__ = "upload_request"
     __table_args__ = (Index("uq_upload_request_key", "seller_id", "key", unique=True),)

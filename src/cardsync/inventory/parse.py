@@ -57,8 +57,9 @@ class Rejected:
 
 @dataclass(frozen=True)
 class ProductLines:
-    """`by_label`: internal name by case-folded label, of every known line. `enabled`: the account's, its default first; `disabled`:
-    those that the seller switched off.
+    """`by_label`: internal name by case-folded label, of every known line.
+
+    `enabled`: the account's, its default first; `disabled`: those that the seller switched off.
     """
 
     by_label: Mapping[str, str]

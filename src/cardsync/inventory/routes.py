@@ -142,7 +142,10 @@ async def request_upload(
     settings: Settings,
     data: UploadRequest | None = None,
 ) -> UploadSlot:
-    """Mint a URL that takes one PUT of the CSV, plain or gzip, for ten minutes. POST /sync with its key takes the line named here."""
+    """Mint a URL that takes one PUT of the CSV, plain or gzip, for ten minutes.
+
+    POST /sync with its key takes the product line that is named here.
+    """
     now = clock.now()
     if not caller.object_store_pipeline_enabled:
         raise errors.ObjectStorePipelineDisabled

@@ -95,7 +95,10 @@ _ADDRESSES = ("https://", "http://", "mailto:")
 
 
 def credits(balance: int, lines: Sequence[LedgerLine], top_up: str, *, complete: bool) -> Html:
-    """`top_up` is the operator's text, or the address where credits are to be had; not `complete`, older lines are left out."""
+    """`top_up` is the operator's text, or the address where credits are to be had.
+
+    Without `complete`, older lines were left out.
+    """
     has = f"You have {balance:,} credit{'' if balance == 1 else 's'}."
     rows = [
         _part(

@@ -1,4 +1,7 @@
-"""The pages of members: sign in, accept an invitation, the account with signing out, its credits. Forms without scripts; the same operations as JSON."""
+"""The pages of members: sign in, accept an invitation, the account with signing out, its credits.
+
+Forms without scripts; the same operations as JSON.
+"""
 
 from __future__ import annotations
 

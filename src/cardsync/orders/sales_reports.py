@@ -96,8 +96,10 @@ def _count(value: Any) -> int | None:
 
 
 def months_without(covered: Collection[date], first_order: date | None, now: datetime) -> list[date]:
-    """The first days of the months that no report covers, oldest first: from the first order's month, or from 24 months before this
-    one if that is earlier, to the last that is over where the marketplace is. None without dated orders.
+    """The first days of the months that no report covers, oldest first. None without dated orders.
+
+    They go from the first order's month, or from 24 months before this one if that is earlier, to the
+    last that is over where the marketplace is.
     """
     if first_order is None:
         return []

@@ -18,9 +18,10 @@ TASK = "apply_price_updates"
 
 
 async def push_prices(session: AsyncSession, seller_id: int, now: datetime, cycle: str | None = None) -> None:
-    """Unless one waits already: a task, if the account pushes prices at this moment. Its state row is locked first.
+    """Unless one waits already: a task, if the account pushes prices at this moment.
 
-    `cycle` is the agent's cycle that brought the prices: what imports them in that cycle ends the task.
+    Its state row is locked first. `cycle` is the agent's, which brought the prices: an import of that
+    cycle ends the task.
     """
     await locked(session, seller_id)
     # As it is once we have the row: whoever changes the account takes that row first.

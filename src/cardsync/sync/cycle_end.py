@@ -70,10 +70,11 @@ def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
 
 
 def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before: bool) -> bool:
-    """Whether a first sync is over with this log: the orders came, and no step that hangs on them failed. Pure.
+    """Whether a first sync is over with this log: the orders came, and no step that needs them failed.
 
-    A step that was skipped had nothing to bring. Orders may be skipped too where they came earlier in the same first sync
-    (`orders_before`). A log without steps, or with names alone that are not ours, says it by its status.
+    A step that was skipped had nothing to bring. Orders may be skipped too where they came earlier in
+    the same first sync (`orders_before`). A log without steps, or with names alone that are not ours,
+    says it by its status. Pure.
     """
     if not results.keys() & STEPS.keys():
         return status == "success"

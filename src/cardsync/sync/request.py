@@ -20,9 +20,10 @@ from cardsync.sync.models import SyncState
 async def request_sync(
     session: AsyncSession, caller: Caller, kind: str, now: datetime, settings: Settings, *, full_history: bool = False
 ) -> None:
-    """Under the row lock: a cycle that ends meanwhile starts its cooldown before or after, never beside.
+    """Under the row lock: a cycle that ends meanwhile starts its cooldown before or after.
 
-    With `full_history` the cycle that takes the request is a first sync again. Raises MeteredCooldown, Cooldown.
+    With `full_history` the cycle that takes the request is a first sync again. Raises MeteredCooldown
+    or Cooldown.
     """
     state = await sync_state.locked(session, caller.seller_id)
     if state.requested_kind is None or merge_kinds(state.requested_kind, kind) != state.requested_kind:
@@ -43,8 +44,9 @@ def _refuse_in_cooldown(state: SyncState, caller: Caller, now: datetime, setting
 
 
 async def _ask_for_history(session: AsyncSession, caller: Caller, now: datetime) -> None:
-    asked = text(
-        "UPDATE account SET full_history_requested = true WHERE seller_id = :id AND NOT full_history_requested RETURNING seller_id"
-    )
+    asked = text("""
+        UPDATE account SET full_history_requested = true
+         WHERE seller_id = :id AND NOT full_history_requested RETURNING seller_id
+    """)
     if await session.scalar(asked, {"id": caller.seller_id}) is not None:
         note(session, caller, "account.changed", "full_history_requested=true", now)
