@@ -371,7 +371,9 @@ class Model:
         return row is not None and row.number < self.lock.number
 
     def _end_by_log(self, status: str, steps: Mapping[str, str]) -> None:
-        if self.handed_first and (set(steps.values()) == {"success"} if steps else status == "success"):
+        ours = {name: result for name, result in steps.items() if name != "make_coffee"}
+        came = ours.get("fetch_orders") == "success" and "failed" not in ours.values()
+        if self.handed_first and (came if ours else status == "success"):
             self.history_fetched = True
         lock = self.lock
         if lock and not self.cancelling and not (lock.uploaded and lock.kind in BY_THE_WORKER):

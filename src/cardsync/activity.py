@@ -9,8 +9,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.accounts.caller import Caller
 from cardsync.inventory.models import Activity
 
+# Of what is done at the command line.
+OPERATOR = "operator"
+
 
 def note(session: AsyncSession, caller: Caller, action: str, summary: str, now: datetime) -> None:
-    session.add(
-        Activity(seller_id=caller.seller_id, actor=caller.actor, action=action, summary=summary, created_at=now)
-    )
+    note_by(session, caller.seller_id, caller.actor, action, summary, now)
+
+
+def note_by(session: AsyncSession, seller_id: int, actor: str, action: str, summary: str, now: datetime) -> None:
+    session.add(Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now))

@@ -13,8 +13,10 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import SecurityRequirement
 
 from cardsync import failures, health, limits, web
+from cardsync.accounts import routes as accounts
 from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
 from cardsync.accounts.caller import KeyRing
+from cardsync.agentwork import routes as agentwork
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
@@ -102,6 +104,7 @@ def _for_agents() -> Router:
         pricing.router,
         runs.explaining,
         events.router,
+        agentwork.router,
         releases.router,
         security=[A_KEY],
     )
@@ -158,6 +161,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             _for_agents(),
             _for_either(),
             _for_members(),
+            accounts.router,
             members.router,
             pages.router,
             inventory.put_object,

@@ -30,6 +30,8 @@ TAGS = [
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("shelves", "Boxes and slots, and which cards lie in them"),
     Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
+    Tag("account", "The settings of an account"),
+    Tag("agent work", "Work that waits for the agent"),
     Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),

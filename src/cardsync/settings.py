@@ -170,6 +170,10 @@ class Settings(BaseSettings):
     default_plan: Annotated[str, AfterValidator(_plan)] = Field(
         "founder", description="Plan of a seller created without --plan"
     )
+    credits_top_up: str = Field(
+        "",
+        description="How a seller gets more credits: a text or an address (https, mailto), for /account/credits",
+    )
     allow_unknown_lines: bool = Field(
         False, description="An unknown product line label in an upload becomes a line of the account"
     )

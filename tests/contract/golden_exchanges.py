@@ -347,6 +347,8 @@ async def stopping(book: Book, seller: Seller) -> None:
 
 async def refusals(book: Book, seller: Seller) -> None:
     http = seller.http
+    for name in ("task", "task again"):
+        await book.ask(name, http, "POST", "/api/v1/tasks", json={"kind": "refresh_orders"})
     await book.ask("404 route", http, "GET", "/api/v1/nothing", headers={"Accept": "application/json"})
     await book.ask("404 upload", http, "GET", "/api/v1/uploads/999999999")
     await book.ask("405", http, "GET", "/api/v1/heartbeat")

@@ -402,10 +402,17 @@ def test_a_sales_summary_is_a_report_a_month() -> None:
 
 def test_two_months_a_cycle_oldest_first() -> None:
     gaps = ["2025-01-01", "2025-02-01", "2025-03-01", "2025-04-01"]
-    assert months_to_send(gaps, ["2025-04-01", "2025-03-01", "2025-02-01", "2026-01-01"]) == [
-        "2025-02-01",
-        "2025-03-01",
-    ]
+    ends = {"2025-04-01": "30", "2025-03-01": "31", "2025-02-01": "28", "2026-01-01": "31"}
+    months = {month: {"date_to": month[:8] + day} for month, day in ends.items()}
+    assert months_to_send(gaps, months) == ["2025-02-01", "2025-03-01"]
+
+
+def test_a_report_that_ends_before_its_month_stands_behind_those_that_cover_theirs() -> None:
+    gaps = ["2024-02-01", "2024-03-01", "2024-04-01"]
+    ends = {"2024-02-01": "28", "2024-03-01": "31", "2024-04-01": "30"}
+    months = {month: {"date_to": month[:8] + day} for month, day in ends.items()}
+    assert months_to_send(gaps, months) == ["2024-03-01", "2024-04-01"]
+    assert months_to_send(gaps[:1], months) == ["2024-02-01"]
 
 
 # Uploads

@@ -90,9 +90,12 @@ ROUTES = [
     ("GET", "/api/pricing/settings"),
     ("PATCH", "/api/pricing/settings"),
     ("GET", "/api/v1/pricing/explain/1"),
+    ("POST", "/api/v1/tasks"),
+    ("GET", "/api/account"),
 ]
 # What takes members alone refuses any good key, in tests/features/test_sessions.py.
 BY_SESSION = [
+    ("PATCH", "/api/account"),
     ("GET", "/api/session"),
     ("DELETE", "/api/session"),
     ("GET", "/api/shelves"),

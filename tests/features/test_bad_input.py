@@ -420,6 +420,12 @@ async def test_a_file_of_nothing_but_unknown_lines_changes_nothing(a_seller):
     assert await seller.cards() == before
 
 
+async def test_an_empty_header_names_no_line(a_seller):
+    seller = await a_seller(lines=["magic", "pokemon"])
+    report = await seller.import_csv(a_csv(a_row(1, line=""), a_row(2, line="Pokemon")), **{"X-Product-Line": ""})
+    assert (report["state"], report["applied"]) == ("done", 2)
+
+
 @pytest.mark.parametrize("line", ["chess", "Magic", "lorcana", " "])
 async def test_a_header_that_names_no_line_of_the_account_is_invalid_product_line(a_seller, line):
     seller = await a_seller(lines=["magic"])

@@ -3,8 +3,12 @@
 import asyncio
 import gzip
 import json
+from datetime import datetime, timedelta
 
 import pytest
+
+from cardsync import clock
+from cardsync.asgi import create_app
 
 
 async def test_the_heartbeat_of_a_new_account(a_seller):
@@ -167,6 +171,28 @@ async def test_status_shows_when_the_agent_was_last_seen(a_seller):
     assert (await seller.get("/api/v1/status")).json()["agent_last_seen_at"] is None
     await seller.post("/api/v1/heartbeat")
     assert (await last_seen(seller)).endswith("Z")
+
+
+async def test_status_shows_a_heartbeat_that_this_process_has_not_written_yet(a_seller, service, alive):
+    """Nothing waits for the flush: neither before it, nor while it runs."""
+    lazy = create_app(service.settings.model_copy(update={"last_seen_flush_seconds": 3600}))
+    seller = await a_seller()
+    own = type(service)(service.settings, lazy, service.database, service.work)
+    async with alive(lazy), own.client(Authorization=f"Bearer {seller.api_key}") as http:
+        noted = lazy.state.last_seen
+
+        async def seen_at() -> datetime:
+            return datetime.fromisoformat((await http.get("/api/v1/status")).json()["agent_last_seen_at"])
+
+        for _ in range(2):
+            clock.shift(timedelta(minutes=1))
+            await http.post("/api/v1/heartbeat")
+            assert clock.now() - await seen_at() < timedelta(seconds=30)
+        flushing = asyncio.create_task(noted.flush())
+        while not flushing.done():
+            assert clock.now() - await seen_at() < timedelta(seconds=30)
+        await flushing
+        assert clock.now() - await seen_at() < timedelta(seconds=30)
 
 
 async def test_heartbeats_of_many_sellers_are_written_by_one_statement(a_seller, service):

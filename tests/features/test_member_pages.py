@@ -6,7 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from browsers import A_PASSWORD, accept, invited, reset, signed_in
+from browsers import A_PASSWORD, accept, invited, joined, reset, signed_in
+from cardsync import clock
+from cardsync.asgi import create_app
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -220,3 +222,69 @@ async def test_the_assets_are_there_and_nothing_else(service):
         assert not re.search(r"url\(|@import", style.text)
         for other in ("frame.html", "..%2fmarkup.py", "x"):
             assert (await http.get(f"/pages/{other}")).status_code == 404
+
+
+# Credits
+
+
+async def test_the_credits_page_tells_the_balance_and_where_it_came_from(a_seller, service):
+    seller, other = await a_seller(), await a_seller()
+    await other.grant(7, "not yours")
+    browser = await signed_in(seller)
+    empty = await browser.get("/account/credits")
+    locked_down(empty)
+    assert "You have 0 credits." in empty.text
+    assert elements(empty).all("table") == []
+    await seller.grant(2, "a <b>welcome</b>")
+    await seller.set(credits_metering_enabled=True)
+    await seller.service.sql(
+        seller.id, "UPDATE sync_state SET last_pricing_at = :now WHERE seller_id = :id", id=seller.id, now=clock.now()
+    )
+    waited = await seller.post("/api/v1/sync/skip_wait", headers={"X-Idempotency-Key": "k1"})
+    assert waited.json()["status"] == "charged"
+    page = await browser.get("/account/credits")
+    locked_down(page)
+    assert "You have 1 credit." in page.text
+    assert len(elements(page).all("tr")) == 3
+    assert page.text.index("A wait skipped") < page.text.index("Credits given: a &lt;b&gt;welcome&lt;/b&gt;")
+    assert "not yours" not in page.text
+    assert '<a href="/account/credits">' in (await browser.get("/account")).text
+
+
+async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
+    seller = await a_seller()
+    for _ in range(201):
+        await seller.grant(1)
+    page = await (await signed_in(seller)).get("/account/credits")
+    assert len(elements(page).all("tr")) == 201
+    assert "These are the newest 200." in page.text
+
+
+@pytest.mark.parametrize(
+    ("top_up", "shown"),
+    [
+        ("", "<p>Whoever runs this service gives out credits.</p>"),
+        ("Write to Bea & say <how many>.", "<p>Write to Bea &amp; say &lt;how many&gt;.</p>"),
+        ("https://pay.example/?a=1&b=2", '<a href="https://pay.example/?a=1&amp;b=2" rel="noopener">'),
+        ("mailto:bea@example.invalid", '<a href="mailto:bea@example.invalid" rel="noopener">'),
+        ("javascript:alert(1)", "<p>javascript:alert(1)</p>"),
+    ],
+)
+async def test_it_says_how_to_get_more_as_the_operator_wants(a_seller, service, alive, top_up, shown):
+    seller = await a_seller()
+    app = create_app(service.settings.model_copy(update={"credits_top_up": top_up}))
+    own = type(service)(service.settings, app, service.database, service.work)
+    async with alive(app), own.client() as http:
+        await http.post("/sign-in", data={"email": seller.email, "password": seller.password})
+        page = await http.get("/account/credits")
+    elements(page)
+    assert shown in page.text
+
+
+async def test_who_is_not_signed_in_is_led_to_sign_in_and_staff_sees_it(a_seller, service):
+    seller = await a_seller()
+    async with service.client() as http:
+        answer = await http.get("/account/credits")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
+    staff = await joined(seller, "staff-of-credits@example.invalid")
+    assert (await staff.get("/account/credits")).status_code == 200

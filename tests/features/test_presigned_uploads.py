@@ -229,6 +229,53 @@ async def test_the_key_form_knows_only_lines_of_the_account(a_seller):
     await seller.service.run_jobs()
 
 
+async def put_for(seller, line, data=ONE_CARD) -> str:
+    """The key of a file that was asked for with a product line."""
+    slot = await seller.reserve(product_line=line)
+    assert (await seller.put(slot["upload_url"], data)).status_code == 200
+    return slot["key"]
+
+
+async def lines_of(seller) -> dict[int, str]:
+    return {card["marketplace_id"]: card["product_line"] for card in await seller.cards()}
+
+
+async def test_the_line_of_the_upload_request_serves_rows_whose_cell_is_blank(a_seller):
+    seller = await a_seller(lines=["magic", "pokemon"])
+    blank = a_csv(a_row(1, line=""))
+    await seller.import_key(await put_for(seller, "pokemon", blank))
+    assert await lines_of(seller) == {1: "pokemon"}
+    await seller.import_key(await put_for(seller, "pokemon", a_csv(a_row(2, line=""))), product_line="magic")
+    assert await lines_of(seller) == {1: "pokemon", 2: "magic"}
+    await seller.import_key(await seller.put_object(a_csv(a_row(3, line=""), a_row(2))))
+    assert (await lines_of(seller))[3] == "magic"
+
+
+async def test_the_line_is_asked_for_once_more_when_the_key_is_named(a_seller):
+    """It may be switched off meanwhile; and the same key, named twice at once, is one upload."""
+    seller = await a_seller(lines=["magic", "pokemon"])
+    key = await put_for(seller, "pokemon", a_csv(a_row(1, line="")))
+    off = "UPDATE account SET product_lines = '{magic}' WHERE seller_id = :id"
+    await seller.service.sql(seller.id, off, id=seller.id)
+    assert code(await seller.send_key(key)) == (422, "invalid_product_line")
+    on = "UPDATE account SET product_lines = '{magic, pokemon}' WHERE seller_id = :id"
+    await seller.service.sql(seller.id, on, id=seller.id)
+    answers = await asyncio.gather(*(seller.send_key(key) for _ in range(3)))
+    assert len({answer.json()["upload_id"] for answer in answers}) == 1
+    await seller.service.run_jobs()
+    assert await lines_of(seller) == {1: "pokemon"}
+    assert await seller.service.sql(seller.id, "SELECT 1 FROM upload_request WHERE seller_id = :id", id=seller.id) == []
+
+
+async def test_a_line_is_remembered_as_long_as_an_object_that_nobody_names(a_seller):
+    seller = await a_seller(lines=["magic", "pokemon"])
+    await seller.reserve(product_line="pokemon")
+    clock.shift(timedelta(days=1, minutes=1))
+    kept = (await seller.reserve(product_line="magic"))["key"]
+    rows = await seller.service.sql(seller.id, "SELECT key FROM upload_request WHERE seller_id = :id", id=seller.id)
+    assert rows == [{"key": kept}]
+
+
 async def test_a_seller_without_the_pipeline_gets_neither_call(a_seller):
     seller = await a_seller()
     key = await seller.put_object(ONE_CARD)

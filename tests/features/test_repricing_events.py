@@ -12,7 +12,7 @@ from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.agentwork.tasks import enqueue_task
 from rollbacks_builder import a_pushed_run as pushed
-from rollbacks_builder import ask, exported, newest_run, read, ready, rows, targets, tasks
+from rollbacks_builder import a_rule, ask, exported, newest_run, read, ready, rows, targets, tasks
 
 EVENTS = "/api/v1/repricing_events"
 FAILURE = f"{EVENTS}/failure"
@@ -143,6 +143,59 @@ async def test_the_apply_task_is_done(a_seller):
     await record(seller, row_count=0)
     assert set(await pushes(seller)) == {"completed"}
     assert not (await seller.post("/api/v1/heartbeat")).json()["has_pending_tasks"]
+
+
+async def a_pushed_price(a_seller, **headers):
+    """A seller whose import left a price push, and an hour before it: the time of a late clock."""
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}), **headers)
+    assert await pushes(seller) == ["pending"]
+    return seller, clock.rfc3339(clock.now() - timedelta(hours=1))
+
+
+async def test_a_clock_that_runs_behind_does_not_keep_the_apply_task_open_if_the_file_is_known(a_seller):
+    seller, late = await a_pushed_price(a_seller)
+    fields = await imported_rows(seller)
+    await record(seller, imported_at=late, sync_cycle_id=..., **fields)
+    assert await pushes(seller) == ["completed"]
+    assert not (await seller.post("/api/v1/heartbeat")).json()["has_pending_tasks"]
+
+
+@pytest.mark.parametrize("queried", [False, True])
+async def test_nor_if_the_cycle_is_known_whose_prices_they_are(a_seller, queried):
+    seller = await a_seller()
+    if queried:
+        await a_rule(seller, query="game:magic")
+    await seller.import_csv(rows({1: "1.00"}), **{"X-Sync-Cycle-Id": "the cycle"})
+    await seller.service.run_jobs()
+    assert await pushes(seller) == ["pending"]
+    late = clock.rfc3339(clock.now() - timedelta(hours=1))
+    await record(seller, imported_at=late, sync_cycle_id="the cycle", file_sha256=...)
+    assert await pushes(seller) == ["completed"]
+
+
+async def test_one_that_names_neither_ends_what_was_queued_before_it(a_seller):
+    seller, late = await a_pushed_price(a_seller)
+    await record(seller, imported_at=late)
+    assert await pushes(seller) == ["pending"]
+    await record(seller, sync_cycle_id="c2")
+    assert await pushes(seller) == ["completed"]
+
+
+async def test_an_older_file_told_of_late_leaves_the_newer_prices_push(a_seller):
+    seller, _ = await a_pushed_price(a_seller)
+    old = await imported_rows(seller)
+    take = "UPDATE agent_task SET status = 'claimed', claim_expires_at = :at WHERE seller_id = :id"
+    await seller.service.sql(seller.id, take, id=seller.id, at=clock.now() + timedelta(minutes=10))
+    await seller.import_csv(rows({1: "1.00"}, market="4.00"))
+    assert await pushes(seller) == ["claimed", "pending"]
+    for cycle in ("c1", "c2"):
+        await record(seller, sync_cycle_id=cycle, **old)
+        assert await pushes(seller) == ["completed", "pending"]
+    new = await imported_rows(seller)
+    answers = await asyncio.gather(*(seller.post(EVENTS, json=report(sync_cycle_id=f"c{n}", **new)) for n in (3, 4)))
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert await pushes(seller) == ["completed", "completed"]
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,19 @@ async def test_two_years_are_missing_of_a_new_seller_and_uploads_fill_them(a_sel
     assert await gaps(other) == []
 
 
+async def test_a_report_that_ends_before_its_month_does_not_cover_it_once_the_month_is_over(a_seller):
+    seller = await a_seller()
+    at("2026-10-20T12:00:00+00:00")
+    await an_order(seller, order_date=date(2026, 10, 1))
+    half = {"date_from": "2026-10-01", "date_to": "2026-10-19", "report": {"net_sales": 5}}
+    assert (await send(seller, half)).status_code == 200
+    assert "2026-10-01" not in await gaps(seller)
+    at("2026-11-02T12:00:00+00:00")
+    assert "2026-10-01" in await gaps(seller)
+    await sent(seller, net_sales=9)
+    assert "2026-10-01" not in await gaps(seller)
+
+
 async def test_an_older_first_order_goes_further_back(a_seller):
     seller = await a_seller()
     at("2026-11-21T12:00:00+00:00")

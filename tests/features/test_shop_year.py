@@ -4,6 +4,7 @@ what came in. What is read is at all times what the marketplace said last.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -53,7 +54,9 @@ async def report_sales(seller: Seller) -> None:
     gaps = (await seller.get("/api/v1/sales_report/gaps")).json()["gaps"]
     assert gaps == sorted(gaps)
     for month in gaps[:2]:
-        answer = await seller.post("/api/v1/sales_report", json={"date_from": month, "date_to": month, "report": {}})
+        first = date.fromisoformat(month)
+        last = first.replace(day=monthrange(first.year, first.month)[1]).isoformat()
+        answer = await seller.post("/api/v1/sales_report", json={"date_from": month, "date_to": last, "report": {}})
         assert answer.status_code == 200, answer.text
 
 

@@ -349,11 +349,72 @@ async def test_the_first_sync_is_over_once_its_history_was_fetched(a_seller):
     assert (await poll(seller))["first_sync"] is False
 
 
-@pytest.mark.parametrize("missing", HISTORY)
-async def test_the_first_sync_goes_on_while_one_step_of_the_history_is_missing(a_seller, missing):
+@pytest.mark.parametrize("failed", HISTORY)
+async def test_the_first_sync_goes_on_while_one_step_of_the_history_fails(a_seller, failed):
     seller = await a_seller()
     await poll(seller)
-    await log(seller, "success", dict.fromkeys(HISTORY, "success") | {missing: "failed"})
+    await log(seller, "success", dict.fromkeys(HISTORY, "success") | {failed: "failed"})
+    await ask(seller)
+    assert (await poll(seller))["first_sync"] is True
+
+
+@pytest.mark.parametrize(
+    ("status", "steps"),
+    [
+        ("partial", {"fetch_orders": "success", "fetch_refunds": "skipped", "fetch_feedback": "skipped"}),
+        ("success", {"fetch_orders": "success"}),
+        ("success", {"sync_my_orders": "success"}),
+        ("success", {"fetch_orders": "success", "sync_my_orders": "failed"}),
+    ],
+)
+async def test_steps_with_nothing_to_bring_and_names_of_other_agents_do_not_hold_the_first_sync(
+    a_seller, status, steps
+):
+    """A folder has no file of refunds or feedback, and skips those steps in every cycle."""
+    seller = await a_seller()
+    await poll(seller)
+    await log(seller, status, steps)
+    await ask(seller)
+    assert (await poll(seller))["first_sync"] is False
+
+
+@pytest.mark.parametrize(
+    ("status", "steps"),
+    [
+        ("success", {"fetch_orders": "skipped", "fetch_refunds": "success"}),
+        ("success", {"export_inventory": "success"}),
+        ("partial", {"sync_my_orders": "success"}),
+        ("partial", None),
+    ],
+)
+async def test_without_its_orders_a_first_sync_goes_on(a_seller, status, steps):
+    seller = await a_seller()
+    await poll(seller)
+    await log(seller, status, steps)
+    await ask(seller)
+    assert (await poll(seller))["first_sync"] is True
+
+
+async def test_a_seller_who_was_stuck_in_the_first_sync_is_freed_by_the_next_log(a_seller):
+    """A skipped step held it until now; and a folder's list of orders is not sent a second time."""
+    seller = await a_seller()
+    await poll(seller)
+    await log(seller, "partial", {"fetch_orders": "success", "fetch_refunds": "failed"})
+    await ask(seller)
+    assert (await poll(seller))["first_sync"] is True
+    await log(seller, "failed", dict.fromkeys(HISTORY, "skipped"))
+    await ask(seller)
+    assert (await poll(seller))["first_sync"] is False
+
+
+async def test_a_full_history_that_is_asked_for_again_wants_its_orders_anew(a_seller):
+    seller = await a_seller()
+    await poll(seller)
+    await log(seller, "success", {"fetch_orders": "success"})
+    await seller.set(full_history_requested=True)
+    await ask(seller)
+    assert (await poll(seller))["first_sync"] is True
+    await log(seller, "success", dict.fromkeys(HISTORY, "skipped"))
     await ask(seller)
     assert (await poll(seller))["first_sync"] is True
 

@@ -49,7 +49,13 @@ logs = st.fixed_dictionaries(
         "agent": agents,
         "ago": st.sampled_from([0, 90, 5000]),
         "steps": st.sampled_from(
-            [{}, dict.fromkeys(HISTORY_STEPS, "success"), {"fetch_orders": "success", "fetch_feedback": "failed"}]
+            [
+                {},
+                dict.fromkeys(HISTORY_STEPS, "success"),
+                {"fetch_orders": "success", "fetch_refunds": "skipped"},
+                {"fetch_orders": "success", "fetch_feedback": "failed"},
+                {"make_coffee": "success"},
+            ]
         ),
     }
 )

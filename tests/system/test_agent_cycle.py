@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -381,6 +382,27 @@ def test_orders_arrive_whole_although_the_agent_is_killed_between_them(a_shop: C
     assert shop.state()["history_fetched_at"] is not None
     kept = "".join(str(row) for row in shop.seller.sql("SELECT * FROM orders WHERE seller_id = %(seller)s"))
     assert "Example Street" not in kept
+
+
+def test_one_cycle_with_orders_ends_the_first_sync_and_the_next_takes_the_rolling_window(
+    a_shop: Callable[..., Shop],
+) -> None:
+    """A folder never has refunds or feedback: their steps are skipped in every cycle."""
+    shop = a_shop()
+    shop.put(FILE)
+    listed = demo_orders.files(clock.now().date())["order-list.csv"]
+    head, _, lines = listed.partition("\n")
+    old = f'OLD-1,Ann,"{clock.now().date() - timedelta(days=400):%A, %d %B %Y}",Shipped,Standard,1.00,1.31,2.31,True\n'
+    shop.put(f"{head}\n{old}{lines}".encode(), "orders.csv")
+    first = shop.once()
+    assert first.named("rows_sent")[0]["older"] == 0
+    steps = {step["name"]: step["status"] for step in first.named("cycle_finished")[0]["steps"]}
+    assert (steps["fetch_orders"], steps["fetch_refunds"]) == ("success", "skipped")
+    again = shop.once("--request", "orders")
+    assert again.named("rows_sent")[0]["older"] == 1
+    with shop.seller.http() as http:
+        assert http.post("/api/v1/sync/request").status_code == 200
+        assert http.get("/api/v1/sync/pending").json()["first_sync"] is False
 
 
 def test_the_server_takes_the_picture_of_a_failed_step(a_shop: Callable[..., Shop]) -> None:

@@ -201,6 +201,8 @@ def test_every_page_fits_can_be_read_and_can_be_hit(
     email = f"a.rather.long.address.of.a.member.{width}.{scheme}@cards.example.invalid"
     link = admin(server, "member", "add", str(shop["seller_id"]), "--email", email, "--role", "staff")["invite_url"]
     size: Any = {"width": width, "height": 844}
+    reason = "for a shop whose operator writes long reasons into the ledger"
+    admin(server, "credits", "grant", str(shop["seller_id"]), "10000000", "--reason", reason)
     with a_window(browser, server, viewport=size, color_scheme=scheme) as page:
 
         def look(name: str) -> None:
@@ -225,5 +227,9 @@ def test_every_page_fits_can_be_read_and_can_be_hit(
         page.get_by_role("button", name="Join").click()
         page.wait_for_url("**/account")
         look("account")
+        page.get_by_role("link", name="Credits").click()
+        page.wait_for_url("**/account/credits")
+        page.get_by_role("table", name="What came and went").wait_for()
+        look("credits")
         page.goto(link)
         look("invitation-used")

@@ -30,7 +30,7 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
     def step(job: Job) -> None:
         since = _since(job)
         files = _files(job, kind)
-        anew = job.cycle.reason == "manual_request" or (kind is ORDER_LIST and _history_grew(job, since))
+        anew = job.cycle.reason == "manual_request"
         wanted = [file for file in files if anew or not job.store.memory.has_sent(_sent(kind, file, since))]
         # After a kill -9 between the last part and the step's record, the file is known because of this very cycle.
         if not wanted and not any(_sent(kind, file, since) in job.cycle.delivered for file in files):
@@ -91,20 +91,6 @@ def _since(job: Job) -> date:
 
 def _sent(kind: Kind, file: OrderFile, since: date) -> Sent:
     return Sent(kind.name, file.sha256, since.isoformat())
-
-
-def _history_grew(job: Job, since: date) -> bool:
-    """The server takes a first sync for done when all of it came in one cycle: whatever is new brings the order list along."""
-    return job.cycle.first_sync and any(
-        not job.store.memory.has_sent(_sent(kind, file, since)) for kind in DEPENDENTS for file in _there(job, kind)
-    )
-
-
-def _there(job: Job, kind: Kind) -> list[OrderFile]:
-    try:
-        return job.market.order_files(kind)
-    except NoExport:
-        return []
 
 
 def _send(job: Job, kind: Kind, file: OrderFile, since: date) -> None:

@@ -6,7 +6,7 @@ No public sample of such a file is known: its columns are named like the upload'
 from __future__ import annotations
 
 import calendar
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -39,9 +39,17 @@ def parse_summary(content: bytes) -> Summary:
     return summary
 
 
-def months_to_send(gaps: Iterable[str], covered: Iterable[str]) -> list[str]:
-    """Oldest first, and no more than a cycle may bring."""
-    return sorted(set(gaps) & set(covered))[:MOST_MONTHS]
+def months_to_send(gaps: Iterable[str], months: Mapping[str, Row]) -> list[str]:
+    """Oldest first, and no more than a cycle may bring. What ends before its month comes last."""
+
+    def order(month: str) -> tuple[bool, str]:
+        return months[month]["date_to"] != _last_day(date.fromisoformat(month)).isoformat(), month
+
+    return sorted(set(gaps) & set(months), key=order)[:MOST_MONTHS]
+
+
+def _last_day(first: date) -> date:
+    return first.replace(day=calendar.monthrange(first.year, first.month)[1])
 
 
 def _report(record: Record, problems: list[Problem]) -> Row | None:
@@ -52,7 +60,7 @@ def _report(record: Record, problems: list[Problem]) -> Row | None:
     if record.get("dateto") and (ends is None or (ends.year, ends.month) != (begins.year, begins.month)):
         problems.append(Problem(record.line, "date_to is not in the month of date_from"))
         return None
-    ends = ends or date(begins.year, begins.month, calendar.monthrange(begins.year, begins.month)[1])
+    ends = ends or _last_day(begins)
     return {"date_from": begins.isoformat(), "date_to": ends.isoformat(), "report": _fields(record, problems)}
 
 

@@ -72,7 +72,9 @@ class Account(Base):
     plan: Mapped[str] = mapped_column(Text)
     trial_ends_at: Mapped[datetime | None] = mapped_column(Moment)
     sync_mode: Mapped[str] = mapped_column(Text, server_default="full")
+    # The lines that are switched on, the default first; and those that the seller switched off.
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    disabled_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     suspended: Mapped[bool] = mapped_column(server_default=FALSE)
     past_due: Mapped[bool] = mapped_column(server_default=FALSE)
     write_consent: Mapped[bool] = mapped_column(server_default=TRUE)

@@ -11,13 +11,15 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import delete, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.accounts import keys
+from cardsync.accounts.caller import Caller
 from cardsync.accounts.entitlements import PLANS, SYNC_MODES, is_paid
 from cardsync.accounts.models import Account, Member, Seller
+from cardsync.activity import OPERATOR, note, note_by
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
@@ -179,29 +181,54 @@ async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, A
     return {"key_id": minted.key_id, "api_key": minted.api_key}
 
 
-async def change_seller(session: AsyncSession, seller_id: int, values: dict[str, Any]) -> None:
-    """`session` is in the seller's scope. A change that holds the account read-only cancels the price tasks that wait."""
-    # The state row first, as everywhere.
-    await session.get(SyncState, seller_id, with_for_update=True)
-    threshold = values.get("tracking_threshold")
-    if threshold is not None:
+async def change_seller(
+    session: AsyncSession, seller_id: int, values: Mapping[str, Any], actor: str = OPERATOR
+) -> None:
+    """Change what differs, and say so in the activity feed; `session` is in the seller's scope.
+
+    A change that holds the account read-only cancels the price tasks that wait.
+    """
+    now = clock.now()
+    account = await locked_account(session, seller_id)
+    changed = {name: value for name, value in values.items() if getattr(account, name) != value}
+    if "tracking_threshold" in changed:
         # What is being applied knows the old threshold.
         await ingest.hold_still(session, seller_id)
-    changed = await session.scalar(
-        update(Account).where(Account.seller_id == seller_id).values(**values).returning(Account.seller_id)
-    )
-    if changed is None:
+    for name, value in changed.items():
+        setattr(account, name, value)
+    await session.flush()
+    if "tracking_threshold" in changed:
+        await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
+    await tasks.cancel_lost(session, seller_id, now)
+    if changed:
+        summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
+        note_by(session, seller_id, actor, "account.changed", summary, now)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(value)
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+async def locked_account(session: AsyncSession, seller_id: int) -> Account:
+    """The account as it is once it is ours, after the state row, as everywhere. Raises SellerError."""
+    await session.get(SyncState, seller_id, with_for_update=True)
+    statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
+    account = await session.scalar(statement.execution_options(populate_existing=True))
+    if account is None:
         raise SellerError(f"there is no seller {seller_id}")
-    if threshold is not None:
-        await shipping_type.decide_again(session, seller_id, threshold)
-    await tasks.cancel_lost(session, seller_id, clock.now())
+    return account
 
 
-async def clear_upload_approval(session: AsyncSession, seller_id: int) -> None:
+async def clear_upload_approval(session: AsyncSession, caller: Caller) -> None:
     """The agent made the one upload that the seller had approved."""
-    await session.execute(
-        text("UPDATE account SET upload_approved = false WHERE seller_id = :id AND upload_approved"), {"id": seller_id}
-    )
+    statement = text("""
+        UPDATE account SET upload_approved = false
+         WHERE seller_id = :id AND upload_approved RETURNING seller_id
+    """)
+    if await session.scalar(statement, {"id": caller.seller_id}) is not None:
+        note(session, caller, "account.changed", "upload_approved=false", clock.now())
 
 
 async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy import ARRAY, BigInteger, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -31,5 +31,8 @@ class AgentTask(Base):
     claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    # Of a price push: the SHA-256 of the files served for it, and the cycles whose prices it brings.
+    files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     finished_at: Mapped[datetime | None] = mapped_column(Moment)

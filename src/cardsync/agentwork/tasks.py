@@ -7,13 +7,16 @@ which every heartbeat reads anyway: whoever changes tasks takes that row first a
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import or_, select, text, update
+from sqlalchemy import and_, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.accounts.caller import Caller
 from cardsync.accounts.entitlements import PriceTasks
 from cardsync.accounts.models import Account
+from cardsync.accounts.roles import need_owner
+from cardsync.activity import note
 from cardsync.agentwork.models import AgentTask
 from cardsync.sync.state import locked
 
@@ -30,6 +33,8 @@ KINDS = (
 )
 # What writes prices to the marketplace, as the phases push_queued and pushing tell of it.
 _PUSHES = ("apply_price_updates", "apply_rollback")
+# Of the files and cycles of a task the newest so many are remembered.
+_MOST_NAMED = 50
 
 
 def advertised(
@@ -60,6 +65,23 @@ async def enqueue_task(session: AsyncSession, seller_id: int, kind: str, payload
     return task.id
 
 
+async def request_task(session: AsyncSession, caller: Caller, kind: str, now: datetime) -> tuple[AgentTask, bool]:
+    """The task that the seller asked for, and whether it is new: one that waits is told again.
+
+    Raises OwnerRequired.
+    """
+    need_owner(caller)
+    await locked(session, caller.seller_id)
+    query = select(AgentTask).where(AgentTask.seller_id == caller.seller_id, AgentTask.kind == kind)
+    waits = or_(AgentTask.status == "pending", and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now))
+    waiting = await session.scalar(query.where(waits).order_by(AgentTask.id).limit(1))
+    if waiting is not None:
+        return waiting, False
+    task_id = await enqueue_task(session, caller.seller_id, kind, {}, now)
+    note(session, caller, "task.requested", f"task {task_id}: {kind}", now)
+    return (await session.scalars(query.where(AgentTask.id == task_id))).one(), True
+
+
 async def end_tasks(
     session: AsyncSession,
     seller_id: int,
@@ -68,10 +90,9 @@ async def end_tasks(
     now: datetime,
     *,
     rollback_id: int | None = None,
-    before: datetime | None = None,
     error: dict[str, Any] | None = None,
 ) -> int:
-    """End what is open of a kind, of one rollback or queued before a moment where that is named. Returns how many.
+    """End what is open of a kind, of one rollback where that is named. Returns how many.
 
     What an agent has in hand is not cancelled: it may be done with it.
     """
@@ -83,7 +104,6 @@ async def end_tasks(
             AgentTask.kind == kind,
             AgentTask.status.in_(("pending", "claimed")),
             *([AgentTask.payload["rollback_id"].as_integer() == rollback_id] if rollback_id is not None else []),
-            *([AgentTask.created_at <= before] if before is not None else []),
             *([or_(AgentTask.status == "pending", AgentTask.claim_expires_at <= now)] if status == "cancelled" else []),
         )
         .values(status=status, finished_at=now, **({} if error is None else {"error": error}))
@@ -91,6 +111,47 @@ async def end_tasks(
     )
     await note_due(session, seller_id)
     return len(ended.all())
+
+
+async def end_pushes(
+    session: AsyncSession, seller_id: int, cycle: str | None, sha256: str | None, imported_at: datetime, now: datetime
+) -> None:
+    """Complete the price pushes that an import of prices ends: those of its cycle or its file.
+
+    An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file, as
+    when the seller saved the file anew: then what was queued before it is done.
+    """
+    await locked(session, seller_id)
+    values = {
+        "seller": seller_id, "kinds": list(PRICE_TASKS), "cycle": cycle, "file": sha256, "at": imported_at, "now": now,
+    }  # fmt: skip
+    await session.execute(
+        text("""
+            WITH named AS (
+                SELECT id FROM agent_task
+                 WHERE seller_id = :seller AND kind = ANY(:kinds)
+                   AND (:cycle = ANY(cycles) OR :file = ANY(files))
+            )
+            UPDATE agent_task SET status = 'completed', finished_at = :now
+             WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
+               AND (id IN (SELECT id FROM named)
+                    OR (created_at <= :at AND NOT EXISTS (SELECT FROM named)))
+        """),
+        values,
+    )
+    await note_due(session, seller_id)
+
+
+async def note_push(session: AsyncSession, seller_id: int, what: Literal["files", "cycles"], name: str) -> None:
+    """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
+    await session.execute(
+        text(f"""
+            UPDATE agent_task SET {what} = (array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}]
+             WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
+               AND NOT CAST(:name AS text) = ANY({what})
+        """),
+        {"seller": seller_id, "kinds": list(PRICE_TASKS), "name": name},
+    )
 
 
 async def end_unclaimed_rollbacks(session: AsyncSession, seller_id: int, now: datetime) -> datetime | None:

@@ -177,7 +177,7 @@ async def _described(database: Database, caller: Caller, wanted: Wanted, describ
     """As an upload's row is identified: by the catalog, else a provisional product of these words."""
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
-    game = wanted.game or caller.product_lines[0]
+    game = wanted.game or next(iter(caller.product_lines), "")
     if game not in caller.product_lines:
         raise errors.InvalidPayload(f"game: {game[:60]!r} is none of this account's product lines")
     texts: dict[str, Any] = {

@@ -80,12 +80,20 @@ async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int,
     return row.credit_balance, row.id
 
 
-async def history(session: AsyncSession, seller_id: int) -> tuple[int, list[CreditTransaction]]:
-    """(balance, every transaction, newest first); read in a snapshot session, so that the two agree."""
+async def history(
+    session: AsyncSession, seller_id: int, most: int | None = None
+) -> tuple[int, list[CreditTransaction]]:
+    """(balance, every transaction or the newest `most`, newest first).
+
+    Read in a snapshot session, so that the two agree.
+    """
     balance = await session.scalar(select(Account.credit_balance).where(Account.seller_id == seller_id))
     if balance is None:
         raise CreditError(f"there is no seller {seller_id}")
     rows = await session.scalars(
-        select(CreditTransaction).where(CreditTransaction.seller_id == seller_id).order_by(CreditTransaction.id.desc())
+        select(CreditTransaction)
+        .where(CreditTransaction.seller_id == seller_id)
+        .order_by(CreditTransaction.id.desc())
+        .limit(most)
     )
     return balance, list(rows)

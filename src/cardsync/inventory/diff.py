@@ -170,9 +170,10 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     `pricing.export.EXPORTED`, on frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "target_price")
+    # A line that is switched off is null here.
     others = (
-        stored.select("id", "gone", *columns)
-        .filter(~pl.col("gone"))
+        stored.select("id", "gone", "product_line", *columns)
+        .filter(~pl.col("gone") & pl.col("product_line").is_not_null())
         .join(rows.select("marketplace_id"), on="marketplace_id", how="anti")
     )
     others = others.join(absent.select("id"), on="id", how="anti")

@@ -82,7 +82,7 @@ async def finish(
         if reprice:
             await begin(session, upload.seller_id, "sync", now, upload_id=upload.id)
         elif report["changed"]:
-            await push_prices(session, upload.seller_id, now)
+            await push_prices(session, upload.seller_id, now, upload.sync_cycle_id)
         elif outcome.fingerprint == NOTHING:
             await withdraw(session, upload.seller_id, now)
         await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
@@ -157,7 +157,8 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
 async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
     """Lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
     account = await session.get_one(Account, seller_id, with_for_update=True)
-    account.product_lines = list(dict.fromkeys([*account.product_lines, *lines]))
+    new = [line for line in lines if line not in account.disabled_lines]
+    account.product_lines = list(dict.fromkeys([*account.product_lines, *new]))
 
 
 def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:

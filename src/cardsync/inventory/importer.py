@@ -162,7 +162,12 @@ async def read_file(work: Work, upload: Upload, account: Account) -> Parsed:
         data = await work.store.read(upload.storage_key)
     except ObjectMissing:
         raise errors.CsvProcessingFailed("the uploaded file is no longer in the object store") from None
-    lines = ProductLines(NAME_BY_LABEL, tuple(account.product_lines), work.settings.allow_unknown_lines)
+    lines = ProductLines(
+        NAME_BY_LABEL,
+        tuple(account.product_lines),
+        work.settings.allow_unknown_lines,
+        tuple(account.disabled_lines),
+    )
     return await asyncio.to_thread(_parse, data, lines, upload.product_line)
 
 

@@ -1,5 +1,5 @@
-"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `card`, `custom_listing`, `price_observation`,
-`line_snapshot`, `activity`.
+"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `upload_request`,
+`card`, `custom_listing`, `price_observation`, `line_snapshot`, `activity`.
 """
 
 from __future__ import annotations
@@ -58,6 +58,21 @@ class Upload(Base):
     report: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     error_code: Mapped[str | None] = mapped_column(Text)
     error_message: Mapped[str | None] = mapped_column(Text)
+
+
+class RequestedUpload(Base):
+    """The product line that a presigned key was asked for with, until the key is named.
+
+    Keys without a line have no row.
+    """
+
+    __tablename__ = "upload_request"
+    __table_args__ = (Index("uq_upload_request_key", "seller_id", "key", unique=True),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    key: Mapped[str] = mapped_column(Text)
+    product_line: Mapped[str] = mapped_column(Text)
+    requested_at: Mapped[datetime] = mapped_column(Moment)
 
 
 class Card(Base):

@@ -57,11 +57,15 @@ class Rejected:
 
 @dataclass(frozen=True)
 class ProductLines:
-    """`by_label`: internal name by case-folded label, of every known line. `enabled`: the account's, its default first."""
+    """`by_label`: internal name by case-folded label, of every known line.
+
+    `enabled`: the account's, its default first; `disabled`: those that the seller switched off.
+    """
 
     by_label: Mapping[str, str]
     enabled: tuple[str, ...]
     allow_unknown: bool = False
+    disabled: tuple[str, ...] = ()
 
     def resolve(self, label: str, when_blank: str | None) -> tuple[str | None, str | None]:
         """The internal name a cell means, or the code of why it can't be used."""
@@ -81,7 +85,7 @@ class ProductLines:
 
     @property
     def _names(self) -> set[str]:
-        return {*self.by_label.values(), *self.enabled}
+        return {*self.by_label.values(), *self.enabled, *self.disabled}
 
 
 @dataclass

@@ -142,14 +142,16 @@ async def request_upload(
     settings: Settings,
     data: UploadRequest | None = None,
 ) -> UploadSlot:
-    """Mint a URL that takes one PUT of the CSV, plain or gzip, for ten minutes."""
+    """Mint a URL that takes one PUT of the CSV, plain or gzip, for ten minutes.
+
+    POST /sync with its key takes the product line that is named here.
+    """
     now = clock.now()
     if not caller.object_store_pipeline_enabled:
         raise errors.ObjectStorePipelineDisabled
-    uploads.arrival(caller, data.product_line if data else None, None, None, now)
+    key = await uploads.new_object_key(session, caller, data.product_line if data else None, now, settings)
     await sync_state.refresh_lock(session, caller.seller_id, now)
     expires_at = (now + timedelta(seconds=limits.PRESIGNED_SECONDS)).replace(microsecond=0)
-    key = uploads.new_object_key(caller.seller_id)
     url = store.presign_put(key, expires_at)
     return UploadSlot(
         settings.origin_for(request.headers.get("host")) + url if url.startswith("/") else url,
@@ -237,7 +239,8 @@ async def upload_inventory(
         upload_id = await uploads.accept_key(database, store, settings, caller, form.key, came)
     else:
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
-        came = uploads.arrival(caller, x_product_line, cycle, x_exported_at, now)
+        # An empty header is sent by who has nothing to say.
+        came = uploads.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
         body = request.stream()
         upload_id = await uploads.accept_bytes(database, store, settings, caller, body, content_type, came)
     return Accepted("accepted", upload_id)

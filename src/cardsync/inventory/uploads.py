@@ -9,12 +9,12 @@ import asyncio
 import re
 import uuid
 from collections.abc import AsyncIterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import delete, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, clock, errors, limits
@@ -24,7 +24,7 @@ from cardsync.activity import note
 from cardsync.db import Database
 from cardsync.inventory.csv_format import accept_check
 from cardsync.inventory.drain import drain_inventory
-from cardsync.inventory.models import Upload
+from cardsync.inventory.models import RequestedUpload, Upload
 from cardsync.jobs import enqueue, mark_due
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store, spool_body
@@ -50,16 +50,31 @@ def arrival(
     caller: Caller, product_line: str | None, sync_cycle_id: str | None, exported_at: str | None, now: datetime
 ) -> Arrival:
     """Raises InvalidProductLine. An `exported_at` that can't be read or lies in the future counts as absent."""
-    if product_line is not None and product_line not in caller.product_lines:
-        raise errors.InvalidProductLine(
-            f"product_line {product_line!r} is not one of this account's: {', '.join(caller.product_lines)}"
-        )
+    _refuse_line(caller, product_line)
     moment = clock.read_moment(exported_at)
     return Arrival(product_line, sync_cycle_id, moment if moment and moment <= now else now)
 
 
-def new_object_key(seller_id: int) -> str:
-    return f"syncs/u{seller_id}/{uuid.uuid4()}.csv"
+def _refuse_line(caller: Caller, product_line: str | None) -> None:
+    if product_line is not None and product_line not in caller.product_lines:
+        raise errors.InvalidProductLine(
+            f"product_line {product_line!r} is not one of this account's: {', '.join(caller.product_lines)}"
+        )
+
+
+async def new_object_key(
+    session: AsyncSession, caller: Caller, product_line: str | None, now: datetime, settings: Settings
+) -> str:
+    """A key that nobody has; its product line is kept for POST /sync. Raises InvalidProductLine."""
+    _refuse_line(caller, product_line)
+    key = f"syncs/u{caller.seller_id}/{uuid.uuid4()}.csv"
+    if product_line is not None:
+        # As long as the object itself is kept, which no sync has named.
+        past = now - timedelta(days=settings.unclaimed_retention_days)
+        of_seller = RequestedUpload.seller_id == caller.seller_id
+        await session.execute(delete(RequestedUpload).where(of_seller, RequestedUpload.requested_at < past))
+        session.add(RequestedUpload(seller_id=caller.seller_id, key=key, product_line=product_line, requested_at=now))
+    return key
 
 
 def check_file(path: Path, content_type: str) -> None:
@@ -113,6 +128,9 @@ async def accept_key(
     async with database.tenant(caller.seller_id) as session:
         if (known := await _upload_of(session, caller.seller_id, key)) is not None:
             return known
+        if came.product_line is None:
+            came = replace(came, product_line=await _line_of(session, caller.seller_id, key))
+            _refuse_line(caller, came.product_line)
     copy = private_key(caller.seller_id, "csv")
     try:
         await store.copy(key, copy)
@@ -127,7 +145,16 @@ async def accept_key(
         await sync_state.locked(session, caller.seller_id)
         if (known := await _upload_of(session, caller.seller_id, key)) is not None:
             return known
+        await session.execute(
+            delete(RequestedUpload).where(RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key)
+        )
         return await _accept(session, settings, caller, came, source_key=key, storage_key=copy)
+
+
+async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
+    """The product line that the key was asked for with."""
+    query = select(RequestedUpload.product_line)
+    return await session.scalar(query.where(RequestedUpload.seller_id == seller_id, RequestedUpload.key == key))
 
 
 async def _check_size(store: Store, key: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
+from typing import NamedTuple
 
 from cardsync import limits
 
@@ -78,6 +80,45 @@ def _invites(seller: str, role: str) -> str:
 
 def account(seller: str, name: str, email: str, role: str, csrf_token: str) -> Html:
     return _page(seller, _part("account", name=name, email=email, role=ROLES[role], csrf_token=csrf_token))
+
+
+class LedgerLine(NamedTuple):
+    moment: str
+    kind: str
+    reason: str
+    amount: int
+    balance: int
+
+
+_KINDS = {"grant": "Credits given", "skip_wait": "A wait skipped"}
+_ADDRESSES = ("https://", "http://", "mailto:")
+
+
+def credits(balance: int, lines: Sequence[LedgerLine], top_up: str, *, complete: bool) -> Html:
+    """`top_up` is the operator's text, or the address where credits are to be had.
+
+    Without `complete`, older lines were left out.
+    """
+    has = f"You have {balance:,} credit{'' if balance == 1 else 's'}."
+    rows = [
+        _part(
+            "ledger_row",
+            moment=line.moment,
+            what=": ".join(filter(None, (_KINDS.get(line.kind, line.kind), line.reason))),
+            amount=f"{line.amount:+,}",
+            balance=f"{line.balance:,}",
+        )
+        for line in lines
+    ]
+    more = NOTHING if complete else _part("paragraph", text=f"These are the newest {len(lines):,}.")
+    ledger = _part("ledger", rows=Html("".join(rows)), more=more) if rows else NOTHING
+    return _page("Credits", _part("credits", balance=has, top_up=_top_up(top_up), ledger=ledger))
+
+
+def _top_up(text: str) -> Html:
+    if text.lower().startswith(_ADDRESSES):
+        return _part("link", address=text)
+    return _part("paragraph", text=text or "Whoever runs this service gives out credits.")
 
 
 def message(heading: str, text: str) -> Html:

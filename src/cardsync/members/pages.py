@@ -1,7 +1,11 @@
-"""The pages of members: sign in, accept an invitation, the account with signing out. Forms without scripts; the same operations as JSON."""
+"""The pages of members: sign in, accept an invitation, the account with signing out, its credits.
+
+Forms without scripts; the same operations as JSON.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -13,9 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.accounts.admitted import BY_SESSION, admitting, among_strangers, session_token
 from cardsync.accounts.caller import Caller
+from cardsync.credits import ledger
+from cardsync.credits.models import CreditTransaction
 from cardsync.db import Database
 from cardsync.members import invitations, markup, sessions, tokens
-from cardsync.members.markup import Html
+from cardsync.members.markup import Html, LedgerLine
 from cardsync.members.routes import cookie_of, signed_in, signed_out, who_asks
 from cardsync.settings import Settings
 from cardsync.web import ApiRequest, storable
@@ -39,6 +45,7 @@ HEADINGS = {
     503: "One moment, please",
 }
 FIELDS = 20
+LEDGER_SHOWN = 200
 
 
 def _page(content: Html, status: int = 200, headers: dict[str, str] | None = None) -> Response[str]:
@@ -127,6 +134,21 @@ async def account(request: ApiRequest, caller: Caller, session: AsyncSession) ->
     return _page(markup.account(who.seller_name, who.name, who.email, who.role, tokens.csrf_token(who.token)))
 
 
+@get("/account/credits", middleware=[admitting], opt=BY_SESSION)
+async def credits_page(caller: Caller, database: Database, settings: Settings) -> Response[str]:
+    """Where `top_up_path` leads."""
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        balance, rows = await ledger.history(session, caller.seller_id, LEDGER_SHOWN + 1)
+    shown = [_ledger_line(row) for row in rows[:LEDGER_SHOWN]]
+    complete = len(rows) <= LEDGER_SHOWN
+    return _page(markup.credits(balance, shown, settings.credits_top_up.strip(), complete=complete))
+
+
+def _ledger_line(row: CreditTransaction) -> LedgerLine:
+    moment = row.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    return LedgerLine(moment, row.kind, row.reason or "", row.amount, row.balance_after)
+
+
 @post("/sign-out", middleware=[among_strangers])
 async def sign_out(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
     """A form carries its CSRF token in a field. Who is signed out already has what was asked for."""
@@ -157,7 +179,7 @@ async def asset(name: str) -> Response[str]:
 router = Router(
     path="/",
     route_handlers=[
-        sign_in_page, sign_in, invitation_page, accept_invitation, account, sign_out, asset,
+        sign_in_page, sign_in, invitation_page, accept_invitation, account, credits_page, sign_out, asset,
     ],
     exception_handlers={errors.Problem: _refused},
     include_in_schema=False,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -94,16 +95,18 @@ def _count(value: Any) -> int | None:
     return int(number) if 0 <= number <= _LARGEST_COUNT else None
 
 
-def months_without(stored: Collection[date], first_order: date | None, now: datetime) -> list[date]:
-    """The first days of the months that have no report, oldest first: from the first order's month, or from 24 months before this
-    one if that is earlier, to the last that is over where the marketplace is. None without dated orders.
+def months_without(covered: Collection[date], first_order: date | None, now: datetime) -> list[date]:
+    """The first days of the months that no report covers, oldest first. None without dated orders.
+
+    They go from the first order's month, or from 24 months before this one if that is earlier, to the
+    last that is over where the marketplace is.
     """
     if first_order is None:
         return []
     this = _months(now.astimezone(ZoneInfo(MARKETPLACE_ZONE)).date())
     begin = min(_months(first_order), this - limits.SALES_REPORT_LOOKBACK_MONTHS)
     months = (date(number // 12, number % 12 + 1, 1) for number in range(begin, this))
-    return [month for month in months if month not in stored]
+    return [month for month in months if month not in covered]
 
 
 def _months(day: date) -> int:
@@ -123,6 +126,12 @@ async def stored(session: AsyncSession, seller_id: int) -> list[SalesReport]:
 
 
 async def gaps(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
+    """The months that are over and that no report covers; one that ends before its month does not."""
     first_order = await session.scalar(select(func.min(Order.order_date)).where(Order.seller_id == seller_id))
-    months = await session.scalars(select(SalesReport.month).where(SalesReport.seller_id == seller_id))
-    return months_without(set(months), first_order, now)
+    query = select(SalesReport.month, SalesReport.date_to).where(SalesReport.seller_id == seller_id)
+    rows = await session.execute(query)
+    return months_without({month for month, date_to in rows if is_last_day(date_to)}, first_order, now)
+
+
+def is_last_day(day: date) -> bool:
+    return day.day == calendar.monthrange(day.year, day.month)[1]

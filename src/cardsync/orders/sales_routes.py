@@ -123,7 +123,10 @@ def _told(row: SalesReport) -> MonthReport:
     ),
 )
 async def upload_sales_report(request: ApiRequest, caller: Caller, database: Database) -> ReportStored:
-    """Store a month's report; the month again updates it. Without revenue it still covers the month."""
+    """Store a month's report; the month again updates it.
+
+    A report up to the month's last day covers it, without revenue too.
+    """
     takes_json(request.headers)
     body = await request.body()
     report = await asyncio.to_thread(lambda: sales_reports.read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
@@ -143,7 +146,10 @@ async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthRepo
 
 @get("/sales_report/gaps", responses=problems(*BEHIND_A_KEY))
 async def read_sales_report_gaps(caller: Caller, session: AsyncSession) -> Gaps:
-    """The months without a report, by their first days, oldest first; none without dated orders."""
+    """The months that no report covers whole, by their first days, oldest first.
+
+    Without dated orders there are none.
+    """
     return Gaps(await sales_reports.gaps(session, caller.seller_id, clock.now()))
 
 

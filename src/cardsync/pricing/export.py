@@ -20,10 +20,13 @@ from cardsync.inventory.csv_format import HEADER_ONLY
 _END = "\x01"
 _RECORD_END = f',"{_END}"\n'.encode()
 
-# What the marketplace can be sent a price for. It refuses a file that names an id twice: an id that a custom listing shares with another
-# active card is left out.
+# What the marketplace can be sent a price for, of the product lines that are switched on. It refuses a
+# file that names an id twice: an id that a custom listing shares with another active card is left out.
 IMPORTABLE = """
-    NOT c.gone AND c.contribution IS NULL AND c.listing_id NOT IN (
+    NOT c.gone AND c.contribution IS NULL
+    AND c.product_line = ANY (CAST(
+        (SELECT a.product_lines FROM account a WHERE a.seller_id = {seller_id}) AS text[]))
+    AND c.listing_id NOT IN (
         SELECT c.listing_id FROM card c JOIN card d ON d.seller_id = c.seller_id AND d.marketplace_id = c.listing_id
          WHERE c.seller_id = {seller_id} AND c.custom AND NOT c.gone AND NOT d.gone
          UNION ALL

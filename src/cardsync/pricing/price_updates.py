@@ -5,6 +5,7 @@ Some reasons hold prices back, `forced_reasons` those that the caller's row tell
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +13,8 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.caller import Caller
-from cardsync.db import copy_bytes
+from cardsync.agentwork.tasks import note_push
+from cardsync.db import Database, copy_bytes
 from cardsync.inventory.csv_format import HEADER_ONLY
 from cardsync.pricing.drafts import would_change
 from cardsync.pricing.export import EXPORTED, REASONS, csv_of, export_sql, fingerprint, forced_reasons, weak_etag
@@ -54,6 +56,13 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
         return Export(csv_of(rows), None, etag)
     drafts = await would_change(session, caller.seller_id, now)
     return Export(HEADER_ONLY, "drafts_only" if drafts else "no_updates", etag)
+
+
+async def note_served(database: Database, caller: Caller, served: Export) -> None:
+    """While a price push is open: the agent names by its SHA-256 the file that it imported."""
+    if served.empty_reason is None and caller.price_tasks_due_at is not None:
+        async with database.tenant(caller.seller_id) as session:
+            await note_push(session, caller.seller_id, "files", hashlib.sha256(served.body).hexdigest())
 
 
 async def _forced(session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool) -> list[str]:

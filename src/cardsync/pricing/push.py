@@ -11,20 +11,26 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.accounts.models import Account
-from cardsync.agentwork.tasks import end_tasks, enqueue_task
+from cardsync.agentwork.tasks import end_tasks, enqueue_task, note_push
 from cardsync.sync.state import locked
 
 TASK = "apply_price_updates"
 
 
-async def push_prices(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Unless one waits already: a task, if the account pushes prices at this moment. Its state row is locked first."""
+async def push_prices(session: AsyncSession, seller_id: int, now: datetime, cycle: str | None = None) -> None:
+    """Unless one waits already: a task, if the account pushes prices at this moment.
+
+    Its state row is locked first. `cycle` is the agent's, which brought the prices: an import of that
+    cycle ends the task.
+    """
     await locked(session, seller_id)
     # As it is once we have the row: whoever changes the account takes that row first.
     statement = select(Account).where(Account.seller_id == seller_id).execution_options(populate_existing=True)
     account = (await session.execute(statement)).scalar_one()
     if account.entitlements(now).sync_mode == "full" and not await _waits(session, seller_id, now):
         await enqueue_task(session, seller_id, TASK, {}, now)
+    if cycle is not None:
+        await note_push(session, seller_id, "cycles", cycle)
 
 
 async def withdraw(session: AsyncSession, seller_id: int, now: datetime) -> None:

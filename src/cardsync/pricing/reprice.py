@@ -31,7 +31,7 @@ from cardsync.accounts.models import Account
 from cardsync.activity import note
 from cardsync.inventory import slabs
 from cardsync.inventory.diff import importable
-from cardsync.inventory.models import Activity
+from cardsync.inventory.models import Activity, Upload
 from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
 from cardsync.pricing import engine, store
 from cardsync.pricing.export import fingerprint, fingerprint_of
@@ -215,6 +215,12 @@ async def _put_back(work: Work, lease: Lease, run: PriceRun, counts: dict[str, A
             await sync_state.release_lease(session, lease)
 
 
+async def _cycle_of(session: AsyncSession, run: PriceRun) -> str | None:
+    """The agent's cycle whose import the run follows."""
+    followed = (Upload.seller_id == run.seller_id) & (Upload.id == run.summary.get("follows"))
+    return await session.scalar(select(Upload.sync_cycle_id).where(followed))
+
+
 def _of(lease: Lease, run: PriceRun) -> Update:
     return update(PriceRun).where(PriceRun.seller_id == lease.seller_id, PriceRun.id == run.id)
 
@@ -283,10 +289,10 @@ async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> Non
 
 def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
     """The fingerprint of what the export holds once every target is written: under the lease nobody else changes it."""
-    active = cards.select("marketplace_id", "listing_id", price="current_price").with_columns(
+    active = cards.select("marketplace_id", "listing_id", "product_line_enabled", price="current_price").with_columns(
         target_price=priced["target"]
     )
-    asked = importable(active).with_columns(slabs.decimal("target_price"))
+    asked = importable(active.filter("product_line_enabled")).with_columns(slabs.decimal("target_price"))
     return fingerprint_of(asked.write_csv(include_header=False).encode())
 
 
@@ -318,7 +324,7 @@ async def _end(
         if state == "completed":
             await hold_prices(session, lease.seller_id, held)
         if state == "completed" and changed:
-            await push_prices(session, lease.seller_id, now)
+            await push_prices(session, lease.seller_id, now, await _cycle_of(session, run))
         told = f"price run {run.id} {state}: {changed} price changes"
         session.add(
             Activity(

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.accounts.caller import Caller
 from cardsync.activity import note
-from cardsync.agentwork.tasks import end_tasks
+from cardsync.agentwork.tasks import end_pushes
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT, to_units
 from cardsync.pricing import moves
 from cardsync.pricing.models import PriceRollback, RepricingEvent
@@ -102,7 +102,8 @@ async def record(session: AsyncSession, caller: Caller, report: Report, now: dat
     if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
         await end(session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})})
     if report.outcome == "imported" and rollback is None:
-        await end_tasks(session, caller.seller_id, "apply_price_updates", "completed", now, before=event.imported_at)
+        cycle, sha256 = report.sync_cycle_id, report.file_sha256
+        await end_pushes(session, caller.seller_id, cycle, sha256, event.imported_at, now)
     if moving:
         await moves.begin(session, caller.seller_id)
     else:

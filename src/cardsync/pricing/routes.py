@@ -69,6 +69,7 @@ async def price_updates(
         headers["ETag"] = answer.etag
         if price_export.matches(if_none_match, answer.etag):
             return Response(b"", status_code=304, headers=headers)
+    await answers.note_served(database, caller, answer)
     if answer.empty_reason:
         headers["X-Price-Export-Empty-Reason"] = answer.empty_reason
     return Response(answer.body, media_type="text/csv", headers=headers)

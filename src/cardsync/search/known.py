@@ -26,7 +26,7 @@ _RULES = f"""
       FROM pricing_rule r JOIN account a ON a.seller_id = r.seller_id
      WHERE r.seller_id = :seller AND a.seller_id = :seller ORDER BY r.priority, r.id
 """
-_LINES = "SELECT DISTINCT unnest(product_lines) FROM account WHERE seller_id = :seller"
+_LINES = "SELECT DISTINCT unnest(product_lines || disabled_lines) FROM account WHERE seller_id = :seller"
 _SEEN = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = :seller"
 
 

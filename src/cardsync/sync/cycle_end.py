@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.sync.decision import INVENTORY_KINDS
 from cardsync.sync.models import SyncCycle, SyncState, SyncStep
-from cardsync.sync.planner import HISTORY_STEPS
+from cardsync.sync.planner import HISTORY_STEPS, STEPS
 from cardsync.sync.state import clear_lock, count_failure
 
 
@@ -33,12 +33,12 @@ async def end_cycle(
     status: str,
     results: Mapping[str, str],
     now: datetime,
-    *,
-    planned: bool,
 ) -> tuple[str | None, bool]:
     """The log of the newest cycle handed out, whose lock may be over. Returns that cycle's trigger and first_sync."""
     trigger, first_sync = state.cycle_trigger, state.cycle_first_sync
-    if first_sync and await _history_fetched(session, state.seller_id, status, results, planned=planned):
+    if first_sync and history_is_fetched(
+        status, results, orders_before=await _orders_fetched(session, state.seller_id)
+    ):
         state.history_fetched_at = now
         # What succeeded in this first sync says nothing about the next one that is asked for.
         first_sync = False
@@ -69,15 +69,24 @@ def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
     clear_lock(state)
 
 
-async def _history_fetched(
-    session: AsyncSession, seller_id: int, status: str, results: Mapping[str, str], *, planned: bool
-) -> bool:
-    """All steps of the history succeeded. One that a plan left out as fresh counts if it succeeded in this first sync: with windows
-    of different lengths there may never be a cycle that runs them all."""
-    if not results:
+def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before: bool) -> bool:
+    """Whether a first sync is over with this log: the orders came, and no step that needs them failed.
+
+    A step that was skipped had nothing to bring. Orders may be skipped too where they came earlier in
+    the same first sync (`orders_before`). A log without steps, or with names alone that are not ours,
+    says it by its status. Pure.
+    """
+    if not results.keys() & STEPS.keys():
         return status == "success"
-    left = {name for name in HISTORY_STEPS if results.get(name) != "success"}
-    if not left or not planned or any(results.get(name) != "skipped" for name in left):
-        return not left
-    query = select(SyncStep.name).where(SyncStep.seller_id == seller_id, SyncStep.in_first_sync)
-    return left <= set(await session.scalars(query))
+    if any(results.get(name) == "failed" for name in HISTORY_STEPS):
+        return False
+    orders = results.get("fetch_orders")
+    return orders == "success" or (orders == "skipped" and orders_before)
+
+
+async def _orders_fetched(session: AsyncSession, seller_id: int) -> bool:
+    """Whether an earlier log of this first sync told that the orders came."""
+    query = select(SyncStep.name).where(
+        SyncStep.seller_id == seller_id, SyncStep.name == "fetch_orders", SyncStep.in_first_sync
+    )
+    return await session.scalar(query) is not None

@@ -37,6 +37,7 @@ class LastSeen:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._noted: dict[int, tuple[datetime, str | None, str | None]] = {}
+        self._in_writing: dict[int, tuple[datetime, str | None, str | None]] = {}
 
     def note(self, seller_id: int, now: datetime, version: str | None, platform: str | None) -> None:
         self._noted[seller_id] = (now, version, platform)
@@ -45,12 +46,21 @@ class LastSeen:
         if not self._noted:
             return
         noted, self._noted = self._noted, {}
+        self._in_writing = noted
         try:
             await self._write(noted)
-        except Exception:
+        except BaseException:
             # What was noted meanwhile is newer.
             self._noted = noted | self._noted
             raise
+        finally:
+            self._in_writing = {}
+
+    async def at(self, session: AsyncSession, seller_id: int) -> datetime | None:
+        """The newest of what is stored and what this process has not written yet."""
+        unwritten = self._noted.get(seller_id) or self._in_writing.get(seller_id)
+        stored = await session.scalar(select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == seller_id))
+        return max((moment for moment in (stored, unwritten and unwritten[0]) if moment), default=None)
 
     async def _write(self, noted: dict[int, tuple[datetime, str | None, str | None]]) -> None:
         moments, versions, platforms = zip(*noted.values(), strict=True)
@@ -80,7 +90,3 @@ class LastSeen:
                 await self.flush()
             except Exception:
                 log.exception("last_seen_flush_failed")
-
-
-async def last_seen_at(session: AsyncSession, seller_id: int) -> datetime | None:
-    return await session.scalar(select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == seller_id))

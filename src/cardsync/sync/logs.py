@@ -72,7 +72,7 @@ async def record_cycle(
     succeeded = {name for name, result in results.items() if result == "success"} - _told_before(row)
     trigger, first_sync = None, False
     if (row is None or row.placeholder) and not is_of_another(state, row, agent_id):
-        trigger, first_sync = await end_cycle(session, state, log.status, results, now, planned=caller.planner_opt_in)
+        trigger, first_sync = await end_cycle(session, state, log.status, results, now)
     await _note_successes(session, caller.seller_id, succeeded, now, first_sync=first_sync)
     if row is None:
         row = SyncCycle(seller_id=caller.seller_id, sync_cycle_id=log.sync_cycle_id)

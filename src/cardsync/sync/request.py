@@ -4,25 +4,49 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.accounts.caller import Caller
+from cardsync.activity import note
 from cardsync.settings import Settings
 from cardsync.sync import state as sync_state
 from cardsync.sync.cooldown import meets, remaining_seconds
 from cardsync.sync.decision import merge_kinds
+from cardsync.sync.models import SyncState
 
 
-async def request_sync(session: AsyncSession, caller: Caller, kind: str, now: datetime, settings: Settings) -> None:
-    """Under the row lock: a cycle that ends meanwhile starts its cooldown before or after, never beside."""
+async def request_sync(
+    session: AsyncSession, caller: Caller, kind: str, now: datetime, settings: Settings, *, full_history: bool = False
+) -> None:
+    """Under the row lock: a cycle that ends meanwhile starts its cooldown before or after.
+
+    With `full_history` the cycle that takes the request is a first sync again. Raises MeteredCooldown
+    or Cooldown.
+    """
     state = await sync_state.locked(session, caller.seller_id)
-    if state.requested_kind is not None and merge_kinds(state.requested_kind, kind) == state.requested_kind:
-        return  # it waits already: asked again, it is answered again
+    if state.requested_kind is None or merge_kinds(state.requested_kind, kind) != state.requested_kind:
+        _refuse_in_cooldown(state, caller, now, settings)
+        sync_state.note_request(state, kind, now)
+    # Else it waits already: asked again, it is answered again.
+    if full_history:
+        await _ask_for_history(session, caller, now)
+
+
+def _refuse_in_cooldown(state: SyncState, caller: Caller, now: datetime, settings: Settings) -> None:
     remaining = remaining_seconds(state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now)
     match meets(remaining, metering=caller.credits_metering_enabled, paid=caller.entitlements(now).paid):
         case "metered":
             raise errors.MeteredCooldown(remaining, caller.credit_balance)
         case "free":
             raise errors.Cooldown(remaining)
-    sync_state.note_request(state, kind, now)
+
+
+async def _ask_for_history(session: AsyncSession, caller: Caller, now: datetime) -> None:
+    asked = text("""
+        UPDATE account SET full_history_requested = true
+         WHERE seller_id = :id AND NOT full_history_requested RETURNING seller_id
+    """)
+    if await session.scalar(asked, {"id": caller.seller_id}) is not None:
+        note(session, caller, "account.changed", "full_history_requested=true", now)

@@ -24,10 +24,11 @@ from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.sync import cancel, last_seen, request
+from cardsync.sync import cancel, request
 from cardsync.sync import state as sync_state
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
 from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
+from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.logs import CycleLog, record_cycle
 from cardsync.sync.planner import Plan, read_capabilities
 from cardsync.sync.poll import changes_something, facts_of, poll
@@ -81,7 +82,10 @@ class Status(msgspec.Struct):
 
 
 class SyncRequest(msgspec.Struct):
+    """`full_history`: the orders of all years are fetched anew, as in a first sync."""
+
     kind: Any = None
+    full_history: bool = False
 
 
 class Requested(msgspec.Struct):
@@ -176,9 +180,10 @@ def _pending(decision: SyncDecision) -> Pending:
 
 
 @get("/status", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
-async def status(caller: Caller, session: AsyncSession, settings: Settings) -> Status:
+async def status(request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings) -> Status:
     """What the seller's sync is doing."""
     now = clock.now()
+    seen: LastSeen = request.app.state.last_seen
     allowed = caller.entitlements(now)
     # Like a stale lock: over, though nobody has come by yet to end it.
     cancelled = cancel.is_left(caller, now)
@@ -198,7 +203,7 @@ async def status(caller: Caller, session: AsyncSession, settings: Settings) -> S
     return Status(
         sync_in_progress=held,
         last_sync_at=_rfc3339(caller.last_sync_at),
-        agent_last_seen_at=_rfc3339(await last_seen.last_seen_at(session, caller.seller_id)),
+        agent_last_seen_at=_rfc3339(await seen.at(session, caller.seller_id)),
         sync_mode=allowed.sync_mode,
         phase=current,
         phase_progress=PhaseProgress(caller.work_done, caller.work_total) if live and caller.work_total else None,
@@ -215,7 +220,9 @@ async def request_sync(
     caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
 ) -> Requested:
     """Ask for a sync; the next poll hands it out. Asking again changes nothing, of two kinds `full` wins."""
-    await request.request_sync(session, caller, read_kind(data.kind if data else None), clock.now(), settings)
+    asked = data or SyncRequest()
+    kind, history = read_kind(asked.kind), asked.full_history
+    await request.request_sync(session, caller, kind, clock.now(), settings, full_history=history)
     return Requested("requested")
 
 
@@ -240,7 +247,7 @@ async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancell
 @delete("/sync/approve_upload", status_code=200, responses=problems(*BEHIND_A_KEY))
 async def clear_upload_approval(caller: Caller, session: AsyncSession) -> UploadApproval:
     """The one-time upload that the seller approved is made."""
-    await sellers.clear_upload_approval(session, caller.seller_id)
+    await sellers.clear_upload_approval(session, caller)
     return UploadApproval("ok", False)
 
 

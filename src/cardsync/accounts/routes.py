@@ -1,0 +1,113 @@
+"""The settings of an account over HTTP: for its owner, and with a key to read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Router, get, patch
+from msgspec import UNSET, UnsetType
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.accounts import account_settings
+from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
+from cardsync.accounts.caller import Caller
+from cardsync.accounts.models import Account
+from cardsync.money import dollars, to_units
+from cardsync.web import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
+
+Minutes = Annotated[int, msgspec.Meta(ge=30, le=60 * 24 * 366)]
+SyncMode = Literal["full", "read_only"]
+
+
+class LineSwitch(msgspec.Struct):
+    """A product line by its internal name. Switched off, its cards stay, and no export holds them."""
+
+    name: str
+    enabled: bool
+
+
+class AccountSettings(msgspec.Struct):
+    """As they are stored; what the plan allows of them is told by the heartbeat."""
+
+    sync_mode: SyncMode
+    sync_interval_minutes: int | None
+    quiet_hours: str | None
+    time_zone: str
+    auto_sync_paused: bool
+    automatic_pricing_paused: bool
+    planner_opt_in: bool
+    write_consent: bool
+    upload_approved: bool
+    tracking_threshold: str
+    direct_program: bool
+    attribution_logging: bool
+    store_name: str | None
+    network_consent: bool
+    network_published: bool
+    product_lines: list[LineSwitch]
+
+
+class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields to set; null takes the default. `quiet_hours` is like 22:00-06:00, in `time_zone`.
+
+    Product lines that are not named stay as they are.
+    """
+
+    sync_mode: SyncMode | UnsetType = UNSET
+    sync_interval_minutes: Minutes | UnsetType | None = UNSET
+    quiet_hours: str | UnsetType | None = UNSET
+    time_zone: str | UnsetType = UNSET
+    auto_sync_paused: bool | UnsetType = UNSET
+    automatic_pricing_paused: bool | UnsetType = UNSET
+    planner_opt_in: bool | UnsetType = UNSET
+    write_consent: bool | UnsetType = UNSET
+    upload_approved: bool | UnsetType = UNSET
+    tracking_threshold: str | int | float | UnsetType = UNSET
+    direct_program: bool | UnsetType = UNSET
+    attribution_logging: bool | UnsetType = UNSET
+    store_name: str | UnsetType | None = UNSET
+    network_consent: bool | UnsetType = UNSET
+    network_published: bool | UnsetType = UNSET
+    product_lines: list[LineSwitch] | UnsetType = UNSET
+
+
+def _shown(account: Account) -> AccountSettings:
+    own: dict[str, Any] = {name: getattr(account, name) for name in AccountSettings.__struct_fields__}
+    own["tracking_threshold"] = dollars(to_units(account.tracking_threshold))
+    own["product_lines"] = [LineSwitch(*line) for line in account_settings.line_switches(account)]
+    return AccountSettings(**own)
+
+
+async def _strictly(request: ApiRequest) -> AccountChange:
+    """A setting that is not of its type is refused: the framework takes "true" and 1 for true."""
+    try:
+        return msgspec.convert(await request.json(), AccountChange)
+    except msgspec.ValidationError as e:
+        raise errors.InvalidPayload(str(e)) from e
+
+
+@get("/account", opt=BY_EITHER, security=[A_KEY, A_SESSION], responses=problems(*BEHIND_A_KEY, errors.OwnerRequired))
+async def read_account(caller: Caller, session: AsyncSession) -> AccountSettings:
+    """What the owner has set."""
+    return _shown(await account_settings.account_of(session, caller))
+
+
+@patch(
+    "/account",
+    opt=BY_SESSION,
+    security=[A_SESSION],
+    responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.OwnerRequired),
+)
+async def change_account(
+    request: ApiRequest, caller: Caller, session: AsyncSession, data: AccountChange
+) -> AccountSettings:
+    """Set the fields that the body names."""
+    data = await _strictly(request)
+    values = {name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET}
+    lines = {line.name: line.enabled for line in values.pop("product_lines", ())}
+    return _shown(await account_settings.change(session, caller, values, lines, clock.now()))
+
+
+router = Router(path="/api", route_handlers=[read_account, change_account], middleware=[admitting], tags=["account"])
