@@ -271,6 +271,30 @@ async def test_a_shipment_that_its_seller_marked_is_not_for_review(a_seller):
     assert (await done(seller, f"/api/orders/{order}/mark_shipped"))["marked_shipped_pending"] is False
 
 
+async def test_a_shipped_mark_is_taken_back_and_the_order_can_be_pulled_again(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller, order_number="BACK")
+    await done(seller, f"/api/orders/{order}/mark_shipped")
+    assert (await opened(seller))["order_count"] == 0
+    unmarked = {"id": order, "shipped_marked_at": None, "marked_shipped_pending": False, "pull_dismissed_at": None}
+    # Two callers at once take it back once.
+    both = await asyncio.gather(*(done(seller, f"/api/orders/{order}/unmark_shipped") for _ in range(2)))
+    assert both == [unmarked, unmarked]
+    assert [action for action, _ in await feed(seller)].count("order.unmarked_shipped") == 1
+    [pulls] = (await seller.get("/api/orders", params={"pull_session": "none"})).json()["orders"]
+    assert (pulls["id"], pulls["marked_shipped_pending"]) == (order, False)
+    assert await refused(seller, "/api/orders/999999999/unmark_shipped") == (404, "not_found")
+
+
+async def test_what_an_upload_says_was_shipped_stays_so_without_the_mark(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller)
+    await done(seller, f"/api/orders/{order}/mark_shipped")
+    await change_order(seller, order, status="Shipped - In Transit")
+    assert (await done(seller, f"/api/orders/{order}/unmark_shipped"))["shipped_marked_at"] is None
+    assert (await opened(seller))["order_count"] == 0
+
+
 async def test_orders_pushed_to_the_end_stand_there_in_turn(a_seller):
     seller = await a_seller()
     a, b, c = [await an_order(seller, order_date=date(2026, 11, n)) for n in (1, 2, 3)]

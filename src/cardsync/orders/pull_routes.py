@@ -226,6 +226,12 @@ async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: in
     return _marks(await pull_marks.mark_shipped(session, caller, order_id, clock.now()))
 
 
+@post("/orders/{order_id:int}/unmark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
+    """Take back the mark; the order can be pulled again."""
+    return _marks(await pull_marks.unmark_shipped(session, caller, order_id, clock.now()))
+
+
 router = Router(
     path="",
     route_handlers=[
@@ -239,6 +245,7 @@ router = Router(
         dismiss_order,
         undismiss_order,
         mark_order_shipped,
+        unmark_order_shipped,
     ],
     tags=["pulls"],
 )
