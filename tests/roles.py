@@ -1,5 +1,7 @@
-"""Who may ask for what: each route of openapi.json stands in one of four tables. A route that stands in none fails
-`tests/features/test_roles.py`, so that nobody adds one without deciding.
+"""The roles that each route takes: every route of openapi.json stands in one of four tables.
+
+One that stands in none fails `tests/features/test_roles.py`, so that nobody adds a route without
+deciding.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/{token}")}
 BEHIND_A_KEY = {
     name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/") and name not in STRANGERS
 }
-# The agent surface takes keys, save for what members do of it; what is beside it takes sessions too, and its own sessions alone.
+# What is the agent's takes keys, all else takes sessions too, and these take sessions alone.
 SESSION_ONLY = {
     ("GET", "/api/session"),
     ("DELETE", "/api/session"),

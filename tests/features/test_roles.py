@@ -1,4 +1,4 @@
-"""What each role may do: every route of openapi.json, as a member of staff, as an owner and as the agent's key asks for it.
+"""What each role may do: every route of openapi.json, as staff and as an owner ask for it.
 
 The tables of `roles.py` say who may do what.
 """
@@ -98,7 +98,7 @@ def test_the_interface_says_who_is_refused():
 
 
 async def test_staff_can_not_set_prices_by_any_way(a_seller):
-    """The fault that this part began with: sessions of staff made rules, pins and sales and let them run."""
+    """They could once: their sessions made rules, pins and sales and let them run."""
     seller = await a_shop(a_seller)
     staff = await joined(seller, f"staff-{seller.email}")
     before = (await seller.get("/api/pricing/rules")).json()

@@ -1,7 +1,9 @@
 """Middleware of the routes that know their caller: an API key or a member's session in, `scope["caller"]` out, before the body is read.
 
-A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`) or alone (`BY_SESSION`); a session on any other
-is refused (`key_required`). Who sends a key is judged by the key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with every request.
+A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`) or alone
+(`BY_SESSION`); a session on any other is refused (`key_required`). Who sends a key is judged by the
+key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with
+every request.
 """
 
 from __future__ import annotations

@@ -79,7 +79,10 @@ class PullItem(msgspec.Struct):
 
 
 class PullOrder(msgspec.Struct):
-    """`in_review`: an upload changed it since, so that it is no longer to be pulled. `deferred`: pushed to the end."""
+    """The order as it was when the session was opened. `changed` names what an upload made another
+    since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it is no longer
+    to be pulled. `deferred`: pushed to the end.
+    """
 
     id: int
     order_number: str
@@ -92,6 +95,8 @@ class PullOrder(msgspec.Struct):
     pulled_at: str | None
     deferred: bool
     in_review: bool
+    changed: list[str]
+    needs_review: bool
     items: list[PullItem]
 
 
@@ -119,7 +124,7 @@ def _order(row: pull_reads.PullOrder) -> PullOrder:
     deferred = fields.pop("deferred_turn") is not None
     times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
     items = [PullItem(**item._asdict()) for item in row.items]
-    return PullOrder(**fields | times | {"deferred": deferred, "items": items})
+    return PullOrder(**fields | times | {"deferred": deferred, "needs_review": row.needs_review, "items": items})
 
 
 def pull_session(row: pull_reads.Summary) -> PullSession:
