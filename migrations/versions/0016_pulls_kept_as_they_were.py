@@ -32,7 +32,8 @@ def upgrade() -> None:
 
 
 def add_columns() -> None:
-    op.add_column("orders", sa.Column("refund_total_given", sa.Numeric()))
+    for name in ("refund_total_given", "items_hash"):
+        op.add_column("orders", sa.Column(name, sa.Numeric()))
     changed = sa.Column("changed", sa.ARRAY(sa.Text()), server_default="{}", nullable=False)
     kept = (
         sa.Column("status", sa.Text()),
@@ -40,6 +41,7 @@ def add_columns() -> None:
         sa.Column("shipping_type", sa.Text()),
         sa.Column("order_date", sa.Date()),
         sa.Column("item_count", sa.BigInteger()),
+        sa.Column("items_hash", sa.Numeric()),
     )
     for column in (changed, *kept):
         op.add_column("pull_session_order", column)
@@ -78,6 +80,13 @@ def keep_what_is_there(execute) -> None:
         INSERT INTO pull_session_item (seller_id, session_id, order_id, item_id, {", ".join(ITEM)})
         SELECT p.seller_id, p.session_id, p.order_id, i.id, {", ".join(f"i.{name}" for name in ITEM)}
           FROM pull_session_order p JOIN order_item i ON i.seller_id = p.seller_id AND i.order_id = p.order_id
+    """)
+    execute(f"""
+        UPDATE pull_session_order p SET items_hash = i.items_hash
+          FROM (SELECT seller_id, session_id, order_id,
+                       sum(hashtextextended(ROW({", ".join(ITEM[:-1])})::text, 0)) AS items_hash
+                  FROM pull_session_item GROUP BY 1, 2, 3) i
+         WHERE i.seller_id = p.seller_id AND i.session_id = p.session_id AND i.order_id = p.order_id
     """)
 
 

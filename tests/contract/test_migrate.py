@@ -100,7 +100,7 @@ SHOP_BEFORE = """
     SELECT 1, s.id, o.id FROM pull_session s, orders o WHERE o.order_number = 'PULLED';
 """
 KEPT = """
-    SELECT status, shipping_type, item_count, changed, product_name, quantity
+    SELECT status, shipping_type, item_count, changed, items_hash IS NOT NULL, product_name, quantity
       FROM pull_session_order JOIN pull_session_item USING (seller_id, session_id, order_id)
 """
 
@@ -120,7 +120,7 @@ def test_pull_sessions_and_lost_refunds_come_along(owner_url: str, owner: psycop
             connection.exec_driver_sql(SHOP_BEFORE)
         migrate(url)
         with psycopg.connect(plain) as connection:
-            kept = [("Ready to Ship", "pwe", 3, [], "Ash", 3)]
+            kept = [("Ready to Ship", "pwe", 3, [], True, "Ash", 3)]
             assert connection.execute(KEPT).fetchall() == kept
             refunds = "SELECT order_number, refund_amt::text, refund_total_given::text FROM orders"
             assert set(connection.execute(refunds)) == {

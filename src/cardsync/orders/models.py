@@ -149,6 +149,8 @@ class Order(Base):
     items_total: Mapped[int] = mapped_column(server_default="0")
     items_quantity: Mapped[int] = mapped_column(BigInteger, server_default="0")
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    # Null until items of the order are written.
+    items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
     feedback_rating: Mapped[int | None]
     feedback_comment: Mapped[str | None] = mapped_column(Text)
     # Pulling: the seller's optimistic mark; orders set aside.
@@ -252,6 +254,7 @@ class PullSessionOrder(Base):
     shipping_type: Mapped[str] = mapped_column(Text)
     order_date: Mapped[date | None] = mapped_column(Date)
     item_count: Mapped[int] = mapped_column(BigInteger)
+    items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
 
 
 class PullSessionItem(Base):

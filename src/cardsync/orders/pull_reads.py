@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.orders.pull_changes import CHANGED, OTHER_ITEMS
+from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import ToPull, items_in_order, work_order
 from cardsync.shelving.places import places_of_items
@@ -21,16 +21,22 @@ from cardsync.shelving.places import places_of_items
 _IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
 _CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
 
+# Each order of the open session is looked up by its key, whatever the planner believes of new tables;
+# those of ended sessions are not looked at.
 SUMMARIES = f"""
-SELECT s.id, s.state AS status, s.opened_at, s.completed_at, count(p.order_id) AS order_count,
-       coalesce(sum(p.item_count), 0)::bigint AS item_count, count(p.pulled_at) AS pulled_count,
-       count(p.order_id) FILTER (WHERE {_IN_REVIEW} OR {_CHANGED} <> '{{{{}}}}') AS review_count
-  FROM pull_session s
-  LEFT JOIN (pull_session_order p JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id)
-         ON p.seller_id = s.seller_id AND p.session_id = s.id
-  LEFT JOIN ({OTHER_ITEMS}) d ON d.order_id = p.order_id
+SELECT s.id, s.state AS status, s.opened_at, s.completed_at, o.order_count, o.item_count, o.pulled_count,
+       o.review_count
+  FROM pull_session s CROSS JOIN LATERAL (
+       SELECT count(*) AS order_count, coalesce(sum(p.item_count), 0)::bigint AS item_count,
+              count(p.pulled_at) AS pulled_count, count(*) FILTER (WHERE CASE
+                  WHEN s.state = 'open' THEN (
+                      SELECT {NEEDS_REVIEW} OR {CHANGED} <> '{{{{}}}}' FROM orders
+                       WHERE orders.seller_id = :seller AND orders.id = p.order_id)
+                  ELSE p.in_review OR p.changed <> '{{{{}}}}' END) AS review_count
+         FROM pull_session_order p WHERE p.seller_id = :seller AND p.session_id = s.id
+       ) o
  WHERE s.seller_id = :seller AND s.id IN ({{sessions}})
- GROUP BY s.seller_id, s.id ORDER BY s.opened_at DESC, s.id DESC
+ ORDER BY s.opened_at DESC, s.id DESC
 """
 
 # The newest sessions, newest first.
@@ -45,7 +51,6 @@ SELECT orders.id, orders.order_number, orders.buyer_name, p.order_date, p.status
   FROM pull_session s
   JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
   JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
-  LEFT JOIN ({OTHER_ITEMS}) d ON d.order_id = p.order_id
  WHERE s.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller AND s.id = :session
 """
 

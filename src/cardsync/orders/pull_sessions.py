@@ -20,7 +20,7 @@ from cardsync.accounts.turns import one_at_a_time
 from cardsync.activity import note
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
-from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER, OTHER_ITEMS
+from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
 from cardsync.orders.pullable import KEEP_WAITING, NEEDS_REVIEW, PULLABLE
 
 
@@ -197,7 +197,6 @@ async def _keep_reviews(session: AsyncSession, seller_id: int, session_id: int) 
               FROM (SELECT orders.id, {NEEDS_REVIEW} AS in_review, {CHANGED} AS changed
                       FROM pull_session_order p
                       JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
-                      LEFT JOIN ({OTHER_ITEMS}) d ON d.order_id = orders.id
                      WHERE p.seller_id = :seller AND orders.seller_id = :seller
                        AND p.session_id = :session) now
              WHERE p.seller_id = :seller AND p.session_id = :session AND p.order_id = now.id
