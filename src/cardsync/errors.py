@@ -128,6 +128,12 @@ class SessionRequired(Problem):
     status, code = 403, "session_required"
 
 
+class KeyRequired(Problem):
+    """This is the agent's work; it takes an API key, a browser's session can't do it."""
+
+    status, code = 403, "key_required"
+
+
 class CsrfFailed(Problem):
     """The request comes from another site, or its X-CSRF-Token is missing or not the session's."""
 

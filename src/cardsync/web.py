@@ -178,8 +178,17 @@ WITH_JSON_BODY = (
 BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.RateLimited, errors.ServiceUnavailable)
 """What every route behind an API key may answer."""
 
+FOR_AGENTS = (*BEHIND_A_KEY, errors.KeyRequired)
+"""What every route may answer that takes keys alone."""
+
 FOR_EITHER = (*BEHIND_A_KEY, errors.CsrfFailed)
 """What every route may answer that a key or a signed-in member writes with."""
+
+READ_BY_OWNERS = (*BEHIND_A_KEY, errors.OwnerRequired)
+"""What every route may answer that a key or a signed-in owner reads."""
+
+FOR_OWNERS = (*FOR_EITHER, errors.OwnerRequired)
+"""What every route may answer that a key or a signed-in owner writes with."""
 
 FOR_MEMBERS = (*FOR_EITHER, errors.SessionRequired)
 """What every route may answer that only a signed-in member writes with; of reads all but `csrf_failed`."""

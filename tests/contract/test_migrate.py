@@ -5,12 +5,16 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
+from alembic import command
+from alembic.config import Config
 from alembic.script import ScriptDirectory
+from sqlalchemy import NullPool, create_engine
 
-from cardsync.database_urls import libpq_url
+from cardsync.database_urls import engine_url, libpq_url
 from cardsync.migrate import check, head_revision, migrate
 
 
@@ -80,3 +84,52 @@ def test_a_table_that_may_not_be_read_is_told_in_a_line(owner_url: str, owner: p
             check(owner_url)
     finally:
         owner.execute("GRANT SELECT ON alembic_version TO cardsync_app")
+
+
+SHOP_BEFORE = """
+    INSERT INTO orders (seller_id, order_number, status, items_total, items_quantity, total_amt,
+                        refund_type, refund_amt)
+    VALUES (1, 'PULLED', 'Ready to Ship', 1, 3, 5, NULL, NULL),
+           (1, 'LOST', 'Refunded', 0, 0, 7.50, 'full', NULL),
+           (1, 'PART', 'Refunded', 0, 0, 7.50, 'partial', 1.25),
+           (1, 'NONE', 'Completed - Paid', 0, 0, 7.50, NULL, NULL);
+    INSERT INTO order_item (seller_id, order_id, product_name, quantity)
+    SELECT 1, id, 'Ash', 3 FROM orders WHERE order_number = 'PULLED';
+    INSERT INTO pull_session (seller_id, opened_at) VALUES (1, now());
+    INSERT INTO pull_session_order (seller_id, session_id, order_id)
+    SELECT 1, s.id, o.id FROM pull_session s, orders o WHERE o.order_number = 'PULLED';
+"""
+KEPT = """
+    SELECT status, shipping_type, item_count, changed, items_hash IS NOT NULL, product_name, quantity
+      FROM pull_session_order JOIN pull_session_item USING (seller_id, session_id, order_id)
+"""
+
+
+def test_pull_sessions_and_lost_refunds_come_along(owner_url: str, owner: psycopg.Connection) -> None:
+    """Sessions get what their orders are at the migration, refunds without a total their amount."""
+    name = f"{urlsplit(owner_url).path[1:]}_before"
+    owner.execute(f"CREATE DATABASE {name}")
+    url = urlunsplit(urlsplit(owner_url)._replace(path=f"/{name}"))
+    plain = libpq_url(url, role=None)
+    try:
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parents[2] / "migrations"))
+        with create_engine(engine_url(plain), poolclass=NullPool).begin() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "0013")
+            connection.exec_driver_sql(SHOP_BEFORE)
+        migrate(url)
+        with psycopg.connect(plain) as connection:
+            kept = [("Ready to Ship", "pwe", 3, [], True, "Ash", 3)]
+            assert connection.execute(KEPT).fetchall() == kept
+            refunds = "SELECT order_number, refund_amt::text, refund_total_given::text FROM orders"
+            assert set(connection.execute(refunds)) == {
+                ("LOST", "7.50", None),
+                ("NONE", None, None),
+                ("PART", "1.25", "1.25"),
+                ("PULLED", None, None),
+            }
+            tally = "SELECT sum(orders) FROM order_tally WHERE refunded AND period = 'ever'"
+            assert connection.execute(tally).fetchone() == (2,)
+    finally:
+        owner.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from builders import a_csv, a_row
 from cardsync import errors
 from cardsync.cli import program
+from roles import AGENTS, OWNERS
 
 FILE = Path(__file__).parents[2] / "openapi.json"
 DOCUMENT = json.loads(FILE.read_text())
@@ -23,13 +24,7 @@ STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/{token}")}
 BEHIND_A_KEY = {
     name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/") and name not in STRANGERS
 }
-# The agent surface takes keys, save for these; what is beside it takes sessions too, and its own sessions alone.
-ALSO_BY_SESSION = {
-    ("GET", "/api/v1/status"),
-    ("POST", "/api/v1/uploads/{upload_id}/confirm"),
-    ("POST", "/api/v1/uploads/{upload_id}/discard"),
-    ("POST", "/api/v1/tasks"),
-}
+# What is the agent's takes keys, all else takes sessions too, and these take sessions alone.
 SESSION_ONLY = {
     ("GET", "/api/session"),
     ("DELETE", "/api/session"),
@@ -41,8 +36,7 @@ SESSION_ONLY = {
 def callers(name: tuple[str, str]) -> list[str]:
     if name in SESSION_ONLY:
         return ["session"]
-    takes_sessions = name in ALSO_BY_SESSION or not name[1].startswith("/api/v1/")
-    return ["api_key", "session"] if takes_sessions else ["api_key"]
+    return ["api_key"] if " ".join(name) in AGENTS else ["api_key", "session"]
 
 
 WITH_JSON_BODY = {
@@ -122,6 +116,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/orders/{order_id}/dismiss"),
         ("POST", "/api/orders/{order_id}/undismiss"),
         ("POST", "/api/orders/{order_id}/mark_shipped"),
+        ("POST", "/api/orders/{order_id}/unmark_shipped"),
         ("POST", "/api/pricing/reprice"),
         ("POST", "/api/pricing/preview"),
         ("POST", "/api/pricing/backtest"),
@@ -281,7 +276,6 @@ def test_a_route_without_a_key_asks_for_none(name):
 
 
 # Beside what every route behind a key may answer: the statuses and codes of the specification.
-OWNERS = {403: {"account_suspended", "csrf_failed", "owner_required"}}
 READS_JSON = {
     400: {"bad_request"},
     413: {"payload_too_large", "decompressed_too_large"},
@@ -368,11 +362,11 @@ OWN_REFUSALS = {
         **READS_JSON, 422: {"invalid_payload", "invalid_name", "name_taken", "list_limit_reached"},
     },
     ("PATCH", "/api/lists/{list_id}"): {
-        **READS_JSON, **OWNERS, 404: {"not_found"}, 422: {"invalid_payload", "invalid_name", "name_taken"},
+        **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_name", "name_taken"},
     },
-    ("DELETE", "/api/lists/{list_id}"): {**OWNERS, 404: {"not_found"}},
+    ("DELETE", "/api/lists/{list_id}"): {404: {"not_found"}},
     ("POST", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}, 422: {"invalid_payload", "list_full"}},
-    ("DELETE", "/api/lists/{list_id}/cards"): {**READS_JSON, **OWNERS, 404: {"not_found"}},
+    ("DELETE", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
     **{
         ("POST", f"/api/pricing/{what}"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}}
@@ -434,7 +428,7 @@ OWN_REFUSALS = {
     },
     **{
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
-        for what in ("dismiss", "undismiss", "mark_shipped")
+        for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped")
     },
     ("GET", "/api/shelves/{box}"): {422: {"invalid_payload"}},
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}}
@@ -464,8 +458,10 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
     )
     expected |= OWN_REFUSALS.get(name, {})
     if name in BEHIND_A_KEY:
-        expected[403] = expected[403] | ({"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set())
-        expected[403] = expected[403] | ({"session_required"} if name in SESSION_ONLY else set())
+        expected[403] |= {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
+        expected[403] |= {"owner_required"} if " ".join(name) in OWNERS else set()
+        expected[403] |= {"key_required"} if " ".join(name) in AGENTS else set()
+        expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
     told = {int(status) for status in OPERATIONS[name]["responses"] if int(status) >= 400 and int(status) != 500}
     if name == ("GET", "/readyz"):
         assert told == {503}

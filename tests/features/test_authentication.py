@@ -52,6 +52,7 @@ ROUTES = [
     ("POST", "/api/orders/1/dismiss"),
     ("POST", "/api/orders/1/undismiss"),
     ("POST", "/api/orders/1/mark_shipped"),
+    ("POST", "/api/orders/1/unmark_shipped"),
     ("GET", "/api/lists"),
     ("POST", "/api/lists"),
     ("DELETE", "/api/lists/1"),

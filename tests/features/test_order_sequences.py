@@ -28,7 +28,7 @@ ORDER = {
 }  # fmt: skip
 FIELDS = {
     "orders": ORDER,
-    "refunds": {**ORDER, "refund_type": TEXTS, "refund_reason": TEXTS},
+    "refunds": {**ORDER, "refund_type": st.sampled_from([None, "full", "partial", "", 7]), "refund_reason": TEXTS},
     "items": {"sku_id": st.sampled_from([None, 1, 2, "2", "x"]), "product_name": TEXTS, "quantity": WHOLE, "unit_price": AMOUNTS},
     "shipping": {
         "shipping_method": st.sampled_from([None, "Standard", "Expedited"]), "tracking_number": st.sampled_from([None, "", "9400"]),
@@ -36,7 +36,11 @@ FIELDS = {
     },
 }  # fmt: skip
 DATES = {"07/03/2026": date(2026, 7, 3), "2026-01-15": date(2026, 1, 15)}
-REFUNDED = {"product_amt": "refund_product_amt", "shipping_amt": "refund_shipping_amt", "total_amt": "refund_amt"}
+REFUNDED = {
+    "product_amt": "refund_product_amt",
+    "shipping_amt": "refund_shipping_amt",
+    "total_amt": "refund_total_given",
+}
 ABSENT = object()
 
 
@@ -66,6 +70,18 @@ class Order:
     skus: dict[int, Row] = field(default_factory=dict)
     loose: list[Row] = field(default_factory=list)
 
+    def refund(self) -> str | None:
+        """Its amount, of what is known of the order now; None without a refund."""
+        get = self.fields.get
+        if "refunded" not in self.fields:
+            return None
+        if (total := get("refund_total_given")) is not None:
+            return total
+        parts = [Decimal(given) for name in ("product", "shipping") if (given := get(f"refund_{name}_amt")) is not None]
+        if parts:
+            return str(sum(parts[1:], parts[0]))
+        return get("total_amt") or "0.00" if get("refund_type") in (None, "", "full") else "0.00"
+
     def view(self) -> Row:
         get = self.fields.get
         items = [self.skus[sku] | {"sku_id": sku} for sku in sorted(self.skus)] + self.loose
@@ -73,6 +89,7 @@ class Order:
         names = [
             *ORDER,
             *REFUNDED.values(),
+            "refund_amt",
             "refund_type",
             "refund_reason",
             "shipping_method",
@@ -81,6 +98,7 @@ class Order:
         ]
         return {
             **{name: get(name) for name in names},
+            "refund_amt": self.refund(),
             "shipping_type": shipping_type(get("shipping_method"), get("tracking_number"), total and Decimal(total), Decimal(50)),
             "items": [[item.get(name) for name in FIELDS["items"]] for item in items],
             "items_total": len(items),
@@ -111,7 +129,7 @@ class Shop:
         return skipped
 
     def _refund(self, order: Order, given: Row, *, new: bool) -> Row:
-        out: Row = {}
+        out: Row = {"refunded": True}
         for name, value in given.items():
             if name in REFUNDED:
                 out[REFUNDED[name]] = value

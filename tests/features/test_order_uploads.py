@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import json
 from decimal import Decimal
 
 import pytest
+from sqlalchemy import text
 
 from builders import a_csv, a_row, an_order
 from cardsync import limits
 from cardsync.orders import ingest
 from cardsync.orders.apply import LOOKED_UP
+from cardsync.orders.refunds import refund_amount, refund_amount_sql
 from cardsync.orders.shipping_type import shipping_type, shipping_type_sql
 
 UPLOADS = ("/orders", "/order_refunds", "/order_items", "/orders/shipping")
@@ -238,6 +241,85 @@ async def test_a_refund_creates_an_order_that_nobody_named_and_its_own_upload_co
     await seller.orders([an_order("A-1")])
     order = await seller.stored_order("A-1")
     assert (str(order["total_amt"]), str(order["refund_amt"]), order["shipping_type"]) == ("11.81", "60.00", "pwe")
+
+
+async def refunded(seller, number="A-1"):
+    """Amount, type and origin of an order's refund; None where `refund=true` does not find it."""
+    found = (await seller.get("/api/orders", params={"refund": "true"})).json()["orders"]
+    told = {
+        order["order_number"]: (order["refund_amt"], order["refund_type"], order["refund_origin"]) for order in found
+    }
+    return told.get(number)
+
+
+@pytest.mark.parametrize(
+    ("row", "amount"),
+    [
+        ({"total_amt": "3.00", "product_amt": "1.00", "shipping_amt": "1.00"}, "3.00"),
+        ({"total_amt": 0, "product_amt": "1.00"}, "0.00"),
+        ({"product_amt": "4.00", "shipping_amt": "1.31", "refund_type": "partial"}, "5.31"),
+        ({"product_amt": "4.125"}, "4.125"),
+        ({"shipping_amt": "1.31", "refund_type": "full"}, "1.31"),
+        ({"refund_type": "full"}, "11.81"),
+        ({"refund_type": " Full "}, "11.81"),
+        ({"refund_type": None}, "11.81"),
+        ({}, "11.81"),
+        ({"total_amt": None, "product_amt": "free"}, "11.81"),
+        ({"refund_type": "partial"}, "0.00"),
+        ({"refund_type": "store credit"}, "0.00"),
+        ({"product_amt": "99999999", "shipping_amt": "99999999", "refund_type": "partial"}, "0.00"),
+    ],
+    ids=str,
+)
+async def test_what_a_refund_comes_to_without_a_total(a_seller, row, amount):
+    seller = await a_seller()
+    await seller.orders([an_order("A-1"), an_order("A-2")])
+    report = await seller.refunds([{"order_number": "A-1", "refund_origin": "marketplace", **row}])
+    assert (report["state"], report["applied"]) == ("done", 1)
+    assert await refunded(seller) == (amount, row.get("refund_type"), "marketplace")
+    assert await refunded(seller, "A-2") is None
+    counted = (await seller.get("/api/orders", params={"refund": "true"})).json()
+    assert (counted["total"], sum(counted["status_counts"].values())) == (1, 1)
+
+
+async def test_a_refund_of_an_order_that_nobody_named_counts_from_the_first_moment(a_seller):
+    seller = await a_seller()
+    await seller.refunds([{"order_number": "A-1", "refund_type": "full", "refund_origin": "payment processor"}])
+    assert await refunded(seller) == ("0.00", "full", "payment processor")
+    # Its own upload comes later, and then again with another total.
+    await seller.orders([an_order("A-1")])
+    assert await refunded(seller) == ("11.81", "full", "payment processor")
+    await seller.orders([an_order("A-1", total_amt="9.00", status="Refunded")])
+    assert await refunded(seller) == ("9.00", "full", "payment processor")
+
+
+async def test_what_was_said_of_a_refund_stays_until_it_is_said_anew(a_seller):
+    seller = await a_seller()
+    await seller.orders([an_order("A-1")])
+    steps = [
+        ({"product_amt": "2.00", "refund_type": "partial"}, "2.00"),
+        ({"shipping_amt": "1.00"}, "3.00"),
+        ({"total_amt": "2.50"}, "2.50"),
+        ({"refund_note": "sorry"}, "2.50"),
+        ({"product_amt": "9.00"}, "2.50"),
+        ({"total_amt": None}, "10.00"),
+        ({"product_amt": None, "shipping_amt": None}, "0.00"),
+        ({"refund_type": "full"}, "11.81"),
+    ]
+    for row, amount in steps:
+        await seller.refunds([{"order_number": "A-1", **row}])
+        assert (await refunded(seller))[0] == amount, row
+        again = await seller.refunds([{"order_number": "A-1", **row}])
+        assert (again["applied"], (await refunded(seller))[0]) == (1, amount)
+
+
+async def test_rows_of_one_upload_and_halves_that_are_written_at_once_come_to_the_same(a_seller):
+    """More orders than one transaction writes: both halves know what a refund comes to."""
+    seller = await a_seller()
+    numbers = [f"A-{n}" for n in range(8)]
+    await seller.orders([an_order(number) for number in numbers])
+    await seller.refunds([{"order_number": number, "product_amt": "1.00"} for number in numbers] * 2)
+    assert {await refunded(seller, number) for number in numbers} == {("1.00", None, None)}
 
 
 async def test_a_refund_of_zero_is_a_refund(a_seller):
@@ -511,3 +593,17 @@ async def test_an_upload_of_thousands_of_rows_is_joined_otherwise_and_ends_the_s
     stored = await seller.stored_orders()
     assert len(stored) == count
     assert {(order["city"], order["items_quantity"]) for order in stored} == {("Testville", 2)}
+
+
+async def test_a_refunds_amount_is_the_same_by_function_and_by_sql(service):
+    amounts = (None, Decimal("0"), Decimal("1.25"), Decimal("99999999"))
+    kinds = (None, "", "full", "FULL ", "partial")
+    cases = list(itertools.product(amounts[::2], amounts, amounts, amounts, kinds))
+    types = ("numeric", "numeric", "numeric", "numeric", "text")
+    columns = ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in zip("otpsk", types, strict=True))
+    sql = refund_amount_sql("g.own", "g.total", "g.product", "g.shipping", "g.kind")
+    given = f"unnest({columns}) WITH ORDINALITY AS g (own, total, product, shipping, kind, at)"
+    async with service.database.shared() as session:
+        values = dict(zip("otpsk", map(list, zip(*cases, strict=True)), strict=True))
+        found = (await session.scalars(text(f"SELECT {sql} FROM {given} ORDER BY at"), values)).all()
+    assert [str(amount) for amount in found] == [str(refund_amount(*case)) for case in cases]

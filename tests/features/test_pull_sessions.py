@@ -81,7 +81,7 @@ async def test_the_story_of_a_session(a_seller):
     assert orders[0] | {"items": None} == {
         "id": urgent, "order_number": "URGENT", "buyer_name": "Ann", "order_date": "2026-11-04", "status": "Completed - Paid",
         "shipping_type": "expedited", "item_count": 7, "shipped_marked_at": None, "pulled_at": None, "deferred": False,
-        "in_review": False, "items": None,
+        "in_review": False, "changed": [], "needs_review": False, "items": None,
     }  # fmt: skip
     assert orders[0]["items"][0] == {
         "id": first, "product_name": "Ash", "product_line": "magic", "condition": "Near Mint", "set_name": "Aetherdrift",
@@ -248,6 +248,129 @@ async def test_the_snapshot_stays_whatever_uploads_do(a_seller):
     assert untouched in await way(seller, pulls["id"])
 
 
+def a_line(number="A-1", **fields):
+    row = {
+        "order_number": number, "sku_id": 7, "product_name": "Ash", "product_line": "magic", "condition": "Near Mint",
+        "set_name": "Aetherdrift", "rarity": "C", "quantity": 2, "main_photo_url": "https://photos.invalid/1",
+    }  # fmt: skip
+    return row | fields
+
+
+LOOSE = {"sku_id": None, "product_name": "Birch", "quantity": 1}
+
+
+async def a_shop_with_two_orders(a_seller):
+    seller = await a_seller()
+    await seller.orders([{"order_number": n, "status": "Ready to Ship", "total_amt": 9, "order_date": "2026-11-01"} for n in ("A-1", "A-2")])  # fmt: skip
+    await seller.items([a_line(), a_line(**LOOSE), a_line("A-2")])
+    return seller
+
+
+async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_seller):
+    seller = await a_shop_with_two_orders(a_seller)
+    pulls = await opened(seller)
+    before = await read(seller, pulls["id"])
+    # One more of the first card, another card, and other lines without a SKU in place of the one.
+    lines = [a_line(quantity=3), a_line(sku_id=8, product_name="Cedar"), a_line(**LOOSE | {"product_name": "Beech"})]
+    await seller.items(lines)
+    await seller.orders([{"order_number": "A-1", "status": "Processing", "order_date": "2026-11-02"}])
+    await seller.shipping([{"order_number": "A-1", "tracking_number": "9400"}])
+
+    after = await read(seller, pulls["id"])
+    [first, second] = after["orders"]
+    assert first == before["orders"][0] | {
+        "changed": ["status", "shipping_type", "order_date", "item_count", "items"], "needs_review": True,
+    }  # fmt: skip
+    assert [(item["product_name"], item["quantity"]) for item in first["items"]] == [("Ash", 2), ("Birch", 1)]
+    assert second == before["orders"][1]
+    assert after["item_count"] == before["item_count"] == 5
+    # It can still be pulled: nobody cancelled it.
+    assert (first["in_review"], before["review_count"], after["review_count"]) == (False, 0, 1)
+    [listed] = [each for each in (await seller.get("/api/orders")).json()["pull_sessions"] if each["id"] == pulls["id"]]
+    assert listed["review_count"] == 1
+
+
+async def test_what_becomes_again_what_it_was_is_not_told_as_changed(a_seller):
+    seller = await a_shop_with_two_orders(a_seller)
+    pulls = await opened(seller)
+    for name, changed in (("Beech", ["items"]), ("Birch", [])):
+        await seller.items([a_line(**LOOSE | {"product_name": name})])
+        assert (await read(seller, pulls["id"]))["orders"][0]["changed"] == changed
+
+
+@pytest.mark.parametrize(
+    ("path", "row", "changed"),
+    [
+        ("/orders", {"status": "Canceled"}, ["status"]),
+        ("/orders", {"buyer_name": "Somebody Else"}, []),
+        ("/order_refunds", {"refund_type": "partial"}, ["refund_amt"]),
+        ("/orders/shipping", {"item_count": 9}, ["item_count"]),
+        ("/orders/shipping", {"city": "Testville"}, []),
+        ("/order_items", a_line(quantity=1), ["item_count", "items"]),
+        ("/order_items", a_line(condition="Damaged"), ["items"]),
+        ("/order_items", a_line(main_photo_url="https://photos.invalid/2"), []),
+        ("/order_items", a_line(unit_price="1.00"), []),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_each_change_of_an_upload_is_named(a_seller, path, row, changed):
+    seller = await a_shop_with_two_orders(a_seller)
+    pulls = await opened(seller)
+    assert (await seller.send(path, [{"order_number": "A-1", **row}])).status_code == 202
+    await seller.service.run_jobs()
+    [first, second] = (await read(seller, pulls["id"]))["orders"]
+    assert (first["changed"], first["needs_review"]) == (changed, bool(changed))
+    assert (second["changed"], second["needs_review"]) == ([], False)
+
+
+async def test_an_ended_session_keeps_what_was_changed_in_the_end(a_seller):
+    seller = await a_shop_with_two_orders(a_seller)
+    pulls = await opened(seller)
+    await seller.items([a_line(quantity=3)])
+    assert (await done(seller, f"/api/pull_sessions/{pulls['id']}/complete"))["review_count"] == 1
+    await seller.items([a_line(), a_line("A-2", quantity=9)])
+    # Nor do the orders' next session's changes count for it.
+    again = await opened(seller)
+    await seller.items([a_line("A-2", quantity=8)])
+    for session, expected in (
+        (pulls["id"], [["item_count", "items"], []]),
+        (again["id"], [[], ["item_count", "items"]]),
+    ):
+        whole = await read(seller, session)
+        assert [order["changed"] for order in whole["orders"]] == expected
+        assert whole["review_count"] == 1
+    quantities = {order["id"]: [item["quantity"] for item in order["items"]] for order in whole["orders"]}
+    assert sorted(quantities.values()) == [[2, 1], [9]]
+
+
+async def test_what_is_taken_out_takes_its_lines_along(a_seller):
+    seller = await a_shop_with_two_orders(a_seller)
+    pulls = await opened(seller)
+    first, second = await way(seller, pulls["id"])
+    await done(seller, step(pulls["id"], first, "unassign"))
+    await done(seller, f"/api/orders/{second}/dismiss")
+    assert (
+        await seller.service.sql(seller.id, "SELECT 1 FROM pull_session_item WHERE seller_id = :id", id=seller.id) == []
+    )
+
+
+async def test_a_session_that_is_opened_while_an_upload_is_written_is_of_one_moment(a_seller):
+    seller = await a_seller()
+    numbers = [f"A-{n}" for n in range(40)]
+    await seller.orders([{"order_number": number, "status": "Ready to Ship"} for number in numbers])
+    await seller.items([a_line(number) for number in numbers])
+    for quantity in (5, 3, 6, 4):
+        await seller.send("/order_items", [a_line(number, quantity=quantity) for number in numbers])
+        _, pulls = await asyncio.gather(seller.service.run_jobs(), opened(seller))
+        whole = await read(seller, pulls["id"])
+        found = {(order["item_count"], order["items"][0]["quantity"]) for order in whole["orders"]}
+        assert len(found) == 1
+        [(count, taken)] = found
+        assert count == taken
+        assert whole["review_count"] == (0 if taken == quantity else 40)
+        await done(seller, f"/api/pull_sessions/{pulls['id']}/cancel")
+
+
 async def test_an_ended_session_keeps_its_reviews_and_gets_no_new_ones(a_seller):
     seller = await a_seller()
     early, late = await an_order(seller), await an_order(seller)
@@ -269,6 +392,30 @@ async def test_a_shipment_that_its_seller_marked_is_not_for_review(a_seller):
     await change_order(seller, order, status="Shipped - In Transit")
     assert (await read(seller, pulls["id"]))["review_count"] == 0
     assert (await done(seller, f"/api/orders/{order}/mark_shipped"))["marked_shipped_pending"] is False
+
+
+async def test_a_shipped_mark_is_taken_back_and_the_order_can_be_pulled_again(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller, order_number="BACK")
+    await done(seller, f"/api/orders/{order}/mark_shipped")
+    assert (await opened(seller))["order_count"] == 0
+    unmarked = {"id": order, "shipped_marked_at": None, "marked_shipped_pending": False, "pull_dismissed_at": None}
+    # Two callers at once take it back once.
+    both = await asyncio.gather(*(done(seller, f"/api/orders/{order}/unmark_shipped") for _ in range(2)))
+    assert both == [unmarked, unmarked]
+    assert [action for action, _ in await feed(seller)].count("order.unmarked_shipped") == 1
+    [pulls] = (await seller.get("/api/orders", params={"pull_session": "none"})).json()["orders"]
+    assert (pulls["id"], pulls["marked_shipped_pending"]) == (order, False)
+    assert await refused(seller, "/api/orders/999999999/unmark_shipped") == (404, "not_found")
+
+
+async def test_what_an_upload_says_was_shipped_stays_so_without_the_mark(a_seller):
+    seller = await a_seller()
+    order = await an_order(seller)
+    await done(seller, f"/api/orders/{order}/mark_shipped")
+    await change_order(seller, order, status="Shipped - In Transit")
+    assert (await done(seller, f"/api/orders/{order}/unmark_shipped"))["shipped_marked_at"] is None
+    assert (await opened(seller))["order_count"] == 0
 
 
 async def test_orders_pushed_to_the_end_stand_there_in_turn(a_seller):

@@ -339,9 +339,13 @@ async def test_a_member_sees_the_own_seller_alone(a_seller):
 )
 async def test_the_agents_routes_take_keys_alone(a_seller, method, path):
     browser = await signed_in(await a_seller())
-    answer = await browser.send(method, path)
+    assert refused(await browser.send(method, path)) == (403, "key_required")
+    # The cookie of a session that has ended opens nothing, and is told so first.
+    cookie = {"Cookie": f"cardsync_session={browser.cookie}"}
+    await browser.sign_out()
+    answer = await browser.send(method, path, headers=cookie)
     assert refused(answer) == (401, "unauthorized")
-    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="cardsync"'
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="cardsync", error="invalid_token"'
 
 
 async def test_a_review_is_confirmed_or_discarded_by_a_member_too(a_seller):

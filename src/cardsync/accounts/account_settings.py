@@ -18,7 +18,6 @@ from cardsync import errors, limits
 from cardsync.accounts import sellers
 from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
-from cardsync.accounts.roles import need_owner
 from cardsync.catalog.product_lines import NAMES
 from cardsync.pricing import reprice
 from cardsync.sync import state as sync_state
@@ -29,7 +28,7 @@ _READ_AS_TEXT = ("quiet_hours", "time_zone", "tracking_threshold")
 
 async def account_of(session: AsyncSession, caller: Caller) -> Account:
     """Raises OwnerRequired."""
-    need_owner(caller)
+    caller.must_be_owner()
     return await session.get_one(Account, caller.seller_id)
 
 
@@ -37,7 +36,7 @@ async def change(
     session: AsyncSession, caller: Caller, values: Mapping[str, Any], lines: Mapping[str, bool], now: datetime
 ) -> Account:
     """Set fields of the account, and switch product lines. Raises OwnerRequired, InvalidPayload."""
-    need_owner(caller)
+    caller.must_be_owner()
     changes = {name: _read(name, value) for name, value in values.items()}
     account = await sellers.locked_account(session, caller.seller_id)
     enabled, disabled = switched(account.product_lines, account.disabled_lines, lines)

@@ -1,7 +1,9 @@
 """Middleware of the routes that know their caller: an API key or a member's session in, `scope["caller"]` out, before the body is read.
 
-A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`) or alone (`BY_SESSION`). Who sends a key is judged
-by the key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with every request.
+A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`) or alone
+(`BY_SESSION`); a session on any other is refused (`key_required`). Who sends a key is judged by the
+key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with
+every request.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def admitting(app: ASGIApp) -> ASGIApp:
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
         opt = scope["route_handler"].opt
         callers = opt.get(_OPTION)
-        token = session_token(scope) if callers and header(scope, b"authorization") is None else None
+        token = session_token(scope) if header(scope, b"authorization") is None else None
         caller = await (_admit_member(scope, token, opt) if token else _admit_key(scope, opt))
         if callers is Callers.SESSION and not token:
             raise errors.SessionRequired
@@ -112,6 +114,8 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
     await limits.admit_member(scope, caller.member_id, opt)
     if caller.suspended:
         raise errors.AccountSuspended
+    if _OPTION not in opt:
+        raise errors.KeyRequired
     if scope.get("method") not in tokens.SAFE_METHODS:
         refuse_other_sites(scope)
         if not tokens.csrf_is_right(token, header(scope, b"x-csrf-token")):

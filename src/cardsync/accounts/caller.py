@@ -79,6 +79,11 @@ class Caller(NamedTuple):
         """Who did it, in the activity feed."""
         return "key" if self.member_id is None else f"member {self.member_id}"
 
+    def must_be_owner(self) -> None:
+        """The first line of every operation that staff may not do. Raises OwnerRequired."""
+        if self.role != "owner":
+            raise errors.OwnerRequired
+
     def entitlements(self, now: datetime) -> Entitlements:
         return entitlements(
             plan=self.plan,

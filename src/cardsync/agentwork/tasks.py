@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.accounts.caller import Caller
 from cardsync.accounts.entitlements import PriceTasks
 from cardsync.accounts.models import Account
-from cardsync.accounts.roles import need_owner
 from cardsync.activity import note
 from cardsync.agentwork.models import AgentTask
 from cardsync.sync.state import locked
@@ -70,7 +69,7 @@ async def request_task(session: AsyncSession, caller: Caller, kind: str, now: da
 
     Raises OwnerRequired.
     """
-    need_owner(caller)
+    caller.must_be_owner()
     await locked(session, caller.seller_id)
     query = select(AgentTask).where(AgentTask.seller_id == caller.seller_id, AgentTask.kind == kind)
     waits = or_(AgentTask.status == "pending", and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now))

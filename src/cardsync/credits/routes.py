@@ -13,11 +13,12 @@ from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.credits import skip_wait as credits
 from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, problems
+from cardsync.web import FOR_OWNERS, problems
 
 HEADER = "X-Idempotency-Key"
 VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
@@ -45,10 +46,11 @@ def requires_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any], _: 
 @post(
     "/sync/skip_wait",
     status_code=200,
-    opt=SYNC_REQUEST,
+    opt=SYNC_REQUEST | BY_EITHER,
+    security=[A_SESSION],
     guards=[requires_idempotency_key],
     responses=problems(
-        *BEHIND_A_KEY,
+        *FOR_OWNERS,
         errors.IdempotencyKeyRequired,
         errors.InvalidPayload,
         errors.InsufficientBalance,

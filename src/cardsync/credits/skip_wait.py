@@ -60,6 +60,7 @@ def decide(facts: SkipWaitFacts) -> Decision:
 
 
 async def skip_wait(session: AsyncSession, caller: Caller, key: str, now: datetime, settings: Settings) -> SkippedWait:
+    caller.must_be_owner()
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
     facts = _facts(caller, balance, transaction_id, now, settings)

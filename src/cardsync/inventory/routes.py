@@ -24,7 +24,7 @@ from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
 from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
 from cardsync.sync import state as sync_state
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, ApiRequest, media_type, problems
+from cardsync.web import FOR_AGENTS, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, ApiRequest, media_type, problems
 
 
 class UploadRequest(msgspec.Struct):
@@ -128,7 +128,7 @@ def report_of(upload: Upload) -> UploadReport:
     status_code=200,
     opt=UPLOADS,
     responses=problems(
-        *BEHIND_A_KEY,
+        *FOR_AGENTS,
         *WITH_JSON_BODY,
         errors.InvalidProductLine,
         errors.ObjectStorePipelineDisabled,
@@ -205,7 +205,7 @@ class _ObjectBody(Operation):
     operation_class=_InventoryBody,
     request_max_body_size=limits.BODY_WIRE_BYTES,
     responses=problems(
-        *BEHIND_A_KEY,
+        *FOR_AGENTS,
         errors.BadRequest,
         errors.PayloadTooLarge,
         errors.DecompressedTooLarge,
@@ -254,12 +254,15 @@ async def _key_form(request: ApiRequest) -> KeyForm:
         raise errors.InvalidPayload(str(e)) from e
 
 
-@get("/uploads/{upload_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+@get(
+    "/uploads/{upload_id:int}",
+    opt=BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*READ_BY_OWNERS, errors.NotFound),
+)
 async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
-    if caller.lock_kind is not None:
-        await sync_state.refresh_lock(session, caller.seller_id, clock.now())
-    report = report_of(await uploads.upload_of(session, caller.seller_id, upload_id))
+    report = report_of(await uploads.watched(session, caller, upload_id, clock.now()))
     if report.state == "done" and await reprice.follows(session, caller.seller_id, upload_id):
         # Its rows are written and not priced yet, as rules have queries.
         return msgspec.structs.replace(report, state="processing", finished_at=None)
@@ -271,7 +274,7 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
     status_code=200,
     opt=BY_EITHER,
     security=[A_SESSION],
-    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotAwaitingReview),
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview),
 )
 async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
@@ -283,7 +286,7 @@ async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) 
     status_code=200,
     opt=BY_EITHER,
     security=[A_SESSION],
-    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotAwaitingReview),
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview),
 )
 async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""

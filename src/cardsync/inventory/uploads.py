@@ -210,8 +210,18 @@ async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lo
     return upload
 
 
+async def watched(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
+    """An upload as its agent or its owner looks at it. Raises NotFound."""
+    caller.must_be_owner()
+    # The agent that asks is alive. A page that somebody left open tells nothing of it.
+    if caller.lock_kind is not None and caller.member_id is None:
+        await sync_state.refresh_lock(session, caller.seller_id, now)
+    return await upload_of(session, caller.seller_id, upload_id)
+
+
 async def confirm(session: AsyncSession, caller: Caller, upload_id: int) -> Upload:
     """The seller says that the surprising upload is right: it runs again with nothing held back."""
+    caller.must_be_owner()
     now = clock.now()
     await cancel.end_left(session, caller.seller_id, now)
     state = await sync_state.locked(session, caller.seller_id)
@@ -228,6 +238,7 @@ async def confirm(session: AsyncSession, caller: Caller, upload_id: int) -> Uplo
 
 async def discard(session: AsyncSession, caller: Caller, upload_id: int) -> Upload:
     """Leave the rows that came as they are, and tombstone and reprice nothing."""
+    caller.must_be_owner()
     now = clock.now()
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)

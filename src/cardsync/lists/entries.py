@@ -15,7 +15,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.cards.picked import Selection, run_picked
 from cardsync.cards.visible import VISIBLE
 from cardsync.contributions.promote import refuse_picked_promoted
-from cardsync.lists.lists import locked_list, refuse_staff
+from cardsync.lists.lists import locked_list
 
 
 class Added(NamedTuple):
@@ -69,7 +69,7 @@ async def remove_cards(
     session: AsyncSession, caller: Caller, list_id: int, selection: Selection, now: datetime, seconds: float
 ) -> int:
     """How many were on it. Raises NotFound and InvalidPayload."""
-    refuse_staff(caller)
+    caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     removed = len(await run_picked(session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds))
     if removed:

@@ -100,7 +100,7 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
 
 async def rename_list(session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime) -> ListRow:
     """Its slug stays. Raises NotFound, InvalidName or NameTaken."""
-    refuse_staff(caller)
+    caller.must_be_owner()
     known = await _alone_with_names(session, caller.seller_id)
     await locked_list(session, caller.seller_id, list_id)
     name = readable_name(name)
@@ -115,17 +115,12 @@ async def rename_list(session: AsyncSession, caller: Caller, list_id: int, name:
 
 async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: datetime) -> None:
     """Its cards stay as they are; its slug is never used again. Raises NotFound."""
-    refuse_staff(caller)
+    caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     values = {"seller": caller.seller_id, "id": list_id, "now": now}
     await run(session, "DELETE FROM card_list_entry WHERE seller_id = :seller AND list_id = :id", values)
     await run(session, "UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :id", values)
     activity.note(session, caller, "list.deleted", f"list {list_id}", now)
-
-
-def refuse_staff(caller: Caller) -> None:
-    if caller.role != "owner":
-        raise errors.OwnerRequired
 
 
 def readable_name(name: Any) -> str:

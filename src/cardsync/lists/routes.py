@@ -20,7 +20,16 @@ from cardsync.lists import entries, lists
 from cardsync.lists.lists import ListRow
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, Deleted, problems, provide_bounded_session, storable
+from cardsync.web import (
+    BEHIND_A_KEY,
+    FOR_EITHER,
+    FOR_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+    provide_bounded_session,
+    storable,
+)
 
 
 class ListName(msgspec.Struct):
@@ -103,7 +112,7 @@ async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> 
     return _body(caller, await lists.create_list(session, caller, data.name, clock.now()))
 
 
-OF_AN_OWNER = (*FOR_EITHER, errors.OwnerRequired, errors.NotFound)
+OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound)
 
 
 @patch("/lists/{list_id:int}", opt=WRITES, responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME))

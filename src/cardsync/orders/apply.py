@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.db import copy_in, encode, run
 from cardsync.orders import items
+from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows
 from cardsync.orders.shipping_type import shipping_type_sql
 
@@ -27,8 +28,17 @@ from cardsync.orders.shipping_type import shipping_type_sql
 LOOKED_UP = 5_000
 # What a refund row's amounts are called on the order.
 REFUND_AMOUNTS = {
-    "product_amt": "refund_product_amt", "shipping_amt": "refund_shipping_amt", "total_amt": "refund_amt",
-}  # fmt: skip
+    "product_amt": "refund_product_amt",
+    "shipping_amt": "refund_shipping_amt",
+    "total_amt": "refund_total_given",
+}
+# What decides `refund_amt`, beside the order's own total.
+_DECIDE_REFUND = {
+    "refund_total_given": "numeric",
+    "refund_product_amt": "numeric",
+    "refund_shipping_amt": "numeric",
+    "refund_type": "text",
+}
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ async def _unknown(session: AsyncSession, known: str, values: Mapping[str, Any])
     return int((await session.execute(text(statement), bound)).scalar_one())
 
 
-AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "product_weight"])
+AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "refund_amt", "product_weight"])
 
 
 def insert_sql(columns: Mapping[str, str], known: str) -> str:
@@ -150,6 +160,13 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
             )
         elif kind == "refunds" and name == "order_date":
             columns[name] = "coalesce(o.order_date, i.order_date)"
+    if kind == "refunds":
+        given = (columns.get(name, f"o.{name}") for name in _DECIDE_REFUND)
+        columns["refund_amt"] = refund_amount_sql("o.total_amt", *given)
+    elif kind == "orders" and "total_amt" in columns:
+        # Of a full refund without a total, the order's own total says how much went back.
+        decided = refund_amount_sql(columns["total_amt"], *(f"o.{name}" for name in _DECIDE_REFUND))
+        columns["refund_amt"] = f"CASE WHEN o.refund_amt IS NOT NULL THEN {decided} END"
     return columns
 
 
@@ -160,4 +177,7 @@ def new_columns(rows: Rows, kind: str) -> dict[str, str]:
         columns[STORED[kind].get(name, name)] = f"i.{name}"
         if kind == "refunds" and name in REFUND_AMOUNTS:
             columns[name] = f"i.{name}"
+    if kind == "refunds":
+        given = (columns.get(name, f"NULL::{sql}") for name, sql in _DECIDE_REFUND.items())
+        columns["refund_amt"] = refund_amount_sql(columns.get("total_amt", "NULL::numeric"), *given)
     return columns

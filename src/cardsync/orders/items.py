@@ -15,6 +15,10 @@ from cardsync.orders.models import PLACED_AT
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
+# Of an order's lines as a bag, by what is pulled: a photo is another whenever its address is, and makes
+# no card another.
+ITEMS_HASH = """sum(hashtextextended(
+    ROW(sku_id, product_name, product_line, condition, set_name, rarity, quantity)::text, 0))"""
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
 
 
@@ -124,12 +128,16 @@ async def _without_sku(session: AsyncSession, rows: Rows, few: bool, values: Map
     return await run(session, gone, values) + await run(session, come, values)
 
 
-SUMS_SQL = """
-    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity, product_lines = s.product_lines, updated_at = :now
+SUMS_SQL = f"""
+    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity, product_lines = s.product_lines,
+                        items_hash = s.items_hash, updated_at = :now
       FROM (SELECT order_id, count(*) AS lines, coalesce(sum(quantity), 0) AS quantity,
-                   coalesce(array_agg(DISTINCT product_line ORDER BY product_line) FILTER (WHERE product_line IS NOT NULL), '{{}}')
-                   AS product_lines
-              FROM order_item WHERE seller_id = :seller {of_items} AND order_id IN (SELECT order_id FROM found) GROUP BY order_id) s
-     WHERE o.seller_id = :seller AND o.id = s.order_id {of_orders}
-       AND (o.items_total, o.items_quantity, o.product_lines) IS DISTINCT FROM (s.lines, s.quantity, s.product_lines)
+                   {ITEMS_HASH} AS items_hash,
+                   coalesce(array_agg(DISTINCT product_line ORDER BY product_line)
+                            FILTER (WHERE product_line IS NOT NULL), '{{{{}}}}') AS product_lines
+              FROM order_item WHERE seller_id = :seller {{of_items}} AND order_id IN (SELECT order_id FROM found)
+             GROUP BY order_id) s
+     WHERE o.seller_id = :seller AND o.id = s.order_id {{of_orders}}
+       AND (o.items_total, o.items_quantity, o.product_lines, o.items_hash)
+           IS DISTINCT FROM (s.lines, s.quantity, s.product_lines, s.items_hash)
 """

@@ -1,5 +1,5 @@
 """Tables of orders (all tenant): `orders` with refund, shipping and feedback beside each, `order_item`, `order_tally` (exact counts,
-kept by triggers), `pull_session`, `pull_session_order`, `sales_report`.
+kept by triggers), `pull_session`, `pull_session_order`, `pull_session_item`, `sales_report`.
 
 Amounts are numeric without a fixed scale, because they are read back with the scale they came with; checks keep them inside
 numeric(12,4).
@@ -55,7 +55,10 @@ SEARCH_TEXT = (
 # The folded name, empty without one. Read from the search text, and so from the index that has it.
 BUYER_KEY = "substr(orders.search_text, strpos(orders.search_text, chr(1)) + 1)"
 
-AMOUNTS = ("product_amt", "shipping_amt", "total_amt", "refund_product_amt", "refund_shipping_amt", "refund_amt")
+AMOUNTS = (
+    "product_amt", "shipping_amt", "total_amt",
+    "refund_product_amt", "refund_shipping_amt", "refund_total_given", "refund_amt",
+)  # fmt: skip
 
 
 def _amount_check(name: str) -> CheckConstraint:
@@ -123,11 +126,13 @@ class Order(Base):
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     total_amt: Mapped[Decimal | None] = mapped_column(Numeric)
-    # A refund: refund_amt null means not refunded, which differs from a refund of zero.
+    # A refund: refund_amt null means not refunded, which differs from a refund of zero. It is decided
+    # of what uploads said (`refunds.refund_amount`) whenever something that decides it changes.
     refund_type: Mapped[str | None] = mapped_column(Text)
     refund_origin: Mapped[str | None] = mapped_column(Text)
     refund_product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    refund_total_given: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_reason: Mapped[str | None] = mapped_column(Text)
     refund_note: Mapped[str | None] = mapped_column(Text)
@@ -144,6 +149,8 @@ class Order(Base):
     items_total: Mapped[int] = mapped_column(server_default="0")
     items_quantity: Mapped[int] = mapped_column(BigInteger, server_default="0")
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    # Null until items of the order are written.
+    items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
     feedback_rating: Mapped[int | None]
     feedback_comment: Mapped[str | None] = mapped_column(Text)
     # Pulling: the seller's optimistic mark; orders set aside.
@@ -221,8 +228,10 @@ class PullSession(Base):
 
 
 class PullSessionOrder(Base):
-    """An order in a session. One that an upload changes under it stays, and is marked for review: while the session is open that is
-    read from the order itself (`pullable.NEEDS_REVIEW`), `in_review` keeps what it was when the session ended.
+    """An order in a session, as it was when the session was opened. One that an upload changes under it
+    stays, and is marked for review: while the session is open that is read from the order itself
+    (`pullable.NEEDS_REVIEW`, `pull_changes.CHANGED`); `in_review` and `changed` keep what it was when
+    the session ended.
     """
 
     __tablename__ = "pull_session_order"
@@ -238,6 +247,40 @@ class PullSessionOrder(Base):
     deferred_turn: Mapped[int | None]
     pulled_at: Mapped[datetime | None] = mapped_column(Moment)
     in_review: Mapped[bool] = mapped_column(server_default=FALSE)
+    changed: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    # As they were.
+    status: Mapped[str | None] = mapped_column(Text)
+    refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
+    shipping_type: Mapped[str] = mapped_column(Text)
+    order_date: Mapped[date | None] = mapped_column(Date)
+    item_count: Mapped[int] = mapped_column(BigInteger)
+    items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
+
+
+class PullSessionItem(Base):
+    """A line of an order in a session, as it was when the session was opened."""
+
+    __tablename__ = "pull_session_item"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["seller_id", "session_id", "order_id"],
+            ["pull_session_order.seller_id", "pull_session_order.session_id", "pull_session_order.order_id"],
+            # What is taken out of a session takes its lines along.
+            ondelete="CASCADE",
+        ),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    item_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    sku_id: Mapped[int | None] = mapped_column(BigInteger)
+    product_name: Mapped[str | None] = mapped_column(Text)
+    product_line: Mapped[str | None] = mapped_column(Text)
+    condition: Mapped[str | None] = mapped_column(Text)
+    set_name: Mapped[str | None] = mapped_column(Text)
+    rarity: Mapped[str | None] = mapped_column(Text)
+    quantity: Mapped[int | None]
+    main_photo_url: Mapped[str | None] = mapped_column(Text)
 
 
 class SalesReport(Base):

@@ -41,6 +41,13 @@ async def mark_shipped(session: AsyncSession, caller: Caller, order_id: int, now
     )
 
 
+async def unmark_shipped(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
+    """Without the mark the order can be pulled again, unless an upload says otherwise."""
+    return await _mark(
+        session, caller, order_id, "shipped_marked_at", None, "order.unmarked_shipped", "not shipped after all", now
+    )
+
+
 async def _mark(
     session: AsyncSession,
     caller: Caller,

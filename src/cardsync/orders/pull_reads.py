@@ -1,6 +1,7 @@
 """Pull sessions as they are read: ids in; out the counts of each session, and its orders in work order.
 
-An order that an upload changed under an open session is marked for review by what it is now; an ended session keeps what it was then.
+Orders and items are told as they were when the session was opened. What an upload changed under an
+open session is told beside them by what it is now; an ended session keeps what that was in the end.
 """
 
 from __future__ import annotations
@@ -12,22 +13,30 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import ToPull, items_in_order, work_order
 from cardsync.shelving.places import places_of_items
 
-ITEM_COUNT = "coalesce(orders.shipping_item_count, orders.items_quantity)"
-IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
+_IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
+_CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
 
+# Each order of the open session is looked up by its key, whatever the planner believes of new tables;
+# those of ended sessions are not looked at.
 SUMMARIES = f"""
-SELECT s.id, s.state AS status, s.opened_at, s.completed_at, count(p.order_id) AS order_count,
-       coalesce(sum({ITEM_COUNT}), 0)::bigint AS item_count, count(p.pulled_at) AS pulled_count,
-       count(p.order_id) FILTER (WHERE {IN_REVIEW}) AS review_count
-  FROM pull_session s
-  LEFT JOIN (pull_session_order p JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id)
-         ON p.seller_id = s.seller_id AND p.session_id = s.id
+SELECT s.id, s.state AS status, s.opened_at, s.completed_at, o.order_count, o.item_count, o.pulled_count,
+       o.review_count
+  FROM pull_session s CROSS JOIN LATERAL (
+       SELECT count(*) AS order_count, coalesce(sum(p.item_count), 0)::bigint AS item_count,
+              count(p.pulled_at) AS pulled_count, count(*) FILTER (WHERE CASE
+                  WHEN s.state = 'open' THEN (
+                      SELECT {NEEDS_REVIEW} OR {CHANGED} <> '{{{{}}}}' FROM orders
+                       WHERE orders.seller_id = :seller AND orders.id = p.order_id)
+                  ELSE p.in_review OR p.changed <> '{{{{}}}}' END) AS review_count
+         FROM pull_session_order p WHERE p.seller_id = :seller AND p.session_id = s.id
+       ) o
  WHERE s.seller_id = :seller AND s.id IN ({{sessions}})
- GROUP BY s.seller_id, s.id ORDER BY s.opened_at DESC, s.id DESC
+ ORDER BY s.opened_at DESC, s.id DESC
 """
 
 # The newest sessions, newest first.
@@ -36,8 +45,9 @@ RECENT = SUMMARIES.format(
 )
 
 ORDERS = f"""
-SELECT orders.id, orders.order_number, orders.buyer_name, orders.order_date, orders.status, orders.shipping_type,
-       {ITEM_COUNT} AS item_count, orders.shipped_marked_at, p.pulled_at, p.deferred_turn, {IN_REVIEW} AS in_review
+SELECT orders.id, orders.order_number, orders.buyer_name, p.order_date, p.status, p.shipping_type,
+       p.item_count, orders.shipped_marked_at, p.pulled_at, p.deferred_turn,
+       {_IN_REVIEW} AS in_review, {_CHANGED} AS changed
   FROM pull_session s
   JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
   JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
@@ -45,9 +55,9 @@ SELECT orders.id, orders.order_number, orders.buyer_name, orders.order_date, ord
 """
 
 ITEMS = """
-SELECT i.order_id, i.id, i.product_name, i.product_line, i.condition, i.set_name, i.rarity, i.quantity, i.main_photo_url
-  FROM pull_session_order p JOIN order_item i ON i.seller_id = p.seller_id AND i.order_id = p.order_id
- WHERE p.seller_id = :seller AND i.seller_id = :seller AND p.session_id = :session
+SELECT order_id, item_id, product_name, product_line, condition, set_name, rarity, quantity,
+       main_photo_url
+  FROM pull_session_item WHERE seller_id = :seller AND session_id = :session
 """
 
 
@@ -86,7 +96,12 @@ class PullOrder(NamedTuple):
     pulled_at: datetime | None
     deferred_turn: int | None
     in_review: bool
+    changed: list[str]
     items: list[PullItem]
+
+    @property
+    def needs_review(self) -> bool:
+        return self.in_review or bool(self.changed)
 
 
 async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Summary:

@@ -79,7 +79,10 @@ class PullItem(msgspec.Struct):
 
 
 class PullOrder(msgspec.Struct):
-    """`in_review`: an upload changed it since, so that it is no longer to be pulled. `deferred`: pushed to the end."""
+    """The order as it was when the session was opened. `changed` names what an upload made another
+    since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it is no longer
+    to be pulled. `deferred`: pushed to the end.
+    """
 
     id: int
     order_number: str
@@ -92,6 +95,8 @@ class PullOrder(msgspec.Struct):
     pulled_at: str | None
     deferred: bool
     in_review: bool
+    changed: list[str]
+    needs_review: bool
     items: list[PullItem]
 
 
@@ -119,7 +124,7 @@ def _order(row: pull_reads.PullOrder) -> PullOrder:
     deferred = fields.pop("deferred_turn") is not None
     times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
     items = [PullItem(**item._asdict()) for item in row.items]
-    return PullOrder(**fields | times | {"deferred": deferred, "items": items})
+    return PullOrder(**fields | times | {"deferred": deferred, "needs_review": row.needs_review, "items": items})
 
 
 def pull_session(row: pull_reads.Summary) -> PullSession:
@@ -226,6 +231,12 @@ async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: in
     return _marks(await pull_marks.mark_shipped(session, caller, order_id, clock.now()))
 
 
+@post("/orders/{order_id:int}/unmark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
+async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
+    """Take back the mark; the order can be pulled again."""
+    return _marks(await pull_marks.unmark_shipped(session, caller, order_id, clock.now()))
+
+
 router = Router(
     path="",
     route_handlers=[
@@ -239,6 +250,7 @@ router = Router(
         dismiss_order,
         undismiss_order,
         mark_order_shipped,
+        unmark_order_shipped,
     ],
     tags=["pulls"],
 )

@@ -1,7 +1,8 @@
 """Pull sessions: a seller's word in; out a fixed snapshot of orders, and what became of each.
 
 Whatever writes here takes the seller's account row first, so that two callers go one after the other; that at most one session is open
-is proven by a unique index. Uploads don't come by here: what they change of an order in a session is read from the order (pull_reads.py).
+is proven by a unique index. Uploads don't come by here: the session keeps orders and items as they
+were, and what is different by now is read from the orders themselves (pull_changes.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cardsync.accounts.turns import one_at_a_time
 from cardsync.activity import note
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
+from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER
 from cardsync.orders.pullable import KEEP_WAITING, NEEDS_REVIEW, PULLABLE
 
 
@@ -56,14 +58,26 @@ async def _take(
         values["ids"] = list(order_ids)
     await session.execute(text(KEEP_WAITING), {"seller": seller_id})
     where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
+    of_order, of_item = ", ".join(KEPT_OF_ORDER), ", ".join(KEPT_OF_ITEM)
+    now_of_item = ", ".join(f"i.{name}" for name in KEPT_OF_ITEM)
+    # One statement: orders and items of one moment, whatever uploads commit meanwhile.
     taken = await session.execute(
         text(f"""
-            INSERT INTO pull_session_order (seller_id, session_id, order_id)
-            SELECT orders.seller_id, :session, orders.id FROM orders WHERE {where} RETURNING order_id
+            WITH taken AS (
+                INSERT INTO pull_session_order (seller_id, session_id, order_id, {of_order})
+                SELECT orders.seller_id, :session, orders.id, {", ".join(KEPT_OF_ORDER.values())}
+                  FROM orders WHERE {where} RETURNING order_id
+            ), kept AS (
+                INSERT INTO pull_session_item (seller_id, session_id, order_id, item_id, {of_item})
+                SELECT i.seller_id, :session, i.order_id, i.id, {now_of_item}
+                  FROM taken JOIN order_item i ON i.order_id = taken.order_id
+                 WHERE i.seller_id = :seller
+            )
+            SELECT count(*) FROM taken
         """),
         {"seller": seller_id, "session": session_id} | values,
     )
-    return len(taken.all())
+    return int(taken.scalar_one())
 
 
 async def mark_pulled(session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime) -> None:
@@ -179,9 +193,14 @@ async def _keep_reviews(session: AsyncSession, seller_id: int, session_id: int) 
     """What the orders become from now on is no matter of this session any more."""
     await session.execute(
         text(f"""
-            UPDATE pull_session_order p SET in_review = true FROM orders
-             WHERE p.seller_id = :seller AND p.session_id = :session
-               AND orders.seller_id = :seller AND orders.id = p.order_id AND {NEEDS_REVIEW}
+            UPDATE pull_session_order p SET in_review = now.in_review, changed = now.changed
+              FROM (SELECT orders.id, {NEEDS_REVIEW} AS in_review, {CHANGED} AS changed
+                      FROM pull_session_order p
+                      JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
+                     WHERE p.seller_id = :seller AND orders.seller_id = :seller
+                       AND p.session_id = :session) now
+             WHERE p.seller_id = :seller AND p.session_id = :session AND p.order_id = now.id
+               AND (now.in_review OR now.changed <> '{{}}')
         """),
         {"seller": seller_id, "session": session_id},
     )

@@ -64,4 +64,6 @@ def needs_review(*, status: str | None, to_ship: bool, shipped_marked_at: dateti
     return not to_ship and (shipped_marked_at is None or not re.search(_SHIPPED, status or "", _FLAGS))
 
 
-NEEDS_REVIEW = f"(NOT {TO_SHIP} AND (orders.shipped_marked_at IS NULL OR coalesce(orders.status, '') !~* '{_SHIPPED}'))"
+SHIPPED_AS_MARKED = f"""(orders.shipped_marked_at IS NOT NULL
+ AND coalesce(orders.status, '') ~* '{_SHIPPED}')"""
+NEEDS_REVIEW = f"(NOT {TO_SHIP} AND NOT {SHIPPED_AS_MARKED})"

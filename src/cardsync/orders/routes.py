@@ -18,7 +18,7 @@ from cardsync.orders.accept import accept
 from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.web import BEHIND_A_KEY, ApiRequest, problems, takes_json
+from cardsync.web import FOR_AGENTS, ApiRequest, problems, takes_json
 
 
 class AcceptedRows(msgspec.Struct):
@@ -47,7 +47,7 @@ _OPTIONS: dict[str, Any] = {"opt": UPLOADS, "request_max_body_size": limits.BODY
 _ACCEPTING: dict[str, Any] = {
     **_OPTIONS,
     "status_code": 202,
-    "responses": problems(*BEHIND_A_KEY, *_BODY_REFUSALS, errors.TooManyRows),
+    "responses": problems(*FOR_AGENTS, *_BODY_REFUSALS, errors.TooManyRows),
 }
 _TYPES = {
     "text": Schema(type=[OpenAPIType.STRING, OpenAPIType.NULL]),
@@ -145,7 +145,7 @@ async def upload_shipping(request: ApiRequest, caller: Caller, database: Databas
     "/order_feedbacks",
     operation_class=_body(rating="integer", comment="text"),
     status_code=200,
-    responses=problems(*BEHIND_A_KEY, *_BODY_REFUSALS),
+    responses=problems(*FOR_AGENTS, *_BODY_REFUSALS),
     **_OPTIONS,
 )
 async def upload_feedback(

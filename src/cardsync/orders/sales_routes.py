@@ -14,13 +14,14 @@ from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, clock, errors, limits
+from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.orders import sales_reports
 from cardsync.orders.models import SalesReport
 from cardsync.rate_limits.groups import UPLOADS
 from cardsync.sync import state as sync_state
-from cardsync.web import BEHIND_A_KEY, ApiRequest, problems, takes_json
+from cardsync.web import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems, takes_json
 
 
 class ReportStored(msgspec.Struct, omit_defaults=True):
@@ -113,7 +114,7 @@ def _told(row: SalesReport) -> MonthReport:
     operation_class=_ReportBody,
     request_max_body_size=limits.BODY_WIRE_BYTES,
     responses=problems(
-        *BEHIND_A_KEY,
+        *FOR_AGENTS,
         errors.PayloadTooLarge,
         errors.DecompressedTooLarge,
         errors.UnsupportedMediaType,
@@ -138,13 +139,13 @@ async def upload_sales_report(request: ApiRequest, caller: Caller, database: Dat
     return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
 
 
-@get("/sales_report", responses=problems(*BEHIND_A_KEY))
+@get("/sales_report", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
     """The stored months, oldest first."""
     return MonthReports([_told(row) for row in await sales_reports.stored(session, caller.seller_id)])
 
 
-@get("/sales_report/gaps", responses=problems(*BEHIND_A_KEY))
+@get("/sales_report/gaps", responses=problems(*FOR_AGENTS))
 async def read_sales_report_gaps(caller: Caller, session: AsyncSession) -> Gaps:
     """The months that no report covers whole, by their first days, oldest first.
 

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.pricing import store
 from cardsync.pricing.analysis import Finding, RuleFacts, findings
@@ -23,8 +24,10 @@ class Analysis:
     unmatched: int
 
 
-async def analyse(session: AsyncSession, seller_id: int, now: datetime) -> Analysis:
+async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analysis:
     """Every rule, by priority; drafts and rules that are switched off select, and govern nothing."""
+    caller.must_be_owner()
+    seller_id = caller.seller_id
     run = await store.run_of(session, await session.get_one(Account, seller_id), now)
     rules = sorted(run.rules, key=lambda rule: (rule.priority, rule.id))
     found = await selections(session, seller_id, [rule.query for rule in rules])

@@ -17,6 +17,7 @@ import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
 from cardsync.pricing import engine, snapshots
@@ -66,9 +67,11 @@ class Told:
 
 
 async def backtest(
-    session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime, most: timedelta
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime, most: timedelta
 ) -> dict[str, Any]:
     """The answer as it goes over the wire. Raises InvalidRule, InvalidQuery, InvalidPayload."""
+    caller.must_be_owner()
+    seller_id = caller.seller_id
     ends = clock.monotonic() + most.total_seconds()
     account = await session.get_one(Account, seller_id)
     since, until = _span(body, account.time_zone)

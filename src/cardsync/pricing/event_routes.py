@@ -17,7 +17,7 @@ from cardsync.pricing.repricing_events import Report
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.logs import CycleId
-from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, problems
+from cardsync.web import FOR_AGENTS, WITH_JSON_BODY, problems
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]
 RowCount = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -73,7 +73,7 @@ def _sha256(value: str | None) -> str | None:
     return value and value.lower()
 
 
-@post("/repricing_events", status_code=201, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
+@post("/repricing_events", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def record_import(
     caller: Caller, database: Database, settings: Settings, store: Store, data: ImportReport
 ) -> Recorded:
@@ -95,7 +95,7 @@ async def record_import(
     return Recorded("recorded", event_id)
 
 
-@post("/repricing_events/failure", status_code=201, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
+@post("/repricing_events/failure", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def record_failure(caller: Caller, database: Database, data: FailureReport) -> Recorded:
     """A file of prices could not be imported. A rollback that fails changes nothing and can be asked for again."""
     now = clock.now()

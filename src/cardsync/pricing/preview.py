@@ -20,6 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
+from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.db import Database
 from cardsync.inventory.slabs import decimal
@@ -40,11 +41,12 @@ _EDGES: Final = (-10_000, -5_000, -2_000, -1_000, -500, -100, 0, 100, 500, 1_000
 
 
 @asynccontextmanager
-async def reading(database: Database, seller_id: int, settings: Settings) -> AsyncIterator[AsyncSession]:
+async def reading(database: Database, caller: Caller, settings: Settings) -> AsyncIterator[AsyncSession]:
     """The snapshot that a preview is made from, and the lease as long as it reads."""
+    caller.must_be_owner()
     async with (
-        held_to_read(database, seller_id, "preview", settings.lease_seconds),
-        database.tenant(seller_id, snapshot=True) as session,
+        held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
+        database.tenant(caller.seller_id, snapshot=True) as session,
     ):
         yield session
 

@@ -61,6 +61,7 @@ async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
 
 async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
     """The id of the run that will price the cards anew; one that waits already is taken. Raises MutexHeld."""
+    caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
         raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
@@ -95,6 +96,7 @@ async def follows(session: AsyncSession, seller_id: int, upload_id: int) -> bool
 
 async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime) -> PriceRun:
     """`confirmed` or `discarded`: the seller's word on a run that stopped for a look. Raises NotFound, NotAwaitingReview."""
+    caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     run = await run_of(session, caller.seller_id, run_id)
     if run.state != "awaiting_review" or run.upload_id is not None:

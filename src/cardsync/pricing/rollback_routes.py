@@ -18,7 +18,7 @@ from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback_scope import diff_of, read_scope
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.web import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 State = Literal["requested", "ready", "served", "applied", "failed", "expired", "cancelled"]
 
@@ -94,7 +94,7 @@ def _shown(rollback: PriceRollback, diff: rollbacks.Diff, now: datetime) -> Roll
     "/rollbacks",
     status_code=201,
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.MutexHeld, errors.RollbackOpen),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.MutexHeld, errors.RollbackOpen),
 )
 async def request_rollback(
     caller: Caller, database: Database, settings: Settings, data: RollbackRequest
@@ -103,7 +103,7 @@ async def request_rollback(
     now = clock.now()
     # Looked at first, without the seller's row: polls do not wait for it.
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        scope = await read_scope(session, caller.seller_id, msgspec.to_builtins(data))
+        scope = await read_scope(session, caller, msgspec.to_builtins(data))
         cards, diff = await diff_of(session, caller.seller_id, scope)
     if data.dry_run:
         return Response(RollbackShown(None, None, cards, _cards(diff), **scope), status_code=200)
@@ -115,17 +115,17 @@ async def request_rollback(
     return Response(_shown(rollback, diff, now), status_code=201)
 
 
-@get("/rollbacks", responses=problems(*BEHIND_A_KEY))
+@get("/rollbacks", responses=problems(*READ_BY_OWNERS))
 async def list_rollbacks(caller: Caller, session: AsyncSession) -> RollbackList:
     """The newest first, without their diffs."""
     now = clock.now()
-    return RollbackList([_shown(rollback, [], now) for rollback in await rollbacks.newest(session, caller.seller_id)])
+    return RollbackList([_shown(rollback, [], now) for rollback in await rollbacks.newest(session, caller)])
 
 
-@get("/rollbacks/{rollback_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+@get("/rollbacks/{rollback_id:int}", responses=problems(*READ_BY_OWNERS, errors.NotFound))
 async def read_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> RollbackShown:
     """One rollback with its diff."""
-    rollback = await rollbacks.rollback_of(session, caller.seller_id, rollback_id)
+    rollback = await rollbacks.read(session, caller, rollback_id)
     return _shown(rollback, await rollbacks.diff_shown(session, rollback), clock.now())
 
 
@@ -133,7 +133,7 @@ async def read_rollback(caller: Caller, session: AsyncSession, rollback_id: int)
     "/rollbacks/{rollback_id:int}/cancel",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotCancellable),
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotCancellable),
 )
 async def cancel_rollback(caller: Caller, session: AsyncSession, rollback_id: int) -> RollbackShown:
     """Before it is served. Prices stay as they are."""

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.accounts.caller import Caller
 from cardsync.limits import ROLLBACK_DIFF_SHOWN
 from cardsync.pricing.export import IMPORTABLE
 
@@ -57,8 +58,10 @@ KEEP: Final = f"""
 _ALL: Final = 2**63 - 1
 
 
-async def read_scope(session: AsyncSession, seller_id: int, body: Mapping[str, Any]) -> Scope:
+async def read_scope(session: AsyncSession, caller: Caller, body: Mapping[str, Any]) -> Scope:
     """The one scope of a body, as it is kept. Raises InvalidPayload, NotFound."""
+    caller.must_be_owner()
+    seller_id = caller.seller_id
     given = [name for name in SCOPES if body.get(name) is not None]
     if len(given) != 1:
         raise errors.InvalidPayload("exactly one of run_id, rule_id, list and since is needed")

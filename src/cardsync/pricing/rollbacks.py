@@ -41,6 +41,7 @@ async def ask(
     session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
 ) -> tuple[PriceRollback, bool]:
     """The rollback of so many cards, and whether it is new: the same one that is not over yet is taken. Raises MutexHeld, RollbackOpen."""
+    caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     waiting = await open_one(session, caller.seller_id)
     if waiting is not None and waiting.expires_at <= now:
@@ -88,8 +89,17 @@ async def rollback_of(session: AsyncSession, seller_id: int, rollback_id: int) -
     return found
 
 
-async def newest(session: AsyncSession, seller_id: int) -> Sequence[PriceRollback]:
-    statement = select(PriceRollback).where(PriceRollback.seller_id == seller_id).order_by(PriceRollback.id.desc())
+async def read(session: AsyncSession, caller: Caller, rollback_id: int) -> PriceRollback:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    return await rollback_of(session, caller.seller_id, rollback_id)
+
+
+async def newest(session: AsyncSession, caller: Caller) -> Sequence[PriceRollback]:
+    caller.must_be_owner()
+    statement = (
+        select(PriceRollback).where(PriceRollback.seller_id == caller.seller_id).order_by(PriceRollback.id.desc())
+    )
     return (await session.scalars(statement.limit(ROLLBACKS_SHOWN))).all()
 
 
@@ -108,6 +118,7 @@ async def diff_shown(session: AsyncSession, rollback: PriceRollback) -> Diff:
 
 async def cancel(session: AsyncSession, caller: Caller, rollback_id: int, now: datetime) -> PriceRollback:
     """Before it is served; cancelled again is cancelled. Raises NotFound, NotCancellable."""
+    caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     rollback = await rollback_of(session, caller.seller_id, rollback_id)
     told = state_at(rollback, now)

@@ -16,7 +16,7 @@ from cardsync.pricing import export as price_export
 from cardsync.pricing import price_updates as answers
 from cardsync.pricing import rollback_serve
 from cardsync.sync import state as sync_state
-from cardsync.web import BEHIND_A_KEY, problems
+from cardsync.web import FOR_AGENTS, problems
 
 _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 
@@ -40,7 +40,7 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
         304: ResponseSpec(
             data_container=None, description="Nothing changed since the ETag in If-None-Match (read_only accounts)"
         ),
-        **problems(*BEHIND_A_KEY),
+        **problems(*FOR_AGENTS),
     },
 )
 async def price_updates(

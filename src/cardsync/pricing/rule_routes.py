@@ -20,7 +20,7 @@ from cardsync.pricing.queries import selections
 from cardsync.pricing.rules import CapMode, CapPeriod, FeeLevel, PriceSource, Rounding, Rule, RuleState, Sale
 from cardsync.pricing.store import all_rows, one_row, rule_of, sale_of, seller_pricing
 from cardsync.rate_limits.groups import WRITES
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, Deleted, problems
+from cardsync.web import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, Deleted, problems
 
 Body = dict[str, Any]
 
@@ -159,16 +159,17 @@ async def _sale(session: AsyncSession, row: PricingSale) -> SaleShown:
 
 READING = problems(*BEHIND_A_KEY)
 READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
-WRITING = problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
-WRITING_ONE = problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule, errors.InvalidQuery)
-ON_ONE = problems(*FOR_EITHER, errors.NotFound)
-WITHOUT_QUERY = problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule)
+READ_BY_OWNER = problems(*READ_BY_OWNERS)
+WRITING = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
+WRITING_ONE = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule, errors.InvalidQuery)
+ON_ONE = problems(*FOR_OWNERS, errors.NotFound)
+WITHOUT_QUERY = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule)
 
 
-@get("/rules", responses=READING)
+@get("/rules", responses=READ_BY_OWNER)
 async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
     """The base rules, by priority; the first that is published and enabled and selects a card governs it."""
-    return RuleList(await _rules(session, await all_rows(session, PricingRule, caller.seller_id)))
+    return RuleList(await _rules(session, await rule_sets.read_all(session, caller)))
 
 
 @post("/rules", opt=WRITES, responses=WRITING)
@@ -177,10 +178,10 @@ async def create_rule(caller: Caller, session: AsyncSession, data: Body) -> Pric
     return await _rule(session, await rule_sets.create(session, caller, data, clock.now()))
 
 
-@get("/rules/{rule_id:int}", responses=READING_ONE)
+@get("/rules/{rule_id:int}", responses=problems(*READ_BY_OWNERS, errors.NotFound))
 async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """One rule."""
-    return await _rule(session, await one_row(session, PricingRule, caller.seller_id, rule_id))
+    return await _rule(session, await rule_sets.read_one(session, caller, rule_id))
 
 
 @patch("/rules/{rule_id:int}", opt=WRITES, responses=WRITING_ONE)
@@ -200,7 +201,7 @@ async def delete_rule(caller: Caller, session: AsyncSession, rule_id: int) -> De
     "/rules/{rule_id:int}/publish",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_EITHER, errors.NotFound, errors.InvalidQuery),
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.InvalidQuery),
 )
 async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """A draft becomes a live rule from the next run on."""
@@ -275,10 +276,10 @@ def _settings(account: Account) -> PricingSettings:
     )
 
 
-@get("/settings", responses=READING)
+@get("/settings", responses=READ_BY_OWNER)
 async def read_pricing_settings(caller: Caller, session: AsyncSession) -> PricingSettings:
     """What holds for all rules."""
-    return _settings(await sale_sets.account_of(session, caller.seller_id))
+    return _settings(await sale_sets.settings_of(session, caller))
 
 
 @patch("/settings", opt=WRITES, responses=WITHOUT_QUERY)
@@ -290,7 +291,7 @@ async def change_pricing_settings(caller: Caller, session: AsyncSession, data: B
 @put(
     "/pins/{marketplace_id:int}",
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
 )
 async def pin_card(caller: Caller, session: AsyncSession, marketplace_id: int, data: Body) -> PinnedCard:
     """Fix a card's price: no rule touches it until it is unpinned."""

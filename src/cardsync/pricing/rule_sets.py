@@ -26,8 +26,21 @@ from cardsync.sync import state as sync_state
 _STEP = 10
 
 
+async def read_all(session: AsyncSession, caller: Caller) -> list[PricingRule]:
+    """By priority."""
+    caller.must_be_owner()
+    return await all_rows(session, PricingRule, caller.seller_id)
+
+
+async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> PricingRule:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    return await one_row(session, PricingRule, caller.seller_id, rule_id)
+
+
 async def create(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingRule:
     """Raises InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
     values = wire.read_body(body, wire.RULE_FIELDS)
     if "name" not in values:
         raise errors.InvalidRule("name: is missing")
@@ -51,6 +64,7 @@ async def change(
     session: AsyncSession, caller: Caller, rule_id: int, body: Mapping[str, Any], now: datetime
 ) -> PricingRule:
     """Raises NotFound, InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
     values = wire.read_body(body, wire.RULE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingRule, caller.seller_id)
@@ -72,6 +86,7 @@ async def change(
 
 async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datetime) -> None:
     """Raises NotFound."""
+    caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     await session.delete(row)
@@ -80,6 +95,7 @@ async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datet
 
 async def reorder(session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime) -> list[PricingRule]:
     """Rules in the order of `ids`; the default rule keeps its priority. Raises InvalidRule."""
+    caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
     if sorted(ids) != sorted(rows):
@@ -96,6 +112,7 @@ async def reorder(session: AsyncSession, caller: Caller, ids: Sequence[int], now
 
 async def apply_preset(session: AsyncSession, caller: Caller, preset: str, now: datetime) -> PricingRule:
     """The preset's rule in place of the earlier preset's. Raises NotFound."""
+    caller.must_be_owner()
     try:
         rule = preset_rule(preset)
     except InvalidRule as e:

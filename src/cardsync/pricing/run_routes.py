@@ -10,6 +10,7 @@ from litestar import Response, Router, get, post
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.pricing import analyse, preview, reprice
@@ -21,7 +22,7 @@ from cardsync.pricing.run_reads import newest_runs
 from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.web import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 
 class RunRequested(msgspec.Struct):
@@ -114,7 +115,7 @@ def _shown(run: PriceRun) -> PriceRunShown:
     )
 
 
-@post("/reprice", status_code=202, opt=WRITES, responses=problems(*FOR_EITHER, errors.MutexHeld))
+@post("/reprice", status_code=202, opt=WRITES, responses=problems(*FOR_OWNERS, errors.MutexHeld))
 async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested:
     """Price every card anew by the live rules; the run is worked off in the background."""
     return RunRequested(await reprice.request(session, caller, clock.now()))
@@ -132,7 +133,7 @@ async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceR
     return _shown(await reprice.run_of(session, caller.seller_id, run_id))
 
 
-REVIEWING = problems(*FOR_EITHER, errors.NotFound, errors.NotAwaitingReview)
+REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
 
 
 @post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
@@ -184,7 +185,7 @@ _DOWNLOADS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 @post(
     "/preview",
     status_code=200,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def preview_prices(
     caller: Caller,
@@ -198,7 +199,7 @@ async def preview_prices(
     """
     if format is not None and format not in _DOWNLOADS:
         raise errors.InvalidPayload("format: must be csv or parquet")
-    async with preview.reading(database, caller.seller_id, settings) as session:
+    async with preview.reading(database, caller, settings) as session:
         stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
         if format is not None:
             return Response(preview.every_card(out, format), media_type=_DOWNLOADS[format])
@@ -247,7 +248,7 @@ class Backtest(msgspec.Struct):
 @post(
     "/backtest",
     status_code=200,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def backtest_prices(caller: Caller, database: Database, settings: Settings, data: dict[str, Any]) -> Backtest:
     """What `rules` and `sales` (the live sales without them) would have asked on each day `from` … `to` that has a stored snapshot,
@@ -255,19 +256,24 @@ async def backtest_prices(caller: Caller, database: Database, settings: Settings
     """
     seconds = settings.backtest_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
-        told = await backtest(session, caller.seller_id, data, clock.now(), timedelta(seconds=seconds))
+        told = await backtest(session, caller, data, clock.now(), timedelta(seconds=seconds))
     return msgspec.convert(told, Backtest)
 
 
-@get("/rules/analysis", responses=problems(*BEHIND_A_KEY))
+@get("/rules/analysis", responses=problems(*READ_BY_OWNERS))
 async def analyse_rules(caller: Caller, database: Database, settings: Settings) -> RuleAnalysis:
     """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as they stand."""
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        found = await analyse.analyse(session, caller.seller_id, clock.now())
+        found = await analyse.analyse(session, caller, clock.now())
     return RuleAnalysis(found.rules, found.unmatched)
 
 
-@get("/pricing/explain/{marketplace_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+@get(
+    "/pricing/explain/{marketplace_id:int}",
+    opt=BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*BEHIND_A_KEY, errors.NotFound),
+)
 async def explain_price(caller: Caller, database: Database, store: Store, marketplace_id: int) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:

@@ -27,6 +27,7 @@ from cardsync.sync import state as sync_state
 
 async def create_sale(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
     values = wire.read_body(body, wire.SALE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingSale, caller.seller_id)
@@ -46,6 +47,7 @@ async def change_sale(
     session: AsyncSession, caller: Caller, sale_id: int, body: Mapping[str, Any], now: datetime
 ) -> PricingSale:
     """Raises NotFound, InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
     values = wire.read_body(body, wire.SALE_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
@@ -63,6 +65,7 @@ async def change_sale(
 
 async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: datetime) -> None:
     """Raises NotFound."""
+    caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     await session.delete(row)
@@ -75,12 +78,14 @@ def _columns(sale: Sale) -> dict[str, Any]:
     return {name: getattr(sale, name) for name in names} | {"floor": floor}
 
 
-async def account_of(session: AsyncSession, seller_id: int) -> Account:
-    return await session.get_one(Account, seller_id)
+async def settings_of(session: AsyncSession, caller: Caller) -> Account:
+    caller.must_be_owner()
+    return await session.get_one(Account, caller.seller_id)
 
 
 async def change_settings(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> Account:
     """Raises InvalidRule."""
+    caller.must_be_owner()
     values = wire.read_body(body, SETTING_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)
@@ -99,6 +104,7 @@ async def pin(
     session: AsyncSession, caller: Caller, marketplace_id: int, body: Mapping[str, Any], now: datetime
 ) -> int:
     """The pin in ten-thousandths. Raises NotFound for a card that is not the caller's, InvalidRule."""
+    caller.must_be_owner()
     values = wire.read_body(body, {"price": wire.read_money})
     price = values.get("price")
     if price is None or price < UNITS_PER_CENT:
@@ -126,6 +132,7 @@ async def pin(
 
 async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now: datetime) -> None:
     """Raises NotFound."""
+    caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     of_card = (PinnedPrice.seller_id == caller.seller_id) & (PinnedPrice.marketplace_id == marketplace_id)
     gone = await session.scalar(delete(PinnedPrice).where(of_card).returning(PinnedPrice.marketplace_id))

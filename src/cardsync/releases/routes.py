@@ -19,12 +19,12 @@ from cardsync.releases.offer import STABLE, Installation, Published
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store
-from cardsync.web import BEHIND_A_KEY, ApiRequest, problems
+from cardsync.web import FOR_AGENTS, ApiRequest, problems
 
 log = structlog.get_logger(__name__)
 
 
-@get("/desktop/update", responses=problems(*BEHIND_A_KEY))
+@get("/desktop/update", responses=problems(*FOR_AGENTS))
 async def desktop_update(
     request: ApiRequest,
     caller: Caller,

@@ -92,15 +92,14 @@ async def places_of_items(session: AsyncSession, seller_id: int, session_id: int
     """The first place on the way of each item of a pull session that lies on a shelf."""
     rows = await session.execute(
         text("""
-            SELECT DISTINCT ON (i.id) i.id, l.box, l.slot
-              FROM pull_session_order p
-              JOIN order_item i ON i.seller_id = p.seller_id AND i.order_id = p.order_id
+            SELECT DISTINCT ON (i.item_id) i.item_id, l.box, l.slot
+              FROM pull_session_item i
               JOIN card c ON c.seller_id = i.seller_id
                          AND (c.marketplace_id = i.sku_id OR (c.custom AND c.listing_id = i.sku_id))
               JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
-             WHERE p.seller_id = :seller AND i.seller_id = :seller AND c.seller_id = :seller AND l.seller_id = :seller
-               AND p.session_id = :session
-             ORDER BY i.id, l.box, l.slot
+             WHERE i.seller_id = :seller AND c.seller_id = :seller AND l.seller_id = :seller
+               AND i.session_id = :session
+             ORDER BY i.item_id, l.box, l.slot
         """),
         {"seller": seller_id, "session": session_id},
     )

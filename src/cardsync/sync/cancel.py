@@ -29,9 +29,10 @@ def is_left(state: Caller | SyncState, now: datetime) -> bool:
     return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
 
 
-async def cancel_sync(session: AsyncSession, seller_id: int, now: datetime) -> Literal["cancelled", "cancelling"]:
+async def cancel_sync(session: AsyncSession, caller: Caller, now: datetime) -> Literal["cancelled", "cancelling"]:
     """`cancelled` when all is done, `cancelling` while a worker is on its way to its next boundary. Raises NoSyncInProgress."""
-    state = await sync_state.locked(session, seller_id)
+    caller.must_be_owner()
+    state = await sync_state.locked(session, caller.seller_id)
     # A rollback or a preview under way is no part of the sync: its lease stays, and the lock goes at once.
     working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
     if state.lock_kind is None and state.cancel_requested_at is None and not working:

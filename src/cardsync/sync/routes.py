@@ -32,7 +32,17 @@ from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.logs import CycleLog, record_cycle
 from cardsync.sync.planner import Plan, read_capabilities
 from cardsync.sync.poll import changes_something, facts_of, poll
-from cardsync.web import BEHIND_A_KEY, WITH_JSON_BODY, ApiRequest, Polled, problems, provide_caller, storable
+from cardsync.web import (
+    FOR_AGENTS,
+    FOR_EITHER,
+    FOR_OWNERS,
+    WITH_JSON_BODY,
+    ApiRequest,
+    Polled,
+    problems,
+    provide_caller,
+    storable,
+)
 
 
 class HeartbeatBody(msgspec.Struct):
@@ -105,7 +115,7 @@ def _rfc3339(moment: datetime | None) -> str | None:
     return clock.rfc3339(moment) if moment else None
 
 
-@post("/heartbeat", status_code=200, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
+@post("/heartbeat", status_code=200, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
     # Nothing injected into the two polls: dependencies are resolved anew with each request, several in a task group, which costs as
@@ -140,7 +150,7 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
     )
 
 
-@get("/sync/pending", responses=problems(*BEHIND_A_KEY))
+@get("/sync/pending", responses=problems(*FOR_AGENTS))
 async def pending(
     request: ApiRequest,
     agent_id: AgentId = None,
@@ -213,8 +223,9 @@ async def status(request: ApiRequest, caller: Caller, session: AsyncSession, set
 @post(
     "/sync/request",
     status_code=200,
-    opt=SYNC_REQUEST,
-    responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
+    opt=SYNC_REQUEST | BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
 )
 async def request_sync(
     caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
@@ -235,16 +246,18 @@ async def request_sync(
             description="A worker is writing: it stops at its next slab boundary",
             generate_examples=False,
         ),
-        **problems(*BEHIND_A_KEY, errors.NoSyncInProgress),
+        **problems(*FOR_OWNERS, errors.NoSyncInProgress),
     },
+    opt=BY_EITHER,
+    security=[A_SESSION],
 )
 async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancelled]:
     """Stop the sync that is in progress: at once, or as soon as the worker that writes has reached a slab boundary."""
-    status = await cancel.cancel_sync(session, caller.seller_id, clock.now())
+    status = await cancel.cancel_sync(session, caller, clock.now())
     return Response(Cancelled(status), status_code=200 if status == "cancelled" else 202)
 
 
-@delete("/sync/approve_upload", status_code=200, responses=problems(*BEHIND_A_KEY))
+@delete("/sync/approve_upload", status_code=200, responses=problems(*FOR_AGENTS))
 async def clear_upload_approval(caller: Caller, session: AsyncSession) -> UploadApproval:
     """The one-time upload that the seller approved is made."""
     await sellers.clear_upload_approval(session, caller)
@@ -252,7 +265,7 @@ async def clear_upload_approval(caller: Caller, session: AsyncSession) -> Upload
 
 
 # Text, because JSON would send `null` where nothing is meant.
-@post("/sync/log", status_code=201, media_type=MediaType.TEXT, responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY))
+@post("/sync/log", status_code=201, media_type=MediaType.TEXT, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog, agent_id: AgentId = None) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()
@@ -264,7 +277,7 @@ async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog, agent
     "/sync/debug",
     status_code=201,
     media_type=MediaType.TEXT,
-    responses=problems(*BEHIND_A_KEY, *WITH_JSON_BODY, errors.NotFound),
+    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound),
 )
 async def debug_cycle(
     caller: Caller, database: Database, store: Store, settings: Settings, data: DebugScreenshotBody

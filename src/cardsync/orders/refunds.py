@@ -1,0 +1,36 @@
+"""What a refund comes to; as one SQL expression and one pure function that agree.
+
+Marketplaces leave the total out of many refunds. It is decided again with whatever decides it: an order's own upload may come later.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+# What an amount on an order stays below.
+_MOST = 100_000_000
+_NOTHING = Decimal("0.00")
+
+
+def refund_amount(
+    own_total: Decimal | None,
+    total: Decimal | None,
+    product: Decimal | None,
+    shipping: Decimal | None,
+    kind: str | None,
+) -> Decimal:
+    """Its total, else its parts, else the order's own total where all of it goes back, else nothing."""
+    if total is not None:
+        return total
+    given = [part for part in (product, shipping) if part is not None]
+    parts = sum(given[1:], given[0]) if given else None
+    if parts is not None and abs(parts) < _MOST:
+        return parts
+    whole = (kind or "").strip(" ").lower() in ("", "full")
+    return own_total if whole and own_total is not None else _NOTHING
+
+
+def refund_amount_sql(own_total: str, total: str, product: str, shipping: str, kind: str) -> str:
+    parts = f"coalesce({product} + {shipping}, {product}, {shipping})"
+    return f"""coalesce({total}, CASE WHEN abs({parts}) < {_MOST} THEN {parts} END,
+                        CASE WHEN coalesce(lower(btrim({kind})), '') IN ('', 'full') THEN {own_total} END, {_NOTHING})"""

@@ -1,0 +1,124 @@
+"""The roles that each route takes: every route of openapi.json stands in one of four tables.
+
+One that stands in none fails `tests/features/test_roles.py`, so that nobody adds a route without
+deciding.
+"""
+
+from __future__ import annotations
+
+
+def routes(told: str) -> set[str]:
+    return {line.strip() for line in told.strip().splitlines()}
+
+
+# They take no credentials, or bring their own.
+STRANGERS = routes("""
+    POST /api/session
+    POST /api/invitations/{token}
+    PUT /objects/{key}
+    GET /downloads/{product}/{version}/{path}
+    HEAD /downloads/{product}/{version}/{path}
+    GET /healthz
+    GET /readyz
+""")
+# The agent's work: a browser's session is refused, whoever it belongs to.
+AGENTS = routes("""
+    POST /api/v1/heartbeat
+    GET /api/v1/sync/pending
+    POST /api/v1/sync/upload-request
+    POST /api/v1/sync
+    POST /api/v1/sync/log
+    POST /api/v1/sync/debug
+    DELETE /api/v1/sync/approve_upload
+    GET /api/v1/export/price-updates
+    POST /api/v1/repricing_events
+    POST /api/v1/repricing_events/failure
+    GET /api/v1/desktop/update
+    POST /api/v1/orders
+    POST /api/v1/order_refunds
+    POST /api/v1/order_items
+    POST /api/v1/orders/shipping
+    POST /api/v1/order_feedbacks
+    POST /api/v1/sales_report
+    GET /api/v1/sales_report/gaps
+""")
+# Every member.
+STAFF = routes("""
+    GET /api/session
+    DELETE /api/session
+    GET /api/cards
+    GET /api/cards/{card_id}
+    GET /api/orders
+    GET /api/customers
+    GET /api/lists
+    POST /api/lists
+    POST /api/lists/{list_id}/cards
+    GET /api/v1/pricing/explain/{marketplace_id}
+    GET /api/pricing/runs
+    GET /api/pricing/runs/{run_id}
+    GET /api/pricing/sales
+    GET /api/pricing/sales/{sale_id}
+    GET /api/v1/sales_report
+    POST /api/pull_sessions
+    GET /api/pull_sessions/{session_id}
+    POST /api/pull_sessions/{session_id}/orders/{order_id}/pulled
+    POST /api/pull_sessions/{session_id}/orders/{order_id}/defer
+    POST /api/pull_sessions/{session_id}/orders/{order_id}/unassign
+    POST /api/pull_sessions/{session_id}/complete
+    POST /api/pull_sessions/{session_id}/cancel
+    POST /api/orders/{order_id}/dismiss
+    POST /api/orders/{order_id}/undismiss
+    POST /api/orders/{order_id}/mark_shipped
+    POST /api/orders/{order_id}/unmark_shipped
+    GET /api/shelves
+    GET /api/shelves/{box}
+    POST /api/shelves/put
+    POST /api/shelves/put_many
+    POST /api/shelves/move
+    POST /api/shelves/remove
+    POST /api/contributions
+    POST /api/contributions/{card_id}/publish
+    POST /api/v1/sync/request
+    GET /api/v1/status
+""")
+# Owners alone.
+OWNERS = routes("""
+    PATCH /api/lists/{list_id}
+    DELETE /api/lists/{list_id}
+    DELETE /api/lists/{list_id}/cards
+    GET /api/pricing/rules
+    POST /api/pricing/rules
+    GET /api/pricing/rules/analysis
+    GET /api/pricing/rules/{rule_id}
+    PATCH /api/pricing/rules/{rule_id}
+    DELETE /api/pricing/rules/{rule_id}
+    POST /api/pricing/rules/{rule_id}/publish
+    POST /api/pricing/rules/{rule_id}/enable
+    POST /api/pricing/rules/{rule_id}/disable
+    POST /api/pricing/rules/reorder
+    POST /api/pricing/presets/{preset}
+    POST /api/pricing/sales
+    PATCH /api/pricing/sales/{sale_id}
+    DELETE /api/pricing/sales/{sale_id}
+    GET /api/pricing/settings
+    PATCH /api/pricing/settings
+    PUT /api/pricing/pins/{marketplace_id}
+    DELETE /api/pricing/pins/{marketplace_id}
+    POST /api/pricing/preview
+    POST /api/pricing/backtest
+    POST /api/pricing/reprice
+    POST /api/pricing/runs/{run_id}/confirm
+    POST /api/pricing/runs/{run_id}/discard
+    GET /api/pricing/rollbacks
+    POST /api/pricing/rollbacks
+    GET /api/pricing/rollbacks/{rollback_id}
+    POST /api/pricing/rollbacks/{rollback_id}/cancel
+    POST /api/v1/sync/cancel
+    POST /api/v1/sync/skip_wait
+    GET /api/v1/uploads/{upload_id}
+    POST /api/v1/uploads/{upload_id}/confirm
+    POST /api/v1/uploads/{upload_id}/discard
+    GET /api/account
+    PATCH /api/account
+    POST /api/v1/tasks
+""")
