@@ -25,13 +25,20 @@ jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
 
 class WorkDue(Base):
-    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction."""
+    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction.
+
+    And what of it was put back: which upload, run, event or rollback, how often, since when, and until when it rests.
+    """
 
     __tablename__ = "work_due"
     __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     stream: Mapped[str] = mapped_column(Text, primary_key=True)
     due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    put_back_id: Mapped[int | None] = mapped_column(BigInteger)
+    put_back_times: Mapped[int] = mapped_column(server_default="0")
+    put_back_since: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    rests_until: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
 
 
 @dataclass(frozen=True)
