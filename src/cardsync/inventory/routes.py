@@ -254,7 +254,8 @@ async def _key_form(request: ApiRequest) -> KeyForm:
 @get("/uploads/{upload_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
-    if caller.lock_kind is not None:
+    # Beside open work no lock goes stale: a report that is asked for again and again waits for no import.
+    if caller.lock_kind is not None and not caller.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, clock.now())
     report = report_of(await uploads.upload_of(session, caller.seller_id, upload_id))
     if report.state == "done" and await reprice.follows(session, caller.seller_id, upload_id):
