@@ -7,6 +7,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy import delete, select, text
@@ -66,6 +67,31 @@ async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | No
     if row is None:
         return None
     return Due(row.due_at, row.put_back_id, Tries(row.put_back_times, row.put_back_since), row.rests_until)
+
+
+class Queue(NamedTuple):
+    """`ahead`: the seller's own uploads of the stream before this one, and the other sellers' streams that wait for a turn. Nobody is named."""
+
+    ahead: int
+    oldest_seconds: int
+
+
+async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
+    """How much comes before an upload that is queued, and for how long the longest of all that wait has waited."""
+    row = (
+        await session.execute(
+            text("""
+                SELECT (SELECT count(*) FROM upload
+                         WHERE seller_id = :seller AND stream = :stream AND id < :id AND state IN ('queued', 'processing')) AS own,
+                       count(*) FILTER (WHERE seller_id <> :seller) AS others, min(due_at) AS oldest
+                  FROM work_due
+                 WHERE stream <> 'screenshots' AND due_at <= :now AND (rests_until IS NULL OR rests_until <= :now)
+            """),
+            {"seller": upload.seller_id, "stream": upload.stream, "id": upload.id, "now": now},
+        )
+    ).one()
+    oldest = min(row.oldest or now, upload.received_at)
+    return Queue(row.own + row.others, max(0, round((now - oldest).total_seconds())))
 
 
 async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | None) -> None:

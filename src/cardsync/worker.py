@@ -17,7 +17,7 @@ from cardsync import clock
 from cardsync.background import beside
 from cardsync.db import Database
 from cardsync.inventory.drain import drain_inventory
-from cardsync.jobs import Work, WorkDue, jobs
+from cardsync.jobs import Work, WorkDue, jobs, turn_of
 from cardsync.orders.ingest import drain_orders
 from cardsync.parent import watch_parent
 from cardsync.pricing.moves import move_prices
@@ -95,9 +95,8 @@ async def sweep(work: Work) -> int:
         ).all()
     for row in due:
         task = STREAMS[row.stream]
-        # One waiting nudge a stream is enough.
         with contextlib.suppress(AlreadyEnqueued):
-            await task.configure(queueing_lock=f"{row.stream}:{row.seller_id}").defer_async(seller_id=row.seller_id)
+            await task.configure(queueing_lock=turn_of(task, row.seller_id)).defer_async(seller_id=row.seller_id)
     return len(due)
 
 
