@@ -48,12 +48,15 @@ def alone(settings: Settings) -> Iterator[None]:
 
 
 def run_folder(settings: Settings) -> Path:
-    """DATA_DIR/run, for nobody else to look into; one of an earlier version was open to all."""
+    """DATA_DIR/run, for nobody else to look into; one of an earlier version was open to all. Raises RuntimeError if it can't be."""
     folder = settings.data_dir / "run"
-    # The database's user, whom root has, must get through to its own folder.
-    make_folder(settings.data_dir, 0o711 if is_root() else 0o700)
-    make_folder(folder, 0o700)
-    folder.chmod(0o700)
+    try:
+        # The database's user, whom root has, must get through to its own folder.
+        make_folder(settings.data_dir, 0o711 if is_root() else 0o700)
+        make_folder(folder, 0o700)
+        folder.chmod(0o700)
+    except OSError as e:
+        raise RuntimeError(f"the data folder {settings.data_dir} cannot be used: {e}") from e
     return folder
 
 
