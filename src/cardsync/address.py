@@ -54,7 +54,8 @@ def run_folder(settings: Settings) -> Path:
         # The database's user, whom root has, must get through to its own folder.
         make_folder(settings.data_dir, 0o711 if is_root() else 0o700)
         make_folder(folder, 0o700)
-        folder.chmod(0o700)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
     except OSError as e:
         raise RuntimeError(f"the data folder {settings.data_dir} cannot be used: {e}") from e
     return folder

@@ -142,7 +142,11 @@ class Settings(BaseSettings):
     object_store_url: Annotated[str, AfterValidator(_bucket)] | None = Field(
         None, description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects"
     )
-    public_url: str | None = Field(None, description="The origin agents reach; absent: the address served")
+    public_url: str | None = Field(
+        None,
+        description="The origin agents reach, and members sign in at; absent: the address served. Beside it browsers are believed only"
+        " under loopback names and the address served, so a name of yours is told here",
+    )
     bind: Annotated[str, AfterValidator(_address)] = Field("127.0.0.1:8000", description="Address and port of the API")
     metrics_bind: Annotated[str, AfterValidator(_address_or_none)] = Field(
         "127.0.0.1:9464", description="Address and port of /metrics; empty: none"
