@@ -137,8 +137,6 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
         for operation in operations.values():
             operation["responses"] = _answers(operation["responses"])
             _tell_reports(operation["responses"])
-            if "404" not in operation["responses"] and _is_found_by_number(operation):
-                operation["responses"]["404"] = {"$ref": "#/components/responses/UnknownRoute"}
             if operation.get("security"):
                 _tell_limits(operation["responses"])
             if "requestBody" in operation:
@@ -166,12 +164,6 @@ def _tell_reports(answers: dict[str, Any]) -> None:
         for content in answer.get("content", {}).values():
             if content["schema"].get("oneOf") == _REPORTS:
                 content["schema"] = {"anyOf": _REPORTS}
-
-
-def _is_found_by_number(operation: dict[str, Any]) -> bool:
-    """No other text than a number is an address of the route."""
-    named = (parameter for parameter in operation.get("parameters", ()) if parameter["in"] == "path")
-    return any(parameter["schema"].get("type") == "integer" for parameter in named)
 
 
 def _tell_limits(answers: dict[str, Any]) -> None:
