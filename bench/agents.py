@@ -83,13 +83,13 @@ class Agent:
         return beat.encode(), poll.encode()
 
 
-def new_agents(made: Ground) -> list[Agent]:
+def new_agents(made: Ground, count: int = AGENTS) -> list[Agent]:
     """Sellers whose last cycle ended a moment ago."""
     usual, passwords.HASHER = passwords.HASHER, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
     async def make(database: Database) -> list[Agent]:
         agents = []
-        for n in range(AGENTS):
+        for n in range(count):
             async with database.shared() as session:
                 who = {"name": f"Seller {n}", "email": f"agent-{n}@example.invalid"}
                 seller = await sellers.create_seller(
@@ -146,12 +146,12 @@ class Connection(asyncio.Protocol):
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(exc or ConnectionError("closed"))
 
-    async def ask(self, request: bytes) -> bytes:
+    async def ask(self, request: bytes, answers: bytes = b"HTTP/1.1 200") -> bytes:
         assert self._transport is not None
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         answer = await self._answer
-        assert answer.startswith(b"HTTP/1.1 200"), answer
+        assert answer.startswith(answers), answer
         return answer
 
     def close(self) -> None:

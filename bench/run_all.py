@@ -22,6 +22,7 @@ import ground
 import heartbeat
 import import_inventory
 import orders
+import polls
 import preview
 import rate_limits
 import read_orders
@@ -47,6 +48,7 @@ MEASURES = (
     (export_prices.measure, {"rounds": 9}),
     (heartbeat.measure, {"rounds": 5}),
     (agents.measure, {"rounds": 5}),
+    (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
     (orders.measure, {"rounds": 5}),

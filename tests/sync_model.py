@@ -317,8 +317,8 @@ class Model:
     def _import(self, upload: Upload) -> None:
         self.lease = None
         upload.state = "done" if upload.readable else "failed"
+        self._refresh()
         if upload.readable:
-            self._refresh()
             self.last_sync = self.last_pricing = self.now
             self.failures = 0
         else:

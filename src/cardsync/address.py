@@ -1,4 +1,4 @@
-"""The API's address: is it free, and if not, will it be. Settings in, an error in a sentence out.
+"""The API's address and the data folder: are they free, and if not, will they be. Settings in, an error in a sentence out.
 
 Web processes hold a lock in the data folder for as long as they live, and so does a killed supervisor's, until it has noticed: whoever
 else has the address is another program, and not waited for.
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cardsync import clock
+from cardsync.embedded_host import is_root, make_folder
 from cardsync.settings import Settings
 
 # How long processes of a killed supervisor may still hold the address that its successor wants.
@@ -24,11 +25,40 @@ WAIT_SECONDS = 10
 @contextmanager
 def held(settings: Settings) -> Iterator[None]:
     """Tell the next `cardsync serve` that a web process of this data folder lives. Processes forked from it hold it as well."""
-    path = _lock(settings)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as lock:
+    run_folder(settings)
+    with _lock(settings).open("a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
+
+
+@contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """Keep a second supervisor from this data folder for as long as the block lasts: both would start workers and clear each other's
+    metrics. Raises RuntimeError if there is one. Of one that was killed the lock is gone.
+    """
+    path = run_folder(settings) / "serve.lock"
+    with path.open("a+b") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RuntimeError(
+                f"another cardsync serves the data folder {settings.data_dir} already; stop it, or choose another folder by --data-dir"
+            ) from None
+        yield
+
+
+def run_folder(settings: Settings) -> Path:
+    """DATA_DIR/run, for nobody else to look into; one of an earlier version was open to all. Raises RuntimeError if it can't be."""
+    folder = settings.data_dir / "run"
+    try:
+        # The database's user, whom root has, must get through to its own folder.
+        make_folder(settings.data_dir, 0o711 if is_root() else 0o700)
+        make_folder(folder, 0o700)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+    except OSError as e:
+        raise RuntimeError(f"the data folder {settings.data_dir} cannot be used: {e}") from e
+    return folder
 
 
 def find_free(settings: Settings, say: Callable[[str], None]) -> None:

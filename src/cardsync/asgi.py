@@ -22,6 +22,7 @@ from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
 from cardsync.db import Database
 from cardsync.inventory import routes as inventory
+from cardsync.late_bodies import reading_rests
 from cardsync.lists import routes as lists
 from cardsync.members import pages
 from cardsync.members import routes as members
@@ -179,5 +180,5 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         **testing,
     )
     # Around everything, the router too: an unknown address needs its request id as well.
-    app.asgi_handler = observing(app.asgi_handler)
+    app.asgi_handler = observing(reading_rests(app.asgi_handler))
     return app

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _offset = timedelta()
 _stopped_at: datetime | None = None
 
@@ -43,6 +44,11 @@ def reset() -> None:
 def rfc3339(moment: datetime) -> str:
     """`2026-11-21T08:00:00Z`; microseconds only where there are any."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970, as PostgreSQL keeps it too: nothing is lost."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def read_moment(value: str | None) -> datetime | None:

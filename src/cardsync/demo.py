@@ -55,20 +55,25 @@ def run(settings: Settings, *, leave: bool) -> None:
     # The story is told here; the processes speak up only when something is wrong.
     os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
     try:
-        address.find_free(settings, say)
-        with database(settings, say) as ready:
-            demo = asyncio.run(_prepare(ready))
-            with processes(ready) as children:
-                wait_until_ready(ready, children)
-                uploads = _first_cycle(ready, demo) if demo.is_new else []
-                asyncio.run(_show_prices(ready, demo))
-                demo_orders.show(console, f"http://{ready.bind}", demo.api_key, uploads)
-                _show_address(ready, demo)
-                if not leave:
-                    console.print("\nServing until Ctrl-C.", style="bold")
-                    supervise(children)
+        with address.alone(settings):
+            _story(settings, leave=leave)
     except Stopped:
         console.print("\nStopped; the data stays for the next run.")
+
+
+def _story(settings: Settings, *, leave: bool) -> None:
+    address.find_free(settings, say)
+    with database(settings, say) as ready:
+        demo = asyncio.run(_prepare(ready))
+        with processes(ready) as children:
+            wait_until_ready(ready, children)
+            uploads = _first_cycle(ready, demo) if demo.is_new else []
+            asyncio.run(_show_prices(ready, demo))
+            demo_orders.show(console, f"http://{ready.bind}", demo.api_key, uploads)
+            _show_address(ready, demo)
+            if not leave:
+                console.print("\nServing until Ctrl-C.", style="bold")
+                supervise(children)
 
 
 async def _prepare(settings: Settings) -> DemoSeller:

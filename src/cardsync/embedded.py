@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import psutil  # type: ignore[import-untyped]
@@ -199,6 +199,16 @@ def _open_lock(path: Path) -> int:
     return lock
 
 
+def _open_log(path: Path) -> BinaryIO:
+    """Empty, and for its owner alone: what a server says may quote settings and paths. One of an earlier version was open to all."""
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.fchmod(log, 0o600)
+    if is_root():
+        owner = path.parent.stat()
+        os.fchown(log, owner.st_uid, owner.st_gid)
+    return os.fdopen(log, "wb")
+
+
 def _await_lock(lock: int, kind: int, say: Say) -> None:
     def taken() -> bool:
         try:
@@ -234,7 +244,7 @@ def _create_cluster(home: Path, install: Path, account: Account) -> None:
     command += ["--auth-local=trust", "--auth-host=reject"]
     for name, value in _SETTINGS.items():
         command += ["--set", f"{name}={value}"]
-    with (home / "initdb.log").open("wb") as output:
+    with _open_log(home / "initdb.log") as output:
         code = account.spawn(command, output).wait()
     if code != 0:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -281,7 +291,7 @@ def _start(home: Path, install: Path, account: Account, say: Say) -> Path:
     options |= {"port": str(PORT), "log_directory": str(home / "log")}
     command = [str(install / "bin" / "postgres"), "-D", str(cluster)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    with (home / "start.log").open("wb") as output:  # only what is said before the log proper is open
+    with _open_log(home / "start.log") as output:  # only what is said before the log proper is open
         server = account.spawn(command, output)
     _await_ready(home, server, say)
     return sockets

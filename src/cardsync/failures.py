@@ -5,7 +5,6 @@ A 5xx never tells a message, SQL or a path; the request id connects what the cal
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import psycopg
@@ -22,6 +21,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from cardsync import errors
+from cardsync.members import markup
 from cardsync.requests import request_id_of
 
 log = structlog.get_logger(__name__)
@@ -35,16 +35,6 @@ TITLES = {
     500: "Something went wrong on our side",
 }
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{status} · cardsync</title><style>
-:root {{ color-scheme: light dark }}
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1.25rem }}
-h1 {{ font-size: 1.5rem; line-height: 1.25 }} p {{ margin: .75rem 0 }}
-code {{ font-size: .9em; overflow-wrap: anywhere }} .status {{ opacity: .65; letter-spacing: .04em }}
-</style></head><body><main><p class="status">{status}</p><h1>{title}</h1><p>{advice}</p>
-<p>If you ask for help, quote this request id:<br><code>{request_id}</code></p></main></body></html>
-"""
 TOO_LONG = "This takes longer than one answer may; ask for less (a window of dates, a longer search), or try again"
 ADVICE = {
     404: "Check the address, or go back and try another way.",
@@ -80,13 +70,9 @@ def internal_error(request: AnyRequest, status: int, message: str) -> Response[A
     request_id = request_id_of(request.scope)
     headers = {"Vary": "Accept"}
     if wants_html(request.headers.get("accept")):
-        page = PAGE.format(
-            status=status,
-            title=TITLES.get(status, TITLES[500]),
-            advice=ADVICE.get(status, ADVICE[500]),
-            request_id=html.escape(request_id),
-        )
-        return Response(page, status_code=status, media_type=MediaType.HTML, headers=headers)
+        title, advice = TITLES.get(status, TITLES[500]), ADVICE.get(status, ADVICE[500])
+        page = markup.failure(status, title, advice, request_id)
+        return Response(str(page), status_code=status, media_type=MediaType.HTML, headers=markup.HEADERS | headers)
     code = CODES.get(status, "internal_server_error")
     body = {"error": message, "code": code, "status": status, "request_id": request_id}
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)

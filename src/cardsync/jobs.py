@@ -6,11 +6,13 @@ all tasks. A job that a killed worker left behind is never retried: the sweep fi
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
 import procrastinate
+from procrastinate.exceptions import AlreadyEnqueued
 from procrastinate.tasks import Task
 from sqlalchemy import BigInteger, DateTime, Index, Text, text
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -25,13 +27,20 @@ jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
 
 class WorkDue(Base):
-    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction."""
+    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction.
+
+    And what of it was put back: which upload, run, event or rollback, how often, since when, and until when it rests.
+    """
 
     __tablename__ = "work_due"
     __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     stream: Mapped[str] = mapped_column(Text, primary_key=True)
     due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    put_back_id: Mapped[int | None] = mapped_column(BigInteger)
+    put_back_times: Mapped[int] = mapped_column(server_default="0")
+    put_back_since: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    rests_until: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
 
 
 @dataclass(frozen=True)
@@ -47,9 +56,28 @@ def work_of(context: procrastinate.JobContext) -> Work:
     return cast(Work, context.additional_context["work"])
 
 
-async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], **ids: int) -> None:
-    """Defer `task` inside this session's transaction."""
-    await task.configure(connection=await driver(session)).defer_async(**ids)
+def turn_of(task: Task[Any, Any, Any], seller_id: int) -> str:
+    """The name under which one nudge of a seller waits, and no second one."""
+    return f"{task.name}:{seller_id}"
+
+
+_WAITING = text("SELECT id FROM procrastinate_jobs WHERE queueing_lock = :turn AND status = 'todo' FOR SHARE")
+
+
+async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
+    """Defer `task` inside this session's transaction, unless the seller's turn is waiting already.
+
+    One turn does one piece of work and queues the next behind everybody else's: who uploads fifty files keeps nobody waiting for fifty.
+    """
+    turn = turn_of(task, seller_id)
+    connection = await driver(session)
+    deferrer = task.configure(connection=connection, queueing_lock=turn)
+    # A turn that waits is held until our commit: no worker takes it up before there is what it is to find.
+    while await session.scalar(_WAITING, {"turn": turn}) is None:
+        with contextlib.suppress(AlreadyEnqueued):
+            async with connection.transaction():
+                await deferrer.defer_async(seller_id=seller_id)
+            return
 
 
 async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:

@@ -19,13 +19,19 @@ from psycopg_pool import AsyncConnectionPool
 Connection = psycopg.AsyncConnection[TupleRow]
 # As many reads go out in one message.
 TOGETHER = 32
+_LIGHTLY = "SET LOCAL synchronous_commit = off"
 
 
 class PolledQuery(NamedTuple):
-    """`$1` is the seller, `$2` and on are further integers."""
+    """`$1` is the seller, `$2` and on are further integers.
+
+    What `writes` returns a row where it wrote one, waits for no row's lock, and may be lost with the database's last moment: its
+    commit does not wait for the disk.
+    """
 
     name: str
     sql: str
+    writes: bool = False
 
 
 class _Asked(NamedTuple):
@@ -121,11 +127,12 @@ class PolledReads:
             known.add(query.name)
 
     async def _execute(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
-        statements: Any = "; ".join([asked.statement for asked in batch])
+        first = [_LIGHTLY] if any(asked.query.writes for asked in batch) else []
+        statements: Any = "; ".join([*first, *(asked.statement for asked in batch)])
         cursor = await connection.execute(statements)
         rows = []
         for number in range(len(batch)):
             # Each SET LOCAL has a result, too.
-            await cursor.set_result(2 * number + 1)
+            await cursor.set_result(len(first) + 2 * number + 1)
             rows.append(await cursor.fetchone())
         return rows

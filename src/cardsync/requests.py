@@ -1,5 +1,5 @@
 """Around every request: an id, which stands in the response header, error bodies and every log line; one metric, and one log line
-unless it is a good poll; where the caller stands with its limits.
+unless it is a good poll; where the caller stands with its limits; and that no browser guesses what the answer is.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ SECONDS = Histogram(
 
 # A caller may pass its own id along; anything else than a plain token is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_NO_GUESSES = (b"x-content-type-options", b"nosniff")
 _QUIET = {"/api/v1/heartbeat", "/api/v1/sync/pending", "/healthz", "/readyz"}
 
 
@@ -53,7 +54,10 @@ def observing(app: ASGIApp) -> ASGIApp:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode()), *told(scope)]
+                headers = [*message["headers"], (b"x-request-id", request_id.encode()), *told(scope)]
+                if not any(name == _NO_GUESSES[0] for name, _ in headers):
+                    headers.append(_NO_GUESSES)
+                message["headers"] = headers
                 _account(scope, message["status"], clock.monotonic() - started, request_id)
             await send(message)
 

@@ -139,9 +139,9 @@ def stop_on_signals() -> None:
 def processes(settings: Settings) -> Iterator[list[Child]]:
     """Web and worker processes for as long as the block lasts."""
     env = child_env(settings)
-    metrics = settings.data_dir / "run" / "metrics"
+    metrics = address.run_folder(settings) / "metrics"
     shutil.rmtree(metrics, ignore_errors=True)
-    metrics.mkdir(parents=True)
+    metrics.mkdir()
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
     children = [Child("web", [*program, "web"], env)]
@@ -213,13 +213,18 @@ def serve(settings: Settings, say: Say) -> None:
     """`cardsync serve`: until SIGTERM or Ctrl-C."""
     stop_on_signals()
     try:
-        address.find_free(settings, say)
-        with database(settings, say) as ready, processes(ready) as children:
-            wait_until_ready(ready, children)
-            say(f"cardsync serves {ready.origin}")
-            supervise(children)
+        with address.alone(settings):
+            _serve(settings, say)
     except Stopped:
         say("stopped")
+
+
+def _serve(settings: Settings, say: Say) -> None:
+    address.find_free(settings, say)
+    with database(settings, say) as ready, processes(ready) as children:
+        wait_until_ready(ready, children)
+        say(f"cardsync serves {ready.origin}")
+        supervise(children)
 
 
 def wait_until_ready(settings: Settings, children: list[Child], seconds: float = 60) -> None:

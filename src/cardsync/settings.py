@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -140,7 +142,11 @@ class Settings(BaseSettings):
     object_store_url: Annotated[str, AfterValidator(_bucket)] | None = Field(
         None, description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects"
     )
-    public_url: str | None = Field(None, description="The origin agents reach; absent: the address served")
+    public_url: str | None = Field(
+        None,
+        description="The origin agents reach, and members sign in at; absent: the address served. Beside it browsers are believed only"
+        " under loopback names and the address served, so a name of yours is told here",
+    )
     bind: Annotated[str, AfterValidator(_address)] = Field("127.0.0.1:8000", description="Address and port of the API")
     metrics_bind: Annotated[str, AfterValidator(_address_or_none)] = Field(
         "127.0.0.1:9464", description="Address and port of /metrics; empty: none"
@@ -261,8 +267,27 @@ class Settings(BaseSettings):
 
     def origin_for(self, host: str | None) -> str:
         """The same for a caller who reached us as `host`: an address of all interfaces is none that a caller could use."""
-        everywhere = self.host in ("0.0.0.0", "[::]", "")  # noqa: S104
-        return f"http://{host}" if self.public_url is None and everywhere and host else self.origin
+        return f"http://{host}" if self.public_url is None and self.is_everywhere and host else self.origin
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether the address served is that of all interfaces."""
+        return self.host in ("0.0.0.0", "::", "")  # noqa: S104
+
+    def is_own_name(self, host: str) -> bool:
+        """Whether a Host header names us, be it not by PUBLIC_URL: loopback names and the address served do.
+
+        Any other name may be pointed at our address by who owns it, whose page would then pass for ours. An address in numbers may not:
+        where all interfaces are served, it is one of them.
+        """
+        name = urlsplit(f"//{host}").hostname or ""
+        if name in ("localhost", self.host.lower()):
+            return True
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or (self.is_everywhere and self.public_url is None)
 
 
 def settings_page() -> str:

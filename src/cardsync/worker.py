@@ -11,13 +11,13 @@ from datetime import timedelta
 import procrastinate
 import structlog
 from procrastinate.exceptions import AlreadyEnqueued
-from sqlalchemy import select, text
+from sqlalchemy import or_, select, text
 
 from cardsync import clock
 from cardsync.background import beside
 from cardsync.db import Database
 from cardsync.inventory.drain import drain_inventory
-from cardsync.jobs import Work, WorkDue, jobs
+from cardsync.jobs import Work, WorkDue, jobs, turn_of
 from cardsync.orders.ingest import drain_orders
 from cardsync.parent import watch_parent
 from cardsync.pricing.moves import move_prices
@@ -82,21 +82,21 @@ async def _sweep_forever(work: Work) -> None:
 async def sweep(work: Work) -> int:
     """Nudge every stream whose work has waited too long; forget jobs of killed workers. Returns how many were nudged."""
     before = clock.now() - timedelta(seconds=work.settings.sweep_seconds)
+    rested = or_(WorkDue.rests_until.is_(None), WorkDue.rests_until <= clock.now())
     async with work.database.shared() as session:
         # A killed worker's job stays `doing` for ever and nothing needs it: work_due below finds the work itself.
         await session.execute(
             text("DELETE FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL OR status = 'failed'")
         )
         due = (
-            (await session.execute(select(WorkDue).where(WorkDue.due_at < before).order_by(WorkDue.due_at).limit(1000)))
-            .scalars()
-            .all()
-        )
+            await session.scalars(
+                select(WorkDue).where(WorkDue.due_at < before, rested).order_by(WorkDue.due_at).limit(1000)
+            )
+        ).all()
     for row in due:
         task = STREAMS[row.stream]
-        # One waiting nudge a stream is enough.
         with contextlib.suppress(AlreadyEnqueued):
-            await task.configure(queueing_lock=f"{row.stream}:{row.seller_id}").defer_async(seller_id=row.seller_id)
+            await task.configure(queueing_lock=turn_of(task, row.seller_id)).defer_async(seller_id=row.seller_id)
     return len(due)
 
 

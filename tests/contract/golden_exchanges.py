@@ -28,6 +28,8 @@ ALWAYS = ("x-request-id", "ratelimit")
 SENT = ("content-type", "if-none-match", "x-idempotency-key", "x-product-line", "x-sync-cycle-id")
 # Numbers that count sellers, uploads and seconds of this run; those that the service chooses itself.
 COUNTED = {
+    "ahead",
+    "oldest_seconds",
     "upload_id",
     "id",
     "transaction_id",

@@ -430,7 +430,7 @@ OWN_REFUSALS = {
         ("POST", f"/api/orders/{{order_id}}/{what}"): {404: {"not_found"}}
         for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped")
     },
-    ("GET", "/api/shelves/{box}"): {422: {"invalid_payload"}},
+    ("GET", "/api/shelves/{box}"): {404: {"not_found"}, 422: {"invalid_payload"}},
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
@@ -467,6 +467,14 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
         assert told == {503}
         return
     assert {status: codes(name, status) for status in told} == expected
+
+
+def test_an_inventory_report_is_a_report_too():
+    """Not `oneOf`: it fits both."""
+    for name in (("GET", "/api/v1/uploads/{upload_id}"), ("POST", "/api/v1/uploads/{upload_id}/confirm")):
+        schema = answer(name, 200)["content"]["application/json"]["schema"]
+        assert list(schema) == ["anyOf"]
+        assert [part["$ref"].rpartition("/")[2] for part in schema["anyOf"]] == ["InventoryReport", "UploadReport"]
 
 
 def test_every_code_has_one_problem_class_and_appears():

@@ -5,17 +5,19 @@ import re
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 import psycopg
 import pytest
 from psycopg.pq import Trace
 
-from builders import Seller, Service
+from builders import Seller, Service, a_csv, a_row
 from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.db import Database
 from cardsync.polled import PolledQuery
 from cardsync.settings import Settings
+from cardsync.sync import state as sync_state
 
 AGENTS, ROUNDS = 20, 5
 
@@ -113,6 +115,69 @@ async def test_each_request_of_a_steady_agent_is_one_select_in_one_round_trip(we
             for agent in agents:
                 await request_of(agent)
     assert len(counted.sent) == counted.round_trips == counted.statements("EXECUTE caller") == AGENTS * ROUNDS
+
+
+async def _of_its_cycle(agent: Seller) -> dict:
+    answer = await agent.get("/api/v1/sync/pending", params={"agent_id": f"agent-{agent.id}"})
+    assert answer.status_code == 200
+    return answer.json()
+
+
+async def test_who_waits_for_an_import_polls_as_cheaply_as_it_beats(web, a_seller):
+    seller = await a_seller()
+    agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
+    assert (await _of_its_cycle(agent))["action"] == "sync"
+    assert (await agent.upload(a_csv(a_row(1)))).status_code == 202
+    async with counting(web.app.state.database) as counted:
+        for _ in range(ROUNDS):
+            assert await _of_its_cycle(agent) == {"action": "wait", "reason": "in_progress", "sync_requested": False}
+    assert len(counted.sent) == counted.round_trips == counted.statements("EXECUTE caller") == ROUNDS
+
+
+async def test_who_is_told_its_cycle_again_takes_no_transaction_and_no_wait_for_the_disk(web, a_seller):
+    seller = await a_seller()
+    agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
+    told = await _of_its_cycle(agent)
+    assert await _of_its_cycle(agent) == told
+    async with counting(web.app.state.database) as counted:
+        for _ in range(ROUNDS):
+            assert await _of_its_cycle(agent) == told
+    assert counted.round_trips == counted.statements("EXECUTE") == 2 * ROUNDS
+    assert counted.statements("synchronous_commit = off") == counted.statements("EXECUTE refresh_lock") == ROUNDS
+
+
+@pytest.mark.parametrize("uploaded", [False, True])
+async def test_a_poll_waits_for_nobody_who_writes_in_the_sellers_row(web, a_seller, uploaded):
+    """As an import does at the end of each slab, and for as long as its commit takes."""
+    seller = await a_seller()
+    agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
+    told = await _of_its_cycle(agent)
+    if uploaded:
+        assert (await agent.upload(a_csv(a_row(1)))).status_code == 202
+        told = {"action": "wait", "reason": "in_progress", "sync_requested": False}
+    async with web.database.tenant(seller.id) as session:
+        await sync_state.locked(session, seller.id)
+        async with asyncio.timeout(5):
+            await heartbeat(agent)
+            assert await _of_its_cycle(agent) == told
+            if uploaded:
+                assert (await agent.get("/api/v1/status")).json()["phase"] == "queued"
+
+
+async def test_the_holders_polls_keep_its_lock_and_nobody_elses(web, a_seller):
+    seller = await a_seller()
+    agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
+    told = await _of_its_cycle(agent)
+    for _ in range(8):
+        clock.shift(timedelta(seconds=100))
+        assert await _of_its_cycle(agent) == told
+        other = (await agent.get("/api/v1/sync/pending", params={"agent_id": "another"})).json()
+        assert other == {"action": "wait", "reason": "in_progress", "sync_requested": False}
+    for _ in range(3):
+        clock.shift(timedelta(seconds=101))
+        other = (await agent.get("/api/v1/sync/pending", params={"agent_id": "another"})).json()
+    # Nobody refreshed it for 303 s: a scheduled cycle that went stale counts as failed, and the schedule waits.
+    assert other == {"action": "wait", "reason": "no_sync_needed", "sync_requested": False}
 
 
 async def test_polls_at_the_same_time_share_round_trips_and_each_hears_of_its_own_seller(web, agents):

@@ -146,6 +146,8 @@ async def test_the_shelves_and_a_box_are_read_in_the_order_of_the_way(shop):
     assert (await browser.get("/api/shelves/11")).json()["cards"] == []
     assert (await browser.get(f"/api/shelves/{10**30}")).json()["total"] == 0
     assert (await browser.get("/api/shelves/10", params={"per_page": 501})).status_code == 422
+    none = await browser.get("/api/shelves/red")
+    assert (none.status_code, none.json()["code"]) == (404, "not_found")
 
 
 async def test_each_seller_has_shelves_of_its_own(shop, a_seller):

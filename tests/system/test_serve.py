@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.system.inventories import inventory
-from tests.system.processes import Server, a_folder, processes_of, told, until
+from tests.system.processes import Server, a_folder, free_port, processes_of, told, until
 
 
 @pytest.fixture
@@ -81,6 +81,39 @@ def test_the_workers_imports_are_counted(server: Server) -> None:
 def test_readyz_says_what_it_looked_at(server: Server) -> None:
     checks = httpx.get(f"{server.url}/readyz").json()["checks"]
     assert checks == dict.fromkeys(("database", "role", "migrations", "queue", "object_store"), "ok")
+
+
+def test_a_second_serve_on_the_same_data_folder_says_so_and_ends(server: Server) -> None:
+    """Also on an address of its own; the first one goes on, its metrics too."""
+    port = free_port()
+    ran = server.run("serve", "--port", str(port))
+    assert ran.code == 1, ran.err
+    assert_last_line_is_a_sentence(ran.err, str(server.data_dir))
+    assert "Traceback" not in ran.err
+    assert server.ready()
+    metrics = httpx.get(f"http://127.0.0.1:{server.metrics_port}/metrics")
+    assert "cardsync_requests_total" in metrics.text
+
+
+def test_what_runs_is_for_nobody_else_to_look_into(server: Server) -> None:
+    assert (server.data_dir / "run").stat().st_mode & 0o777 == 0o700
+    logs = [*server.data_dir.rglob("start.log"), *server.data_dir.rglob("initdb.log")]
+    if not logs:
+        pytest.skip("the database is elsewhere")
+    assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
+
+
+def test_a_client_that_sends_all_before_it_reads_sees_that_it_was_too_much(server: Server) -> None:
+    seller = server.seller()
+    size = 40_000_000
+    head = f"POST /api/v1/sync HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer {seller.api_key}\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
+        client.sendall(f"{head}Content-Type: text/csv\r\nContent-Length: {size}\r\n\r\n".encode())
+        for _ in range(size // 1_000_000):
+            client.sendall(bytes(1_000_000))
+        answer = client.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 413"), answer
+    assert b"payload_too_large" in answer
 
 
 def test_an_address_taken_by_another_program_is_one_sentence(folder: Path) -> None:

@@ -133,5 +133,6 @@ def session_token(scope: Scope) -> str | None:
 def refuse_other_sites(scope: Scope) -> None:
     settings: Settings = scope["litestar_app"].state.settings
     fetch_site, origin, host = (header(scope, name) for name in (b"sec-fetch-site", b"origin", b"host"))
-    if not tokens.comes_from_here(fetch_site, origin, host, settings.origin):
+    hosts = [host] if host is not None and settings.is_own_name(host) else []
+    if not tokens.comes_from_here(fetch_site, origin, hosts, settings.origin):
         raise errors.CsrfFailed("this request comes from another site")

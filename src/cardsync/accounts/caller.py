@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from datetime import datetime
-from typing import TYPE_CHECKING, LiteralString, NamedTuple
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
 
 from cardsync import errors
 from cardsync.accounts import keys
@@ -53,6 +53,7 @@ class Caller(NamedTuple):
     lock_agent_id: str | None
     lock_refreshed_at: datetime | None
     lock_uploaded: bool
+    lock_plan: dict[str, Any] | None
     lease_holder: str | None
     lease_expires_at: datetime | None
     cancel_requested_at: datetime | None
@@ -128,6 +129,7 @@ CALLER_COLUMNS = {
     "lock_agent_id": "s.lock_agent_id",
     "lock_refreshed_at": "s.lock_refreshed_at",
     "lock_uploaded": "s.lock_uploaded",
+    "lock_plan": "s.lock_plan",
     "lease_holder": "s.lease_holder",
     "lease_expires_at": "s.lease_expires_at",
     "cancel_requested_at": "s.cancel_requested_at",

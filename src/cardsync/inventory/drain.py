@@ -7,7 +7,6 @@ the next nudge itself, so that one seller's many uploads don't keep others waiti
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
 
 import procrastinate
 import psycopg
@@ -16,10 +15,11 @@ from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cardsync import clock, errors
-from cardsync.accepted import MAX_FAILURES, MAX_STARTS, due_since, forget, is_away, oldest_open
+from cardsync.accepted import MAX_STARTS, Due, due_of, forget, oldest_open, rest, setback
 from cardsync.inventory import finish, importer
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work, enqueue, jobs, work_of
+from cardsync.setbacks import GiveUp, PutBack, TryAgain
 from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.lease import renewing
@@ -41,12 +41,14 @@ async def drain_inventory(context: procrastinate.JobContext, seller_id: int) -> 
 async def work_off_one(work: Work, seller_id: int) -> bool:
     """Import the oldest open upload. True if there may be more to do, False if there is nothing or somebody else is at it."""
     async with work.database.tenant(seller_id) as session:
-        due_at = await due_since(session, seller_id, STREAM)
+        due = await due_of(session, seller_id, STREAM)
         # Before anything is taken up: an import that was cancelled is not gone on with.
         await cancel.end_left(session, seller_id, clock.now())
         upload = await oldest_open(session, seller_id, STREAM)
     if upload is None:
-        await _nothing_left(work, seller_id, due_at)
+        await _nothing_left(work, seller_id, due)
+        return False
+    if due is not None and due.rests(upload.id, clock.now()):
         return False
     async with work.database.tenant(seller_id) as session:
         seconds = work.settings.lease_seconds
@@ -60,10 +62,10 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
         upload.state, upload.begun_at = "processing", upload.begun_at or clock.now()
         upload.attempts += 1
     async with renewing(work.database, lease):
-        return await _import(work, lease, upload)
+        return await _import(work, lease, upload, due)
 
 
-async def _nothing_left(work: Work, seller_id: int, due_at: datetime | None) -> None:
+async def _nothing_left(work: Work, seller_id: int, due: Due | None) -> None:
     """Finish what a worker left that was killed after its last upload, then take the mark away."""
     async with work.database.tenant(seller_id) as session:
         state = await sync_state.locked(session, seller_id)
@@ -79,10 +81,10 @@ async def _nothing_left(work: Work, seller_id: int, due_at: datetime | None) -> 
     elif left:
         return  # somebody is at it, or its lease runs out: the sweep comes back
     async with work.database.tenant(seller_id) as session:
-        await forget(session, seller_id, STREAM, due_at)
+        await forget(session, seller_id, STREAM, due)
 
 
-async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
+async def _import(work: Work, lease: Lease, upload: Upload, due: Due | None) -> bool:
     """Import one upload and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
     bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id)
     try:
@@ -100,21 +102,20 @@ async def _import(work: Work, lease: Lease, upload: Upload) -> bool:
     except LeaseLost:
         bound.warning("lease_lost")
     except Exception as e:
-        if is_away(e):
-            # The database or the object store went away: not the file's fault, whatever it takes.
-            bound.warning("upload_waits", kind=type(e).__name__)
-            await _put_back(work, lease, upload)
-            return False
-        bound.exception("upload_crashed", failures=upload.failures + 1)
-        if upload.failures + 1 >= MAX_FAILURES:
-            with contextlib.suppress(LeaseLost):
-                await finish.fail(work, lease, upload, "csv_processing_failed", "the file could not be processed")
-        else:
-            await _put_back(work, lease, upload, failures=upload.failures + 1)
+        match setback(e, upload.seller_id, STREAM, upload.id, due, upload.failures):
+            case PutBack() as back:
+                await _put_back(work, lease, upload, upload.failures, back)
+                return False
+            case TryAgain(failures):
+                await _put_back(work, lease, upload, failures)
+            case GiveUp(why=why):
+                told = why or "the file could not be processed"
+                with contextlib.suppress(LeaseLost):
+                    await finish.fail(work, lease, upload, "csv_processing_failed", told)
     return True
 
 
-async def _put_back(work: Work, lease: Lease, upload: Upload, *, failures: int | None = None) -> None:
+async def _put_back(work: Work, lease: Lease, upload: Upload, failures: int, back: PutBack | None = None) -> None:
     """Leave the upload open for another try; if even that can't be written, the lease runs out by itself."""
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(upload.seller_id) as session:
@@ -122,5 +123,7 @@ async def _put_back(work: Work, lease: Lease, upload: Upload, *, failures: int |
             await session.execute(
                 update(Upload)
                 .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
-                .values(attempts=upload.attempts - 1, failures=upload.failures if failures is None else failures)
+                .values(attempts=upload.attempts - 1, failures=failures)
             )
+            if back is not None:
+                await rest(session, upload.seller_id, STREAM, upload.id, back)

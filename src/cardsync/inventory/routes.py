@@ -14,6 +14,7 @@ from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.accepted import queue_of
 from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
@@ -66,8 +67,16 @@ class Failure(msgspec.Struct):
     message: str
 
 
-class UploadReport(msgspec.Struct):
-    """What became of an accepted upload."""
+class QueueBody(msgspec.Struct):
+    """`ahead`: uploads of this account before this one, and other accounts that wait for a turn; each does one upload a turn.
+    `oldest_seconds`: how long the longest of all that wait has waited."""
+
+    ahead: int
+    oldest_seconds: int
+
+
+class UploadReport(msgspec.Struct, kw_only=True):
+    """What became of an accepted upload; while it is queued, how long the queue is."""
 
     id: int
     stream: str
@@ -81,9 +90,10 @@ class UploadReport(msgspec.Struct):
     rejected_count: int
     rejected: list[Rejected]
     error: Failure | None
+    queue: QueueBody | msgspec.UnsetType = msgspec.UNSET
 
 
-class InventoryReport(UploadReport):
+class InventoryReport(UploadReport, kw_only=True):
     matched: int
     provisional: int
     ambiguous: int
@@ -262,7 +272,11 @@ async def _key_form(request: ApiRequest) -> KeyForm:
 )
 async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
-    report = report_of(await uploads.watched(session, caller, upload_id, clock.now()))
+    upload = await uploads.watched(session, caller, upload_id, clock.now())
+    report = report_of(upload)
+    if report.state == "queued":
+        queue = await queue_of(session, upload, clock.now())
+        return msgspec.structs.replace(report, queue=QueueBody(*queue))
     if report.state == "done" and await reprice.follows(session, caller.seller_id, upload_id):
         # Its rows are written and not priced yet, as rules have queries.
         return msgspec.structs.replace(report, state="processing", finished_at=None)

@@ -24,9 +24,11 @@ from cardsync.search.words import search_columns
 from cardsync.sync.state import Lease, LeaseLost, hold_lease, look
 
 WRITERS = 2
-# The slab's cards, by their ids as an array: any plan looks up those and no others. A plain join may read all of the seller's for every
-# slab: one who is newer than the table's statistics counts as a few rows there.
-_JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id = ANY(ARRAY(SELECT id FROM incoming))"
+# A slab's cards lie between its first id and its last, and slabs lie one behind the other: whatever
+# the statistics say, all slabs together read a seller's cards once. A plain join may read them all
+# for every slab, and an array of the ids may be searched for each of them: a seller who is newer
+# than the statistics counts as one row there.
+_JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
 # Made of the texts when a slab is encoded.
@@ -266,9 +268,10 @@ async def _settle(session: AsyncSession, writer: Writer, slab: Slab, data: memor
         columns += ", PRIMARY KEY (id)"
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     await copy_in(session, "incoming", slab.columns, data)
+    ids = slab.rows["id"][slab.at]
     values = {
-        "seller": writer.seller_id, "run": writer.run_id, "observed_at": writer.observed_at, "now": clock.now(),
-        "kept_since": writer.kept_since,
+        "seller": writer.seller_id, "run": writer.run_id, "observed_at": writer.observed_at,
+        "now": clock.now(), "kept_since": writer.kept_since, "first": ids.min(), "last": ids.max(),
     }  # fmt: skip
     for statement in slab.statements:
         names = {name for name in values if f":{name}" in statement}

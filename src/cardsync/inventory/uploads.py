@@ -214,7 +214,8 @@ async def watched(session: AsyncSession, caller: Caller, upload_id: int, now: da
     """An upload as its agent or its owner looks at it. Raises NotFound."""
     caller.must_be_owner()
     # The agent that asks is alive. A page that somebody left open tells nothing of it.
-    if caller.lock_kind is not None and caller.member_id is None:
+    # Beside open work no lock goes stale, so that a report that is read often waits for no import.
+    if caller.lock_kind is not None and caller.member_id is None and not caller.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)
     return await upload_of(session, caller.seller_id, upload_id)
 

@@ -1,4 +1,4 @@
-"""The pages of members: values in, HTML out. Every value is escaped; texts of ours that are HTML already are `Html`. Pure."""
+"""The pages of members, and of failures: values in, HTML out, and the headers that every page goes out with. Every value is escaped; texts of ours that are HTML already are `Html`. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ from typing import NamedTuple
 
 from cardsync import limits
 
+# No script, no frame, no other site; and what a page says of a member stays in no cache. The referrer policy keeps an invitation's
+# token to ourselves, and lets our own forms say their origin.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
 _FOLDER = files(__package__) / "html"
 ROLES = {"owner": "Owner", "staff": "Staff"}
 
@@ -123,3 +133,8 @@ def _top_up(text: str) -> Html:
 
 def message(heading: str, text: str) -> Html:
     return _page(heading, _part("message", message=text), failed=True)
+
+
+def failure(status: int, title: str, advice: str, request_id: str) -> Html:
+    """What a browser gets for an unknown address or a failure on our side."""
+    return _page(title, _part("failure", status=str(status), advice=advice, request_id=request_id), failed=True)

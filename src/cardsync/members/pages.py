@@ -21,21 +21,11 @@ from cardsync.credits import ledger
 from cardsync.credits.models import CreditTransaction
 from cardsync.db import Database
 from cardsync.members import invitations, markup, sessions, tokens
-from cardsync.members.markup import Html, LedgerLine
+from cardsync.members.markup import HEADERS, Html, LedgerLine
 from cardsync.members.routes import cookie_of, signed_in, signed_out, who_asks
 from cardsync.settings import Settings
 from cardsync.web import ApiRequest, storable
 
-# No script, no frame, no other site; and what a page says of a member stays in no cache. The referrer policy keeps an invitation's
-# token to ourselves, and lets our own forms say their origin.
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 ASSETS = {"pages.css": "text/css", "mark.svg": "image/svg+xml"}
 DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
 HEADINGS = {

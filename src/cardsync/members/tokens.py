@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 _FORM = re.compile(r"[A-Za-z0-9_-]{43}")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -58,9 +58,12 @@ def session_token(cookies: Iterable[str], origin: str) -> str | None:
     return None
 
 
-def comes_from_here(fetch_site: str | None, origin: str | None, host: str | None, ours: str) -> bool:
-    """What browsers say of who sends a request; who says nothing is no browser, or a very old one."""
+def comes_from_here(fetch_site: str | None, origin: str | None, hosts: Collection[str], ours: str) -> bool:
+    """What browsers say of who sends a request; who says nothing is no browser, or a very old one.
+
+    `hosts` are other names or addresses of ours, but not by http where we are reached by https.
+    """
     if fetch_site not in (None, "same-origin", "none"):
         return False
-    # Also under another name or address of ours, but not by http where we are reached by https.
-    return origin in (None, ours, f"{ours.partition('://')[0]}://{host}")
+    scheme = ours.partition("://")[0]
+    return origin in (None, ours, *(f"{scheme}://{host}" for host in hosts))

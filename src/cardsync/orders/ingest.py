@@ -20,12 +20,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, clock, errors, limits, observe
-from cardsync.accepted import MAX_FAILURES, MAX_STARTS, OPEN, due_since, forget, is_away, oldest_open
+from cardsync.accepted import MAX_STARTS, OPEN, Due, due_of, forget, oldest_open, rest, setback
 from cardsync.db import Database
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work, enqueue, jobs, work_of
 from cardsync.orders import halves, rows
 from cardsync.orders.apply import Applied, apply, as_indexed
+from cardsync.setbacks import GiveUp, PutBack, TryAgain
 
 log = structlog.get_logger(__name__)
 
@@ -46,11 +47,13 @@ Outcome = Literal["done", "nothing", "busy"]
 async def work_off_one(work: Work, seller_id: int, *, counted: bool = True) -> Outcome:
     """Apply the oldest open upload. `busy`: somebody else is at it, or a dependency is away. A start that is not `counted` may end unsaid."""
     async with work.database.tenant(seller_id) as session:
-        due_at = await due_since(session, seller_id, STREAM)
+        due = await due_of(session, seller_id, STREAM)
         oldest = await oldest_open(session, seller_id, STREAM)
         if oldest is None:
-            await forget(session, seller_id, STREAM, due_at)
+            await forget(session, seller_id, STREAM, due)
             return "nothing"
+        if due is not None and due.rests(oldest.id, clock.now()):
+            return "busy"
         upload = await _mine(session, oldest)
         if upload is None:
             return "busy"
@@ -63,7 +66,7 @@ async def work_off_one(work: Work, seller_id: int, *, counted: bool = True) -> O
     except errors.Problem as problem:
         return await _fail(work, upload, problem.code, str(problem))
     except Exception as e:
-        return await _crashed(work, upload, e, counted)
+        return await _crashed(work, upload, e, due, counted)
 
 
 async def _mine(session: AsyncSession, upload: Upload, *, wait: bool = False) -> Upload | None:
@@ -146,26 +149,26 @@ def _report(read: rows.Rows, applied: Applied) -> dict[str, Any]:
     }
 
 
-async def _crashed(work: Work, upload: Upload, error: Exception, counted: bool) -> Outcome:
-    bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id, kind=type(error).__name__)
-    if is_away(error):
-        # The database or the object store went away: not the upload's fault, whatever it takes.
-        bound.warning("upload_waits")
-        await _put_back(work, upload, attempts=upload.attempts - counted)
-        return "busy"
-    bound.exception("upload_crashed", failures=upload.failures + 1)
-    if upload.failures + 1 >= MAX_FAILURES:
-        return await _fail(work, upload, "processing_failed", "the upload could not be processed")
-    await _put_back(work, upload, failures=upload.failures + 1)
-    return "done"
+async def _crashed(work: Work, upload: Upload, error: Exception, due: Due | None, counted: bool) -> Outcome:
+    match setback(error, upload.seller_id, STREAM, upload.id, due, upload.failures):
+        case PutBack() as back:
+            await _put_back(work, upload, back, attempts=upload.attempts - counted)
+            return "busy"
+        case TryAgain(failures):
+            await _put_back(work, upload, failures=failures)
+            return "done"
+        case GiveUp(why=why):
+            return await _fail(work, upload, "processing_failed", why or "the upload could not be processed")
 
 
-async def _put_back(work: Work, upload: Upload, **counts: int) -> None:
+async def _put_back(work: Work, upload: Upload, back: PutBack | None = None, **counts: int) -> None:
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(upload.seller_id) as session:
             await session.execute(
                 update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(**counts)
             )
+            if back is not None:
+                await rest(session, upload.seller_id, STREAM, upload.id, back)
 
 
 async def _fail(work: Work, upload: Upload, code: str, message: str) -> Outcome:

@@ -11,12 +11,14 @@ from typing import Any
 
 import msgspec
 import procrastinate
+import psycopg
 import structlog
 from sqlalchemy import select, text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.accepted import due_since, forget, is_away
+from cardsync.accepted import due_of, forget, rest, setback
 from cardsync.db import run
 from cardsync.inventory import history
 from cardsync.inventory.diff import AMOUNTS
@@ -24,6 +26,7 @@ from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
 from cardsync.pricing.export import fingerprint
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollbacks import end, rollback_of
+from cardsync.setbacks import PutBack
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, own_state, release_lease, take_lease
 
 log = structlog.get_logger(__name__)
@@ -95,9 +98,12 @@ async def begin(session: AsyncSession, seller_id: int) -> None:
 async def work_off_one(work: Work, seller_id: int) -> bool:
     """Settle the oldest event. True if there may be more to do, False if there is nothing or somebody else writes prices."""
     async with work.database.tenant(seller_id) as session:
-        due_at = await due_since(session, seller_id, STREAM)
-        if await _oldest(session, seller_id) is None:
-            await forget(session, seller_id, STREAM, due_at)
+        due = await due_of(session, seller_id, STREAM)
+        event = await _oldest(session, seller_id)
+        if event is None:
+            await forget(session, seller_id, STREAM, due)
+            return False
+        if due is not None and due.rests(event.id, clock.now()):
             return False
         lease = await take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
         if lease is None:
@@ -114,14 +120,22 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
     except (LeaseLost, CancelRequested) as e:
         bound.warning("moves_interrupted", kind=type(e).__name__)
     except Exception as e:
-        if is_away(e):
-            # The database went away: the sweep comes back to it.
-            bound.warning("moves_wait", kind=type(e).__name__)
-            return False
-        bound.exception("moves_crashed")
-        with contextlib.suppress(LeaseLost):
-            await _give_up(work, lease, event)
+        match setback(e, seller_id, STREAM, event.id, due, most=1):
+            case PutBack() as back:
+                await _put_back(work, lease, event, back)
+                return False
+            case _:
+                with contextlib.suppress(LeaseLost):
+                    await _give_up(work, lease, event)
     return True
+
+
+async def _put_back(work: Work, lease: Lease, event: RepricingEvent, back: PutBack) -> None:
+    """Leave the event open for another try; if even that can't be written, the lease runs out by itself."""
+    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
+        async with work.database.tenant(lease.seller_id) as session:
+            await release_lease(session, lease)
+            await rest(session, lease.seller_id, STREAM, event.id, back)
 
 
 async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | None:

@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.accepted import MAX_FAILURES, MAX_STARTS, due_since, forget, is_away
+from cardsync.accepted import MAX_STARTS, Due, due_of, forget, rest, setback
 from cardsync.accounts.caller import Caller
 from cardsync.accounts.models import Account
 from cardsync.activity import note
@@ -40,6 +40,7 @@ from cardsync.pricing.kept import keep
 from cardsync.pricing.models import PriceChange, PriceRun
 from cardsync.pricing.push import push_prices
 from cardsync.pricing.stock import Stock, read_stock, with_losing
+from cardsync.setbacks import GiveUp, PutBack, TryAgain
 from cardsync.sync import cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.lease import boundary, renewing
@@ -141,11 +142,11 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
     taken = await _take_up(work, seller_id)
     if taken is None:
         return False
-    lease, run = taken
+    lease, run, due = taken
     bound = log.bind(seller_id=seller_id, run_id=run.id)
     try:
         async with renewing(work.database, lease):
-            return await _run(work, lease, run)
+            return await _run(work, lease, run, due)
     except CancelRequested:
         bound.info("reprice_cancelled")
         with contextlib.suppress(LeaseLost):
@@ -156,13 +157,16 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
     return True
 
 
-async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun] | None:
+async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun, Due | None] | None:
     async with work.database.tenant(seller_id) as session:
-        due_at = await due_since(session, seller_id, STREAM)
+        due = await due_of(session, seller_id, STREAM)
         # Before anything is taken up: a run that was cancelled is not gone on with.
         await cancel.end_left(session, seller_id, clock.now())
-        if await oldest_open(session, seller_id) is None:
-            await forget(session, seller_id, STREAM, due_at)
+        run = await oldest_open(session, seller_id)
+        if run is None:
+            await forget(session, seller_id, STREAM, due)
+            return None
+        if due is not None and due.rests(run.id, clock.now()):
             return None
         lease = await sync_state.take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
         if lease is None:
@@ -176,10 +180,10 @@ async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun] | None:
         # The moment that it prices for: however long it waited to be taken up or confirmed, and the same in every life.
         run.started_at = run.started_at if starts else clock.now()
         run.summary = run.summary | {"starts": starts + 1}
-        return lease, run
+        return lease, run, due
 
 
-async def _run(work: Work, lease: Lease, run: PriceRun) -> bool:
+async def _run(work: Work, lease: Lease, run: PriceRun, due: Due | None) -> bool:
     """Price, and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
     bound = log.bind(seller_id=lease.seller_id, run_id=run.id)
     try:
@@ -194,27 +198,28 @@ async def _run(work: Work, lease: Lease, run: PriceRun) -> bool:
         bound.info("reprice_failed", code=problem.code)
         await _end(work, lease, run, "failed", {})
     except Exception as e:
-        if is_away(e):
-            # The database or the object store went away: not the run's fault, whatever it takes.
-            bound.warning("reprice_waits", kind=type(e).__name__)
-            await _put_back(work, lease, run, {"starts": run.summary["starts"] - 1})
-            return False
-        failures = run.summary.get("failures", 0) + 1
-        bound.exception("reprice_crashed", failures=failures)
-        if failures >= MAX_FAILURES:
-            await _end(work, lease, run, "failed", {})
-        else:
-            await _put_back(work, lease, run, {"failures": failures})
+        match setback(e, lease.seller_id, STREAM, run.id, due, run.summary.get("failures", 0)):
+            case PutBack() as back:
+                await _put_back(work, lease, run, {"starts": run.summary["starts"] - 1}, back)
+                return False
+            case TryAgain(failures):
+                await _put_back(work, lease, run, {"failures": failures})
+            case GiveUp():
+                await _end(work, lease, run, "failed", {})
     return True
 
 
-async def _put_back(work: Work, lease: Lease, run: PriceRun, counts: dict[str, Any]) -> None:
+async def _put_back(
+    work: Work, lease: Lease, run: PriceRun, counts: dict[str, Any], back: PutBack | None = None
+) -> None:
     """Leave the run open for another try; if even that can't be written, the lease runs out by itself."""
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(lease.seller_id) as session:
             await own_state(session, lease)
             await session.execute(_of(lease, run).values(summary=run.summary | counts))
             await sync_state.release_lease(session, lease)
+            if back is not None:
+                await rest(session, lease.seller_id, STREAM, run.id, back)
 
 
 async def _cycle_of(session: AsyncSession, run: PriceRun) -> str | None:

@@ -9,12 +9,14 @@ import contextlib
 from datetime import datetime, timedelta
 
 import procrastinate
+import psycopg
 import structlog
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.accepted import due_since, forget, is_away
+from cardsync.accepted import Due, due_of, forget, rest, setback
 from cardsync.accounts.caller import Caller
 from cardsync.agentwork.tasks import end_unclaimed_rollbacks, enqueue_task
 from cardsync.db import run
@@ -23,6 +25,7 @@ from cardsync.jobs import Work, enqueue, jobs, mark_due, mark_due_by, work_of
 from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback_scope import KEEP, Scope, is_lost, statement, values_of
 from cardsync.pricing.rollbacks import STREAM, ask, end, open_one, told_of
+from cardsync.setbacks import PutBack
 from cardsync.sync import state as sync_state
 from cardsync.sync.state import CancelRequested, Lease, LeaseLost, hold_lease, locked, own_state, release_lease
 
@@ -53,7 +56,7 @@ async def request(
 async def work_off(work: Work, seller_id: int) -> None:
     """Prepare what was requested, end what ran out. What somebody else is at, the sweep comes back to."""
     async with work.database.tenant(seller_id) as session:
-        due_at = await due_since(session, seller_id, STREAM)
+        due = await due_of(session, seller_id, STREAM)
         now = clock.now()
         state = await locked(session, seller_id)
         rollback = await open_one(session, seller_id)
@@ -61,18 +64,20 @@ async def work_off(work: Work, seller_id: int) -> None:
             await end(session, state, rollback, "expired", now)
             rollback = None
         if rollback is None or rollback.state != "requested":
-            await forget(session, seller_id, STREAM, due_at)
+            await forget(session, seller_id, STREAM, due)
             claimed_until = await end_unclaimed_rollbacks(session, seller_id, now)
             for again_at in (rollback.expires_at if rollback is not None else None, claimed_until):
                 if again_at is not None:
                     await mark_due_by(session, seller_id, STREAM, again_at)
             return
+        if due is not None and due.rests(rollback.id, now):
+            return
         lease = await sync_state.take_lease(session, seller_id, HOLDER, now, work.settings.lease_seconds)
     if lease is not None:
-        await _prepare(work, lease, rollback)
+        await _prepare(work, lease, rollback, due)
 
 
-async def _prepare(work: Work, lease: Lease, rollback: PriceRollback) -> None:
+async def _prepare(work: Work, lease: Lease, rollback: PriceRollback, due: Due | None) -> None:
     bound = log.bind(seller_id=lease.seller_id, rollback_id=rollback.id)
     try:
         while await _slab(work, lease, rollback.id):
@@ -82,13 +87,20 @@ async def _prepare(work: Work, lease: Lease, rollback: PriceRollback) -> None:
     except CancelRequested:
         bound.info("rollback_waits", kind="cancel")
     except Exception as e:
-        if is_away(e):
-            # The database went away: the sweep comes back to it.
-            bound.warning("rollback_waits", kind=type(e).__name__)
-            return
-        bound.exception("rollback_crashed")
-        with contextlib.suppress(LeaseLost):
-            await _fail(work, lease)
+        match setback(e, lease.seller_id, STREAM, rollback.id, due, most=1):
+            case PutBack() as back:
+                await _put_back(work, lease, rollback, back)
+            case _:
+                with contextlib.suppress(LeaseLost):
+                    await _fail(work, lease)
+
+
+async def _put_back(work: Work, lease: Lease, rollback: PriceRollback, back: PutBack) -> None:
+    """Leave the rollback open for another try; if even that can't be written, the lease runs out by itself."""
+    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
+        async with work.database.tenant(lease.seller_id) as session:
+            await sync_state.release_lease(session, lease)
+            await rest(session, lease.seller_id, STREAM, rollback.id, back)
 
 
 async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:

@@ -116,7 +116,8 @@ async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
     return Shelves(await boxes.boxes(session, caller.seller_id, caller.member_id))
 
 
-@get("/shelves/{box:int}", responses=problems(*READS, errors.InvalidPayload))
+# A box that is no number is an unknown address.
+@get("/shelves/{box:int}", responses=problems(*READS, errors.NotFound, errors.InvalidPayload))
 async def read_box(
     caller: Caller,
     session: AsyncSession,

@@ -1,16 +1,25 @@
-"""GET /sync/pending: what stands in the seller's row in, the decision out, and with it the sync lock and the plan."""
+"""GET /sync/pending: what stands in the seller's row in, the decision out, and with it the sync lock and the plan.
+
+Most polls change nothing that others look at, and cost what a heartbeat costs: one read, beside whatever import holds the seller's
+row. Only one that takes the lock, or ends what nobody else will, waits for that row.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import clock
 from cardsync.accounts.caller import Caller
+from cardsync.db import Database
+from cardsync.polled import PolledQuery
 from cardsync.settings import Settings
+from cardsync.sync import cancel
 from cardsync.sync.decision import Lock, SyncDecision, SyncFacts, decide, due_at, in_quiet_hours
 from cardsync.sync.models import SyncState, SyncStep
 from cardsync.sync.planner import Advertised, Plan, PlanFacts, make_plan
@@ -53,11 +62,55 @@ def holds_lock(state: Caller | SyncState, agent_id: str | None) -> bool:
     return state.lock_kind is not None and agent_id is not None and state.lock_agent_id == agent_id
 
 
+# Only the lock that was read, so that no other's is touched; who has the row locked refreshes it, or the next poll does.
+REFRESH = PolledQuery(
+    "refresh_lock",
+    """
+UPDATE sync_state SET lock_refreshed_at = timestamptz 'epoch' + CAST($3 AS float8) * interval '1 microsecond'
+ WHERE seller_id = $1 AND seller_id = (
+       SELECT seller_id FROM sync_state
+        WHERE seller_id = $1 AND lock_refreshed_at = timestamptz 'epoch' + CAST($2 AS float8) * interval '1 microsecond'
+          FOR UPDATE SKIP LOCKED)
+RETURNING seller_id
+""",
+    writes=True,
+)
+
+
 def changes_something(
     caller: Caller, decision: SyncDecision, agent_id: str | None, now: datetime, settings: Settings
 ) -> bool:
-    """Whether this poll has to go through `poll`: it takes the lock, refreshes its own, or clears a stale one."""
-    return decision.action == "sync" or holds_lock(caller, agent_id) or lock_is_stale(caller, now, settings)
+    """Whether this poll has to go through `poll`: it takes the lock, clears a stale one or ends a cancelled cycle."""
+    takes = decision.action == "sync" and caller.lock_kind is None
+    return (
+        takes
+        or lock_is_stale(caller, now, settings)
+        or cancel.is_left(caller, now)
+        or _grows_old(caller, agent_id, now, settings)
+    )
+
+
+def _grows_old(caller: Caller, agent_id: str | None, now: datetime, settings: Settings) -> bool:
+    """Whether a lock's holder has not refreshed it for so long that it must happen now, whoever holds the row."""
+    if not holds_lock(caller, agent_id) or caller.uploads_open or caller.lock_refreshed_at is None:
+        return False
+    return now - caller.lock_refreshed_at > timedelta(seconds=settings.stale_lock_seconds / 2)
+
+
+async def keep(database: Database, caller: Caller, agent_id: str | None, now: datetime) -> None:
+    """The holder's poll refreshes its lock. Beside open work it need not: none goes stale, and who ends the work refreshes it."""
+    if holds_lock(caller, agent_id) and not caller.uploads_open and caller.lock_refreshed_at is not None:
+        moments = (clock.microseconds(moment) for moment in (caller.lock_refreshed_at, now))
+        await database.polled.first_row(caller.seller_id, REFRESH, *moments)
+
+
+def told_again(caller: Caller, decision: SyncDecision) -> SyncDecision:
+    """What the lock's holder is told once more, as it was told when it took the lock."""
+    return _with_plan(decision, caller.lock_plan) if decision.action == "sync" else decision
+
+
+def _with_plan(decision: SyncDecision, told: Any) -> SyncDecision:
+    return replace(decision, plan=msgspec.convert(told, Plan) if told is not None else None)
 
 
 async def poll(
@@ -70,6 +123,8 @@ async def poll(
 ) -> SyncDecision:
     """Decide again on the row as it is now, under its lock. Its holder hears what it was told when it took the sync lock."""
     state = await locked(session, caller.seller_id)
+    if cancel.is_left(state, now):
+        await cancel.end(session, state, now)
     drop_stale_lock(state, now, settings)
     decision = decide(facts_of(caller, state, agent_id, now, settings))
     if holds_lock(state, agent_id):
@@ -77,8 +132,7 @@ async def poll(
     if decision.action == "wait":
         return decision
     if state.lock_kind is not None:
-        told = state.lock_plan
-        return replace(decision, plan=msgspec.convert(told, Plan) if told is not None else None)
+        return _with_plan(decision, state.lock_plan)
     planned = replace(decision, plan=await _plan(session, caller, decision, advertised, now))
     # A cycle whose plan is refused does not begin: a request waits on, for an agent that can do it.
     if planned.plan is None or planned.plan.error is None:

@@ -31,8 +31,9 @@ from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
 from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.logs import CycleLog, record_cycle
 from cardsync.sync.planner import Plan, read_capabilities
-from cardsync.sync.poll import changes_something, facts_of, poll
+from cardsync.sync.poll import changes_something, facts_of, keep, poll, told_again
 from cardsync.web import (
+    BEHIND_A_KEY,
     FOR_AGENTS,
     FOR_EITHER,
     FOR_OWNERS,
@@ -165,10 +166,12 @@ async def pending(
     now = clock.now()
     agent = _agent(agent_id)
     decision = decide(facts_of(caller, caller, agent, now, settings))
-    if changes_something(caller, decision, agent, now, settings) or cancel.is_left(caller, now):
+    if changes_something(caller, decision, agent, now, settings):
         async with database.tenant(caller.seller_id) as session:
-            await cancel.end_left(session, caller.seller_id, now)
             decision = await poll(session, caller, agent, read_capabilities(capabilities), now, settings)
+    else:
+        await keep(database, caller, agent, now)
+        decision = told_again(caller, decision)
     return Polled(_pending(decision))
 
 

@@ -230,12 +230,13 @@ async def release_lease(session: AsyncSession, lease: Lease) -> None:
 
 
 async def upload_finished(session: AsyncSession, seller_id: int, outcome: str, now: datetime) -> None:
-    """One open upload less. `outcome` is completed, failed or in_review.
+    """One open upload less. `outcome` is completed, failed or in_review. Like any upload, its end keeps the cycle's lock fresh.
 
     The inventory cycle's lock is cleared when its last upload is finished; only a completed one counts as a sync.
     """
     state = await locked(session, seller_id)
     state.uploads_open = max(state.uploads_open - 1, 0)
+    refresh(state, now)
     if outcome == "completed":
         state.last_sync_at = state.last_pricing_at = now
         state.scheduled_failures = 0

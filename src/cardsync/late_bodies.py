@@ -1,0 +1,56 @@
+"""A refusal of a body that is too large, while the body is still coming: its rest is read before the answer goes out, up to a bound.
+
+A client that sends all before it reads, as plain ones do, would find the connection reset and not the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
+
+TOO_LARGE = 413
+# What is thrown away costs little; who sends more, or slower, is cut off.
+REST_BYTES = 100_000_000
+REST_SECONDS = 10.0
+
+
+def reading_rests(app: ASGIApp) -> ASGIApp:
+    async def read_rest(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await app(scope, receive, send)
+            return
+        begun = ended = False
+
+        async def received() -> ReceiveMessage:
+            nonlocal begun, ended
+            message = await receive()
+            begun, ended = True, not message.get("more_body", False)
+            return message
+
+        async def answer(message: Message) -> None:
+            is_late = message["type"] == "http.response.start" and message["status"] == TOO_LARGE and not ended
+            if is_late and (begun or not _waits_to_be_asked(scope)):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(REST_SECONDS):
+                        await _throw_away(receive)
+            await send(message)
+
+        await app(scope, received, answer)
+
+    return read_rest
+
+
+def _waits_to_be_asked(scope: Scope) -> bool:
+    """Who announces a body by `Expect: 100-continue` sends none before it is asked for."""
+    return any(name == b"expect" and b"100-continue" in value.lower() for name, value in scope["headers"])
+
+
+async def _throw_away(receive: Receive) -> None:
+    size, more = 0, True
+    while more and size <= REST_BYTES:
+        message = await receive()
+        size += len(message.get("body", b""))  # type: ignore[arg-type]
+        more = bool(message.get("more_body", False))

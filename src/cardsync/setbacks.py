@@ -1,0 +1,158 @@
+"""What becomes of work that failed: the error, how often the work was put back, and the time in; out
+whether it is put back and until when, tried again at once, or given up and why. Pure.
+
+A dependency that is away is waited for, longer each time, as it is not the work's fault. Not for
+ever: what was put back often enough for long enough is given up, and so is what can never succeed.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import obstore
+import psycopg
+from psycopg_pool import PoolTimeout
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+
+from cardsync.storage import ObjectMissing
+
+# Work that fails by itself is given up after so many failures.
+MAX_FAILURES = 3
+# Work that waits for a dependency is given up when it was put back so often, over so long a time: a
+# machine that was off for days has not tried, and many tries of one minute say little.
+MAX_TIMES = 30
+MAX_AGE = timedelta(days=1)
+FIRST_PAUSE = timedelta(seconds=2)
+LONGEST_PAUSE = timedelta(minutes=10)
+
+
+class Kind(StrEnum):
+    """Why work failed; as it stands in the log."""
+
+    AWAY = "away"
+    NO_ROOM = "no_room"
+    FORBIDDEN = "forbidden"
+    MISSING = "missing"
+    OWN = "own"
+
+
+_WHY = {
+    Kind.AWAY: "the database or the object store did not answer",
+    Kind.NO_ROOM: "there was no room to store the result",
+    Kind.FORBIDDEN: "the server was not allowed to read or store what it needed",
+    Kind.MISSING: "the uploaded file is no longer in the object store",
+}
+
+# SQLSTATE classes that speak of the server's state, not of what was asked: connection, shutdown,
+# resources, rollback, lock. And a server that takes no writes: it is being replaced by another.
+_AWAY_CLASSES = ("08", "57", "53", "40", "55", "25006")
+_NO_ROOM_STATE = "53100"
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+_AWAY = {
+    errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.ENOTCONN, errno.EPIPE,
+    errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.EHOSTDOWN, errno.ENETUNREACH, errno.ENETDOWN,
+    errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN,
+    errno.EBUSY, errno.EINTR, errno.EIO, errno.ENXIO, errno.ENODEV, errno.ESTALE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tries:
+    """How often a piece of work was put back, and since when."""
+
+    times: int = 0
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """The work rests until then; `tries` are those to remember."""
+
+    kind: Kind
+    until: datetime
+    tries: Tries
+
+
+@dataclass(frozen=True)
+class TryAgain:
+    """At once; `failures` are those to remember."""
+
+    failures: int
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """`why` is for the seller, and empty where the failure says nothing to a seller."""
+
+    kind: Kind
+    why: str
+
+
+Setback = PutBack | TryAgain | GiveUp
+
+
+def kind_of(error: BaseException) -> Kind:
+    """Whose fault it was."""
+    match error:
+        case DBAPIError():
+            return kind_of(error.orig) if error.orig is not None else Kind.AWAY
+        case psycopg.Error():
+            return _of_database(error)
+        case ObjectMissing():
+            return Kind.MISSING
+        case PoolExhausted() | PoolTimeout() | obstore.exceptions.GenericError():
+            return Kind.AWAY
+        case obstore.exceptions.PermissionDeniedError() | obstore.exceptions.UnauthenticatedError():
+            return Kind.FORBIDDEN
+        case OSError():
+            return _of_system(error)
+    return Kind.OWN
+
+
+def _of_database(error: psycopg.Error) -> Kind:
+    state = error.sqlstate
+    if state is None:
+        # A connection that was lost or not to be had has no state.
+        lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return Kind.AWAY if lost else Kind.OWN
+    if state == _NO_ROOM_STATE:
+        return Kind.NO_ROOM
+    return Kind.AWAY if state.startswith(_AWAY_CLASSES) else Kind.OWN
+
+
+def _of_system(error: OSError) -> Kind:
+    """An OSError by itself says little: damaged gzip is one, and so is a folder in a file's place."""
+    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror) or error.errno in _AWAY:
+        return Kind.AWAY
+    if error.errno in _NO_ROOM:
+        return Kind.NO_ROOM
+    return Kind.FORBIDDEN if error.errno in _FORBIDDEN else Kind.OWN
+
+
+def decide(error: BaseException, tries: Tries, failures: int, now: datetime, *, most: int = MAX_FAILURES) -> Setback:
+    """`failures` of the work itself came before this one; so many in all are too many: `most`."""
+    kind = kind_of(error)
+    if kind is Kind.MISSING:
+        return GiveUp(kind, _WHY[kind])
+    if kind is Kind.OWN:
+        return GiveUp(kind, "") if failures + 1 >= most else TryAgain(failures + 1)
+    since, times = tries.since or now, tries.times + 1
+    if times > MAX_TIMES and now - since >= MAX_AGE:
+        return GiveUp(kind, f"given up after {times} attempts in {_told(now - since)}: {_WHY[kind]}")
+    return PutBack(kind, now + _pause(times), Tries(times, since))
+
+
+def _pause(times: int) -> timedelta:
+    # Capped before it is multiplied: 2^99 seconds is no timedelta.
+    doubled: timedelta = FIRST_PAUSE * 2 ** min(times - 1, 20)
+    return min(doubled, LONGEST_PAUSE)
+
+
+def _told(age: timedelta) -> str:
+    return f"{round(age.total_seconds() / 3600)} hours"

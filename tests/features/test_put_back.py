@@ -1,0 +1,245 @@
+"""Work that fails because something outside is missing: it rests, longer each time, says so in the log, and ends. The same for each
+stream of work. PostgreSQL itself refuses to write, by a trigger that says what a full disk says.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import psycopg
+import pytest
+from structlog.testing import capture_logs
+
+from builders import a_csv, a_row
+from cardsync import clock
+from cardsync.database_urls import libpq_url
+from cardsync.setbacks import MAX_AGE, MAX_TIMES
+from cardsync.storage import LocalStore
+from cardsync.worker import STREAMS as TASKS
+from cardsync.worker import opened, sweep
+from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
+
+ORDER = {"order_number": "1A2B-3C", "order_date": "7/3/26", "status": "Ready to Ship", "total_amt": 12.5}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """How its work begins over HTTP, what it writes, and what is told of it."""
+
+    table: str
+    begin: object
+    state: object
+    waits: str
+    done: str
+    failed: str = "failed"
+
+
+async def _begin_upload(a_seller):
+    seller = await a_seller()
+    return seller, lambda: seller.upload(a_csv(a_row(1)))
+
+
+async def _begin_orders(a_seller):
+    seller = await a_seller()
+    return seller, lambda: seller.send("/orders", [ORDER])
+
+
+async def _begin_run(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="2.00")))
+    answer = await seller.post("/api/pricing/rules", json={"name": "D", "state": "published", "adjust_bp": 1000})
+    assert answer.status_code == 201, answer.text
+    return seller, lambda: seller.post("/api/pricing/reprice")
+
+
+async def _begin_event(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
+    [(card, price)] = (await exported(seller)).items()
+    row = {"marketplace_id": card, "old_price": "1.00", "new_price": price}
+    body = {"imported_at": clock.rfc3339(clock.now()), "row_count": 1, "file_sha256": "a" * 64, "rows": [row]}
+    return seller, lambda: seller.post("/api/v1/repricing_events", json=body | {"sync_cycle_id": "c1"})
+
+
+async def _begin_rollback(a_seller):
+    seller, run = await a_pushed_run(a_seller)
+    return seller, lambda: seller.post(ROLLBACKS, json={"run_id": run})
+
+
+async def _state_of_upload(seller, answer):
+    return (await seller.report(answer["upload_id"]))["state"]
+
+
+async def _state_of_run(seller, answer):
+    return (await seller.get(f"/api/pricing/runs/{answer['run_id']}")).json()["state"]
+
+
+async def _state_of_event(seller, answer):
+    query = "SELECT settled_at, error FROM repricing_event WHERE seller_id = :seller AND id = :id"
+    [row] = await seller.service.sql(seller.id, query, seller=seller.id, id=answer["id"])
+    return "failed" if row["error"] else "settled" if row["settled_at"] else "open"
+
+
+async def _state_of_rollback(seller, answer):
+    return (await seller.get(f"{ROLLBACKS}/{answer['id']}")).json()["state"]
+
+
+STREAMS = {
+    "inventory": Stream("card", _begin_upload, _state_of_upload, "processing", "done"),
+    "orders": Stream("orders", _begin_orders, _state_of_upload, "processing", "done"),
+    "reprice": Stream("card", _begin_run, _state_of_run, "running", "completed"),
+    "repricing": Stream("card", _begin_event, _state_of_event, "open", "settled"),
+    "rollback": Stream("price_rollback_card", _begin_rollback, _state_of_rollback, "requested", "ready"),
+}
+
+
+@contextmanager
+def refused(owner_url, table, seller_id, state):
+    """Nothing of this seller is written to the table: PostgreSQL answers with that SQLSTATE."""
+    name = f"refuse_{seller_id}"
+    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
+        owner.execute(
+            f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{state}'; END $$"
+        )
+        owner.execute(
+            f"CREATE TRIGGER {name} BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW "
+            f"WHEN (NEW.seller_id = {seller_id}) EXECUTE FUNCTION {name}()"
+        )
+        try:
+            yield
+        finally:
+            owner.execute(f"DROP FUNCTION {name} CASCADE")
+
+
+async def begun(seller, begin):
+    """The body of the answer, and what the log says of this seller's work: an event is taken up in its request."""
+    with capture_logs() as logs:
+        answer = await begin()
+        await seller.service.run_jobs()
+    assert answer.status_code in (201, 202), answer.text
+    return answer.json(), about_work(seller, logs)
+
+
+async def swept(seller):
+    """What the sweep nudges now, worked off; what the log says of this seller's work."""
+    with capture_logs() as logs:
+        async with opened(seller.service.database):
+            await sweep(seller.service.work)
+        await seller.service.run_jobs()
+    return about_work(seller, logs)
+
+
+def about_work(seller, logs):
+    return [entry for entry in logs if entry.get("seller_id") == seller.id and entry["event"].startswith("work_")]
+
+
+def pauses(logs):
+    return [(entry["event"], entry["kind"], entry["times"], entry["pause_seconds"]) for entry in logs]
+
+
+@pytest.fixture(autouse=True)
+def _the_clock_stands():
+    clock.stop()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_work_that_waits_rests_longer_each_time_and_goes_on(a_seller, owner_url, name):
+    stream = STREAMS[name]
+    seller, begin = await stream.begin(a_seller)
+    with refused(owner_url, stream.table, seller.id, "53100"):
+        answer, logs = await begun(seller, begin)
+        assert pauses(logs) == [("work_put_back", "no_room", 1, 2)]
+        for times, pause in ((2, 4), (3, 8), (4, 16)):
+            # The sweep takes up what is older than some seconds.
+            clock.shift(timedelta(seconds=max(pause / 2 - 1, 1)))
+            assert pauses(await swept(seller)) == []
+            clock.shift(timedelta(seconds=6))
+            assert pauses(await swept(seller)) == [("work_put_back", "no_room", times, pause)]
+        assert await stream.state(seller, answer) == stream.waits
+    clock.shift(timedelta(seconds=20))
+    assert await swept(seller) == []
+    assert await stream.state(seller, answer) == stream.done
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_nudge_within_the_pause_changes_nothing(a_seller, owner_url, name):
+    stream = STREAMS[name]
+    seller, begin = await stream.begin(a_seller)
+    with refused(owner_url, stream.table, seller.id, "53100"):
+        answer, _ = await begun(seller, begin)
+        async with opened(seller.service.database):
+            await TASKS[name].defer_async(seller_id=seller.id)
+        await seller.service.run_jobs()
+        assert await stream.state(seller, answer) == stream.waits
+    [due] = await due_of(seller, name)
+    assert due["put_back_times"] == 1
+
+
+async def due_of(seller, name):
+    query = "SELECT * FROM work_due WHERE seller_id = :seller AND stream = :stream"
+    return await seller.service.sql(seller.id, query, seller=seller.id, stream=name)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_work_that_was_put_back_for_a_day_is_given_up_and_the_next_goes_on(a_seller, owner_url, name):
+    stream = STREAMS[name]
+    seller, begin = await stream.begin(a_seller)
+    with refused(owner_url, stream.table, seller.id, "53100"):
+        answer, _ = await begun(seller, begin)
+        await seller.service.sql(
+            seller.id,
+            "UPDATE work_due SET put_back_times = :times, put_back_since = put_back_since - :age, rests_until = NULL"
+            " WHERE seller_id = :seller AND stream = :stream",
+            times=MAX_TIMES, age=MAX_AGE, seller=seller.id, stream=name,
+        )  # fmt: skip
+        clock.shift(timedelta(seconds=6))
+        logs = await swept(seller)
+    assert [(entry["event"], entry["kind"]) for entry in logs] == [("work_given_up", "no_room")]
+    assert await stream.state(seller, answer) == stream.failed
+    clock.shift(timedelta(seconds=6))
+    assert await swept(seller) == []
+    assert await due_of(seller, name) == []
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_work_that_fails_by_itself_ends_soon(a_seller, owner_url, name):
+    stream = STREAMS[name]
+    seller, begin = await stream.begin(a_seller)
+    with refused(owner_url, stream.table, seller.id, "22003"):
+        answer, logs = await begun(seller, begin)
+    assert logs[-1]["event"] == "work_given_up"
+    assert len(logs) <= 3
+    assert await stream.state(seller, answer) == stream.failed
+
+
+UPLOADS = {"inventory": _begin_upload, "orders": _begin_orders}
+CODES = {"inventory": "csv_processing_failed", "orders": "processing_failed"}
+
+
+async def storage_path(seller, upload_id):
+    query = "SELECT storage_key FROM upload WHERE seller_id = :seller AND id = :id"
+    [row] = await seller.service.sql(seller.id, query, seller=seller.id, id=upload_id)
+    store = seller.service.work.store
+    assert isinstance(store, LocalStore)
+    return store.path(row["storage_key"])
+
+
+@pytest.mark.parametrize("name", UPLOADS)
+@pytest.mark.parametrize("what", ["a folder in its place", "nothing"])
+async def test_a_file_that_can_never_be_read_is_not_tried_for_ever(a_seller, name, what):
+    seller, begin = await UPLOADS[name](a_seller)
+    upload_id = (await begin()).json()["upload_id"]
+    path = await storage_path(seller, upload_id)
+    path.unlink()
+    if what != "nothing":
+        path.mkdir()
+    await swept(seller)
+    report = await seller.report(upload_id)
+    assert (report["state"], report["error"]["code"]) == ("failed", CODES[name])
+    if what == "nothing":
+        assert report["error"]["message"] == "the uploaded file is no longer in the object store"
+    # The stream goes on behind it.
+    again = (await begin()).json()["upload_id"]
+    await seller.service.run_jobs()
+    assert (await seller.report(again))["state"] == "done"

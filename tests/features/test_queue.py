@@ -1,0 +1,87 @@
+"""Uploads that queue up: sellers take turns, and the report says how long the queue is."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from builders import a_csv, a_row
+from cardsync import clock
+from cardsync.worker import opened, sweep
+
+ORDER = {"order_number": "1A2B-3C", "order_date": "7/3/26", "status": "Ready to Ship", "total_amt": 12.5}
+
+
+async def uploaded(seller, stream="inventory"):
+    answer = await (seller.upload(a_csv(a_row(1))) if stream == "inventory" else seller.send("/orders", [ORDER]))
+    assert answer.status_code == 202, answer.text
+    return answer.json()["upload_id"]
+
+
+async def finished(seller):
+    rows = await seller.service.sql(
+        seller.id, "SELECT finished_at FROM upload WHERE seller_id = :id ORDER BY id", id=seller.id
+    )
+    return [row["finished_at"] for row in rows]
+
+
+async def turns(seller):
+    query = "SELECT id FROM procrastinate_jobs WHERE status = 'todo' AND args->>'seller_id' = :id"
+    return len(await seller.service.sql(seller.id, query, id=str(seller.id)))
+
+
+@pytest.mark.parametrize("stream", ["inventory", "orders"])
+async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_for_one(a_seller, stream):
+    many, single = await a_seller(), await a_seller()
+    for _ in range(50):
+        await uploaded(many, stream)
+    assert await turns(many) == 1
+    await uploaded(single, stream)
+    await many.service.run_jobs()
+    theirs, [own] = await finished(many), await finished(single)
+    assert sum(moment < own for moment in theirs) == 1
+    # Nothing is left behind, and each seller's own order stays.
+    assert theirs == sorted(theirs)
+
+
+async def test_two_who_accept_at_once_and_a_worker_queue_one_turn(a_seller):
+    seller = await a_seller()
+    await asyncio.gather(*(uploaded(seller) for _ in range(8)), *(uploaded(seller, "orders") for _ in range(8)))
+    async with opened(seller.service.database):
+        clock.shift(timedelta(seconds=6))
+        await sweep(seller.service.work)
+    assert await turns(seller) == 2
+    await seller.service.run_jobs()
+    assert None not in await finished(seller)
+    assert await turns(seller) == 0
+
+
+async def test_a_turn_that_was_taken_up_meanwhile_is_followed_by_another(a_seller):
+    """The waiting turn is held by who accepts: a worker finds the upload or does not begin before it is there."""
+    seller = await a_seller()
+    await uploaded(seller)
+    for _ in range(5):
+        ids, _ = await asyncio.gather(uploaded(seller), seller.service.run_jobs())
+        await seller.service.run_jobs()
+        assert (await seller.report(ids))["state"] == "done"
+
+
+async def test_the_report_says_how_long_the_queue_is(a_seller):
+    clock.stop()
+    seller, first, second = await a_seller(), await a_seller(), await a_seller()
+    # Whatever other tests left is in everybody's queue.
+    await seller.service.run_jobs()
+    others = (await seller.report(await uploaded(seller)))["queue"]["ahead"]
+    await seller.service.run_jobs()
+    for other in (first, first, second):
+        await uploaded(other)
+    clock.shift(timedelta(seconds=90))
+    await uploaded(seller)
+    mine = await uploaded(seller)
+    queue = (await seller.report(mine))["queue"]
+    # Two others that wait for a turn each, and the own one before it.
+    assert queue["ahead"] == others + 3
+    assert queue["oldest_seconds"] >= 90
+    assert set(queue) == {"ahead", "oldest_seconds"}
+    await seller.service.run_jobs()
+    assert "queue" not in await seller.report(mine)
