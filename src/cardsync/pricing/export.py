@@ -44,7 +44,7 @@ FINGERPRINT_SQL = """
 """
 REASONS = (
     "no_updates", "not_entitled", "consent_missing", "past_due", "apply_in_progress", "automatic_pricing_paused",
-    "awaiting_review", "drafts_only",
+    "awaiting_review", "rollback_preparing", "drafts_only",
 )  # fmt: skip
 
 
@@ -64,7 +64,11 @@ def rollback_waits(caller: Caller, now: datetime) -> bool:
 
 def forced_reasons(caller: Caller, now: datetime) -> list[str]:
     """Why this account gets a header-only file whatever its targets are. Pure."""
-    holds = [*caller.entitlements(now).holds, *(["awaiting_review"] if caller.review_upload_id is not None else [])]
+    holds = {*caller.entitlements(now).holds}
+    if caller.review_upload_id is not None:
+        holds.add("awaiting_review")
+    if caller.rollback_preparing_until is not None and caller.rollback_preparing_until > now:
+        holds.add("rollback_preparing")
     return [reason for reason in REASONS if reason in holds]
 
 
