@@ -17,7 +17,7 @@ from cardsync import clock, errors, limits
 from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
-from cardsync.inventory import uploads
+from cardsync.inventory import reviews, uploads
 from cardsync.inventory.models import Upload
 from cardsync.pricing import reprice
 from cardsync.rate_limits.groups import UPLOADS
@@ -256,11 +256,18 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
     """How far an upload is, and what was skipped and why."""
     if caller.lock_kind is not None:
         await sync_state.refresh_lock(session, caller.seller_id, clock.now())
-    report = report_of(await uploads.upload_of(session, caller.seller_id, upload_id))
-    if report.state == "done" and await reprice.follows(session, caller.seller_id, upload_id):
-        # Its rows are written and not priced yet, as rules have queries.
+    return await _told(session, await uploads.upload_of(session, caller.seller_id, upload_id))
+
+
+async def _told(session: AsyncSession, upload: Upload) -> UploadReport:
+    """The report; of rows that are written and not priced yet, as rules have queries, it tells how far the run is."""
+    report = report_of(upload)
+    run = await reprice.following(session, upload.seller_id, upload.id) if upload.state == "done" else None
+    if run is None:
+        return report
+    if run.state == "running":
         return msgspec.structs.replace(report, state="processing", finished_at=None)
-    return report
+    return msgspec.structs.replace(report, state=run.state, review=["large_moves"])
 
 
 @post(
@@ -272,7 +279,7 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
 )
 async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
-    return report_of(await uploads.confirm(session, caller, upload_id))
+    return await _told(session, await reviews.settle_upload(session, caller, upload_id, "confirmed", clock.now()))
 
 
 @post(
@@ -284,7 +291,7 @@ async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) 
 )
 async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
-    return report_of(await uploads.discard(session, caller, upload_id))
+    return await _told(session, await reviews.settle_upload(session, caller, upload_id, "discarded", clock.now()))
 
 
 @put(
