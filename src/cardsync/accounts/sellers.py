@@ -22,6 +22,7 @@ from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
 from cardsync.errors import CommandError
+from cardsync.jobs import SALES, mark_due
 from cardsync.members import passwords
 from cardsync.orders import ingest, shipping_type
 from cardsync.pricing.store import make_preset_rule
@@ -195,6 +196,9 @@ async def change_seller(session: AsyncSession, seller_id: int, values: dict[str,
     if threshold is not None:
         await shipping_type.decide_again(session, seller_id, threshold)
     await tasks.cancel_lost(session, seller_id, clock.now())
+    if values.get("automatic_pricing_paused") is False or values.get("suspended") is False:
+        # Sales may have started or ended meanwhile.
+        await mark_due(session, seller_id, SALES)
 
 
 async def clear_upload_approval(session: AsyncSession, seller_id: int) -> None:

@@ -19,6 +19,7 @@ from cardsync.inventory.judge import Verdict
 from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.slabs import Slab, Writer, bury
 from cardsync.jobs import Work
+from cardsync.pricing import on_sale
 from cardsync.pricing.confirmed import remember
 from cardsync.pricing.export import NOTHING, fingerprint
 from cardsync.pricing.held import hold_prices
@@ -46,6 +47,8 @@ class Outcome:
     held: Sequence[int] = ()
     # The leaps that the seller said yes to, where that is why the upload waited.
     confirmed: pl.DataFrame | None = None
+    # What it priced, if it set targets, and which of them are a sale's.
+    sold: on_sale.OnSale | None = None
 
 
 async def finish(
@@ -75,6 +78,8 @@ async def finish(
         await _supersede_reviews(session, upload)
         if not in_review and not reprice:
             await hold_prices(session, upload.seller_id, outcome.held, outcome.lines)
+        if outcome.sold is not None:
+            await on_sale.settle(session, upload.seller_id, outcome.sold, now)
         if outcome.confirmed is not None:
             await remember(session, upload.seller_id, outcome.confirmed, now)
         await promote(session, upload.seller_id)

@@ -33,7 +33,7 @@ from cardsync.inventory import slabs
 from cardsync.inventory.diff import importable
 from cardsync.inventory.models import Activity
 from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
-from cardsync.pricing import breaker, engine, store
+from cardsync.pricing import breaker, engine, on_sale, store
 from cardsync.pricing.confirmed import must_stop, remember
 from cardsync.pricing.export import fingerprint, fingerprint_of
 from cardsync.pricing.held import hold_prices
@@ -85,6 +85,14 @@ async def begin(
     await mark_due(session, seller_id, STREAM)
     await enqueue(session, reprice, seller_id=seller_id)
     return run.id
+
+
+async def begin_unless_one_waits(session: AsyncSession, seller_id: int, trigger: str, now: datetime) -> None:
+    """A run, unless one is open that was not taken up yet: that one prices for a later moment than this. The state row is locked."""
+    waiting = (PriceRun.seller_id == seller_id) & (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
+    is_new = PriceRun.summary["starts"].as_integer().is_(None)
+    if not await session.scalar(select(select(PriceRun.id).where(waiting, is_new).exists())):
+        await begin(session, seller_id, trigger, now)
 
 
 async def following(session: AsyncSession, seller_id: int, upload_id: int) -> PriceRun | None:
@@ -248,7 +256,8 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     await boundary(work.database, lease)
     if _keeps(run, account):
         counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
-    held = engine.held(priced)
+    held, sold = engine.held(priced), on_sale.on_sale(priced)
+    await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     # While PostgreSQL writes.
     exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
@@ -258,7 +267,7 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         await slabs.write(writer, deque(slabs.retargets(rows, work.settings.slab_rows)))
     finally:
         exported = await exporting
-    await _end(work, lease, run, "completed", counts, exported, held, confirmed)
+    await _end(work, lease, run, "completed", counts, exported, held, confirmed, sold)
 
 
 async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFrame) -> bool:
@@ -318,6 +327,7 @@ async def _end(
     exported: str | None = None,
     held: Sequence[int] = (),
     confirmed: pl.DataFrame | None = None,
+    sold: on_sale.OnSale | None = None,
 ) -> None:
     """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
     now = clock.now()
@@ -337,6 +347,8 @@ async def _end(
         await session.flush()
         if state == "completed":
             await hold_prices(session, lease.seller_id, held)
+        if sold is not None:
+            await on_sale.settle(session, lease.seller_id, sold, now)
         if confirmed is not None:
             await remember(session, lease.seller_id, confirmed, now)
         if state == "completed" and changed:
