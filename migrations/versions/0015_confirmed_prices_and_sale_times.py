@@ -1,4 +1,4 @@
-"""Prices that a seller confirmed, targets that stand for the time of a sale, and when both edges of a sale are due."""
+"""Prices that a seller confirmed, targets that are a sale's price, and the sales' timers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,16 +15,19 @@ PREPARING = """
     UPDATE sync_state s SET rollback_preparing_until = r.expires_at
       FROM price_rollback r WHERE r.seller_id = s.seller_id AND r.state = 'requested'
 """
-# Which cards ask for a sale's price is known after the next run: sales that are on, and those that ended of late, bring one.
+# Which cards ask for a sale's price is known after the next run.
+# Sales that are on, and those that ended of late, bring one.
 LATELY_ENDED = """
     UPDATE sync_state s SET sales_in_force = ended.ids
       FROM (SELECT seller_id, array_agg(id) AS ids FROM pricing_sale
-             WHERE enabled AND ends_at BETWEEN now() - interval '7 days' AND now() GROUP BY seller_id) ended
+             WHERE enabled AND ends_at BETWEEN now() - interval '7 days' AND now()
+             GROUP BY seller_id) ended
      WHERE ended.seller_id = s.seller_id
 """
 TIMERS = """
     INSERT INTO work_due (seller_id, stream, due_at)
-    SELECT seller_id, 'sales', now() FROM pricing_sale WHERE enabled AND ends_at > now() - interval '7 days' GROUP BY seller_id
+    SELECT seller_id, 'sales', now() FROM pricing_sale
+     WHERE enabled AND ends_at > now() - interval '7 days' GROUP BY seller_id
 """
 
 
@@ -51,7 +54,7 @@ def upgrade() -> None:
     op.add_column(
         "sync_state", sa.Column("sales_in_force", ARRAY(sa.BigInteger()), server_default="{}", nullable=False)
     )
-    # The owner of the tables need not be a superuser: for these statements its own tables are open to it.
+    # The owner of the tables need not be a superuser: for these statements they are open to it.
     for table in TABLES:
         op.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
     for statement in (PREPARING, LATELY_ENDED, TIMERS):

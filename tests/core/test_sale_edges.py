@@ -1,4 +1,4 @@
-"""When sales start and end, as a table: those that were on, the sales now, and what a run would be begun for."""
+"""When sales start and end, as a table: those that were on, the sales now, the passed edge."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ ON, OVER, AHEAD = a_sale(1, -HOUR, HOUR), a_sale(2, -2 * HOUR, -HOUR), a_sale(3,
         ([1], [], [ON, a_sale(4, -TICK, HOUR)], "sale_started"),
     ],
     ids=[
-        "no sales", "it started", "an upload knew it first", "known", "it came and went", "it went with targets", "it ended", "not yet", "one ended, one started",
+        "no sales", "it started", "an upload knew it first", "known", "it came and went", "it went with targets", "it ended",
+        "not yet", "one ended, one started",
         "one ended of two", "deleted", "switched off", "another one started",
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sales start and end by themselves: a run at both edges, and an export that never asks for the price of a sale that is over."""
+"""Sales start and end by themselves: a run at both edges, no export of a sale that is over."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_a_run_starts_within_a_minute_of_a_sales_start_and_end(a_seller, m
     await seller.fingerprint_is_right()
 
 
-async def test_a_sale_that_is_made_while_it_is_on_and_one_that_is_ended_now_count_as_edges(a_seller):
+async def test_a_sale_made_while_it_is_on_and_one_ended_now_count_as_edges(a_seller):
     seller = await a_shop(a_seller)
     sale = await a_sale(seller)
     await minutes_pass(seller)
@@ -154,7 +154,7 @@ async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it
     assert (left, until) == ([], [{"export_until": None}])
 
 
-async def test_a_card_that_an_upload_does_not_price_is_still_left_out_when_its_sale_is_over(a_seller):
+async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is_over(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller)
     await minutes_pass(seller)
@@ -234,8 +234,8 @@ async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_s
     assert await triggers(seller) == ["sale_started"]
 
 
-async def test_a_run_that_is_killed_half_way_leaves_no_price_of_a_sale_behind_that_is_served_too_long(a_seller):
-    """Two of four slabs ask for the sale's price when its worker dies; the sale is over before anybody goes on."""
+async def test_a_run_that_is_killed_half_way_leaves_no_sale_behind_that_is_served_too_long(a_seller):
+    """Two of four slabs ask for the sale's price when its worker dies, and the sale ends meanwhile."""
     seller = await a_shop(a_seller, cards=200)
     await a_sale(seller)
     assert (await seller.post("/api/pricing/reprice")).status_code == 202

@@ -69,7 +69,10 @@ async def judge(
     sold_out = kept.get("sold_out", rows.select((pl.col("gone") & ~pl.col("gone_old")).sum()).item())
     async with work.database.tenant(upload.seller_id) as session:
         await own_state(session, lease)
-        tripped = kept["breaker"] if kept else full and await must_stop(session, upload.seller_id, priced, clock.now())
+        if kept:
+            tripped = kept["breaker"]
+        else:
+            tripped = full and await must_stop(session, upload.seller_id, priced, clock.now())
         run_id = await _run_of(session, upload)
         verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
         await session.execute(

@@ -1,7 +1,8 @@
-"""The seller's word on a review: an upload or a price run that waits in, what is confirmed or discarded out.
+"""The seller's word on a review: an upload or a price run that waits in, the same settled out.
 
-An upload that waits has a run of its own, and a done upload may be followed by a run that waits: both are settled by either's route.
-Whoever comes second, by whichever route, finds that nothing waits any more.
+An upload that waits has a run of its own, and a done upload may be followed by a run that waits:
+both are settled by either's route. A second caller, by whichever route, finds that nothing waits
+any more.
 """
 
 from __future__ import annotations
@@ -27,12 +28,19 @@ from cardsync.sync import state as sync_state
 Word = Literal["confirmed", "discarded"]
 
 _SET_RUN = """
-    UPDATE price_run SET state = :state, finished_at = :finished_at WHERE seller_id = :seller AND upload_id = :id
+    UPDATE price_run SET state = :state, finished_at = :finished_at
+     WHERE seller_id = :seller AND upload_id = :id
 """
 
 
-async def settle_upload(session: AsyncSession, caller: Caller, upload_id: int, word: Word, now: datetime) -> Upload:
-    """The upload, or the run that followed it, gets the seller's word. Raises NotFound, NotAwaitingReview."""
+async def settle_upload(
+    session: AsyncSession,
+    caller: Caller,
+    upload_id: int,
+    word: Word,
+    now: datetime,
+) -> Upload:
+    """The upload, or the run that followed it, is settled. Raises NotFound, NotAwaitingReview."""
     upload = await upload_of(session, caller.seller_id, upload_id)
     if upload.state == "done":
         waiting = await reprice.following(session, caller.seller_id, upload_id)
@@ -42,8 +50,14 @@ async def settle_upload(session: AsyncSession, caller: Caller, upload_id: int, w
     return await _SETTLE[word](session, caller, upload_id, now)
 
 
-async def settle_run(session: AsyncSession, caller: Caller, run_id: int, word: Word, now: datetime) -> PriceRun:
-    """The run, or the upload whose run it is, gets the seller's word. Raises NotFound, NotAwaitingReview."""
+async def settle_run(
+    session: AsyncSession,
+    caller: Caller,
+    run_id: int,
+    word: Word,
+    now: datetime,
+) -> PriceRun:
+    """The run, or the upload whose run it is, is settled. Raises NotFound, NotAwaitingReview."""
     run = await reprice.run_of(session, caller.seller_id, run_id)
     if run.upload_id is None:
         return await reprice.settle_review(session, caller, run_id, word, now)
@@ -61,9 +75,7 @@ async def _confirm(session: AsyncSession, caller: Caller, upload_id: int, now: d
     upload.begun_at, upload.attempts, upload.failures = None, 0, 0
     # review_upload_id stays until the run ends: the export holds back until then.
     state.uploads_open += 1
-    await session.execute(
-        text(_SET_RUN), {"state": "running", "finished_at": None, "seller": caller.seller_id, "id": upload_id}
-    )
+    await _set_run(session, upload, "running", None)
     note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
     await mark_due(session, caller.seller_id, "inventory")
     await enqueue(session, drain_inventory, seller_id=caller.seller_id)
@@ -76,11 +88,19 @@ async def _discard(session: AsyncSession, caller: Caller, upload_id: int, now: d
     upload = await _in_review(session, caller.seller_id, upload_id)
     upload.state, upload.finished_at = "discarded", now
     state.review_upload_id = None
-    await session.execute(
-        text(_SET_RUN), {"state": "discarded", "finished_at": now, "seller": caller.seller_id, "id": upload_id}
-    )
+    await _set_run(session, upload, "discarded", now)
     note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
     return upload
+
+
+async def _set_run(
+    session: AsyncSession,
+    upload: Upload,
+    state: str,
+    finished_at: datetime | None,
+) -> None:
+    ids = {"seller": upload.seller_id, "id": upload.id}
+    await session.execute(text(_SET_RUN), ids | {"state": state, "finished_at": finished_at})
 
 
 _SETTLE = {"confirmed": _confirm, "discarded": _discard}

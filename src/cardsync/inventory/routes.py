@@ -260,9 +260,11 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
 
 
 async def _told(session: AsyncSession, upload: Upload) -> UploadReport:
-    """The report; of rows that are written and not priced yet, as rules have queries, it tells how far the run is."""
+    """The report. Rules with queries price an upload once its rows are written: it tells how far that is."""
     report = report_of(upload)
-    run = await reprice.following(session, upload.seller_id, upload.id) if upload.state == "done" else None
+    if upload.state != "done":
+        return report
+    run = await reprice.following(session, upload.seller_id, upload.id)
     if run is None:
         return report
     if run.state == "running":
@@ -279,7 +281,8 @@ async def _told(session: AsyncSession, upload: Upload) -> UploadReport:
 )
 async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
-    return await _told(session, await reviews.settle_upload(session, caller, upload_id, "confirmed", clock.now()))
+    upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", clock.now())
+    return await _told(session, upload)
 
 
 @post(
@@ -291,7 +294,8 @@ async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) 
 )
 async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
-    return await _told(session, await reviews.settle_upload(session, caller, upload_id, "discarded", clock.now()))
+    upload = await reviews.settle_upload(session, caller, upload_id, "discarded", clock.now())
+    return await _told(session, upload)
 
 
 @put(

@@ -1,7 +1,8 @@
-"""The run-level breaker: a priced run in; out whether it stops for the seller's look, since too many cards leap too far. Pure.
+"""The run-level breaker: a priced run in, whether it stops for the seller's look out. Pure.
 
-Step 7's result is judged, before caps soften it. A card leaps only where its exported price changes. What the seller confirmed is
-remembered: such a card counts again when its result has moved on, or when the confirmation has grown old.
+Step 7's result is judged, before caps soften it. A card leaps only where its exported price
+changes. What the seller confirmed is remembered: such a card counts again when its result has moved
+on, or when the confirmation has grown old.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ CONFIRMED_BP: Final = 1_000
 REMEMBERED: Final = timedelta(days=30)
 
 # What the seller confirmed: the result of step 7 that was confirmed, and when.
-CONFIRMED: Final[dict[str, pl.DataType]] = {"marketplace_id": pl.Int64(), "price": pl.Int64(), "confirmed_at": TIME}
+CONFIRMED: Final[dict[str, pl.DataType]] = {
+    "marketplace_id": pl.Int64(),
+    "price": pl.Int64(),
+    "confirmed_at": TIME,
+}
 
 # A card without a price has nothing to move from: new cards must not dilute the share.
 _MOVABLE: Final = pl.col("after_bounds").is_not_null() & pl.col("current_price").is_not_null()
@@ -34,7 +39,8 @@ def leaps(priced: pl.DataFrame) -> pl.DataFrame:
     """`marketplace_id` and `price`, the result of step 7, of the cards that would leap."""
     distance = (pl.col("after_bounds") - pl.col("current_price")).abs()
     far = (distance * WHOLE_BP > pl.col("current_price") * MOVE_BP) & (distance >= LEAST_MOVE)
-    return priced.filter(_MOVABLE & far & pl.col("changed")).select("marketplace_id", price="after_bounds")
+    leaping = priced.filter(_MOVABLE & far & pl.col("changed"))
+    return leaping.select("marketplace_id", price="after_bounds")
 
 
 def stops(priced: pl.DataFrame, leaping: pl.DataFrame) -> bool:
@@ -45,7 +51,8 @@ def stops(priced: pl.DataFrame, leaping: pl.DataFrame) -> bool:
 
 def unconfirmed(leaping: pl.DataFrame, confirmed: pl.DataFrame, now: datetime) -> pl.DataFrame:
     """The leaps that the seller has not said yes to; `confirmed` has the columns of CONFIRMED."""
-    beside = leaping.join(confirmed.rename({"price": "was"}), on="marketplace_id", how="left", maintain_order="left")
+    was = confirmed.rename({"price": "was"})
+    beside = leaping.join(was, on="marketplace_id", how="left", maintain_order="left")
     near = (pl.col("price") - pl.col("was")).abs() * WHOLE_BP <= pl.col("was") * CONFIRMED_BP
     young = pl.col("confirmed_at") > now - REMEMBERED
     return beside.filter(~(near & young).fill_null(False)).select(leaping.columns)

@@ -1,4 +1,7 @@
-"""What sellers confirmed although it leaps: read where the breaker would stop a run, written when a confirmed run has ended."""
+"""Prices that the seller confirmed although they leap, read where the breaker would stop a run.
+
+They are written in the transaction that ends a confirmed run.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,21 @@ _REMEMBER = """
     INSERT INTO confirmed_price (seller_id, marketplace_id, price, confirmed_at)
     SELECT :seller, given.id, given.price / 10000.0, :now
       FROM unnest(CAST(:ids AS bigint[]), CAST(:prices AS bigint[])) AS given (id, price)
-    ON CONFLICT (seller_id, marketplace_id) DO UPDATE SET price = excluded.price, confirmed_at = excluded.confirmed_at
+    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
+       SET price = excluded.price, confirmed_at = excluded.confirmed_at
 """
 
 
-async def must_stop(session: AsyncSession, seller_id: int, priced: pl.DataFrame, now: datetime) -> bool:
-    """Whether the run stops for the seller's look. What was confirmed is read only where the run would stop without it."""
+async def must_stop(
+    session: AsyncSession,
+    seller_id: int,
+    priced: pl.DataFrame,
+    now: datetime,
+) -> bool:
+    """Whether the run stops for the seller's look.
+
+    What was confirmed is read only where the run would stop without it.
+    """
     leaping = breaker.leaps(priced)
     if not breaker.stops(priced, leaping):
         return False
@@ -35,8 +47,13 @@ async def must_stop(session: AsyncSession, seller_id: int, priced: pl.DataFrame,
     return breaker.stops(priced, breaker.unconfirmed(leaping, known, now))
 
 
-async def remember(session: AsyncSession, seller_id: int, leaping: pl.DataFrame, now: datetime) -> None:
-    """The seller said yes to these leaps: in the transaction that ends the run, all of them in one statement."""
+async def remember(
+    session: AsyncSession,
+    seller_id: int,
+    leaping: pl.DataFrame,
+    now: datetime,
+) -> None:
+    """The seller said yes to these leaps; all of them are kept by one statement."""
     await session.execute(text(_FORGET), {"seller": seller_id, "before": now - breaker.REMEMBERED})
     given = {"ids": leaping["marketplace_id"].to_list(), "prices": leaping["price"].to_list()}
     await session.execute(text(_REMEMBER), {"seller": seller_id, "now": now} | given)

@@ -41,7 +41,9 @@ _EXPORT_SQL = """
 """
 # Of a card whose target is a sale's price, the target of a sale that is not on.
 _NOT_ENDED = """ AND NOT EXISTS (
-    SELECT FROM sale_target t WHERE t.seller_id = {seller_id} AND t.marketplace_id = c.marketplace_id AND t.sale_id IN ({ended}))
+    SELECT FROM sale_target t
+     WHERE t.seller_id = {seller_id} AND t.marketplace_id = c.marketplace_id
+       AND t.sale_id IN ({ended}))
 """
 # The lines as one value: a row for each of them costs the reader more than the reading.
 FINGERPRINT_SQL = """
@@ -63,7 +65,8 @@ def served(seller_id: int, ended: Sequence[int]) -> str:
     which = EXPORTED.format(seller_id=int(seller_id))
     if not ended:
         return which
-    return which + _NOT_ENDED.format(seller_id=int(seller_id), ended=", ".join(str(int(id)) for id in ended))
+    ids = ", ".join(str(int(id)) for id in ended)
+    return which + _NOT_ENDED.format(seller_id=int(seller_id), ended=ids)
 
 
 def csv_of(rows: bytes) -> bytes:
@@ -105,14 +108,18 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
     forced = forced_reasons(caller, now)
     is_known = holds_at(caller.export_fingerprint, caller.export_until, now)
     if caller.price_tasks_due_at is not None or (not forced and not is_known):
-        # An agent may have the prices in hand, a run is changing them or a sale is over: that is looked at with the cards.
+        # An agent may have the prices in hand, a run is changing them or a sale is over: that is
+        # looked at with the cards.
         return None
     etag = weak_etag(forced, caller.export_fingerprint or "")
     return etag if matches(if_none_match, etag) else None
 
 
 def holds_at(fingerprint: str | None, until: datetime | None, now: datetime) -> bool:
-    """Whether the stored fingerprint tells what is served: no run is changing it, and every sale in it is still on. Pure."""
+    """Whether the stored fingerprint tells what is served. Pure.
+
+    It does while no run is changing the set and every sale in it is still on.
+    """
     return fingerprint is not None and (until is None or until > now)
 
 
@@ -127,7 +134,7 @@ NOTHING: Final = fingerprint_of(b"")
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
     """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported` instead.
 
-    It counts targets of sales whether they are on or not: `SyncState.export_until` tells until when it holds.
+    It counts the targets of all sales: `SyncState.export_until` tells until when it holds.
     """
     return await fingerprint_served(session, EXPORTED.format(seller_id=int(seller_id)))
 

@@ -80,7 +80,7 @@ class HeldPrice(Base):
 
 
 class ConfirmedPrice(Base):
-    """A card's price before caps that the seller confirmed although it leaps: it does not stop the next runs."""
+    """A card's price before caps that the seller confirmed: it does not stop the next runs."""
 
     __tablename__ = "confirmed_price"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -90,9 +90,10 @@ class ConfirmedPrice(Base):
 
 
 class SaleTarget(Base):
-    """A card whose target is a sale's price, and that sale: the export leaves the target out when the sale is not on.
+    """A card whose target is a sale's price, and that sale.
 
-    While a run writes targets a card has the sale of its old target and that of its new one.
+    The export leaves the target out when the sale is not on. While a run writes targets, a card has
+    the sale of its old target and that of its new one.
     """
 
     __tablename__ = "sale_target"

@@ -1,7 +1,8 @@
-"""Targets that are a sale's price: a run's priced cards in; which targets the export leaves out when a sale is not on any more out.
+"""Targets that are a sale's price: a run's cards in; the sales whose targets are not served out.
 
-Noted before a run writes its first target, and cleared of earlier sales when it has written the last one. In between a card may stand
-here with two sales, and its target is served only while both are on: a run that is killed leaves nothing behind that is served too long.
+They are noted before a run writes its first target, and cleared of earlier sales when it has
+written the last one. In between a card may stand here with two sales, and its target is served only
+while both are on: a run that is killed leaves nothing behind that is served too long.
 """
 
 from __future__ import annotations
@@ -22,20 +23,26 @@ from cardsync.sync.state import Lease, hold_lease
 _PAIR: Final = {"marketplace_id": pl.Int64, "sale_id": pl.Int64}
 _NOTE = """
     INSERT INTO sale_target (seller_id, marketplace_id, sale_id)
-    SELECT :seller, given.id, given.sale FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
+    SELECT :seller, given.id, given.sale
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
     ON CONFLICT DO NOTHING
 """
 _NOTED = """
-    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id, coalesce(array_agg(sale_id), '{}') AS sale_id
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg(sale_id), '{}') AS sale_id
       FROM sale_target WHERE seller_id = :seller
 """
 _DROP = """
     DELETE FROM sale_target t
      WHERE t.seller_id = :seller
-       AND (EXISTS (SELECT FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
-                     WHERE given.id = t.marketplace_id AND given.sale = t.sale_id)
-            OR NOT EXISTS (SELECT FROM card c WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
-                              AND c.target_price IS NOT NULL))
+       AND (EXISTS (
+                SELECT FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[]))
+                            AS given (id, sale)
+                 WHERE given.id = t.marketplace_id AND given.sale = t.sale_id)
+            OR NOT EXISTS (
+                SELECT FROM card c
+                 WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
+                   AND c.target_price IS NOT NULL))
 """
 # The sales that targets were worked out with; one that was deleted has no row of its own any more.
 _SALES = """
@@ -44,18 +51,21 @@ _SALES = """
 """
 _ENDED = f"""
     SELECT t.sale_id FROM {_SALES}
-     WHERE p.id IS NULL OR NOT p.enabled OR p.starts_at > :now OR p.ends_at <= :now ORDER BY t.sale_id
+     WHERE p.id IS NULL OR NOT p.enabled OR p.starts_at > :now OR p.ends_at <= :now
+     ORDER BY t.sale_id
 """
 _UNTIL = f"""
     UPDATE sync_state SET export_until = (
-        SELECT min(CASE WHEN p.enabled AND p.starts_at <= :now THEN p.ends_at ELSE CAST(:now AS timestamptz) END) FROM {_SALES})
+        SELECT min(CASE WHEN p.enabled AND p.starts_at <= :now THEN p.ends_at
+                        ELSE CAST(:now AS timestamptz) END)
+          FROM {_SALES})
      WHERE seller_id = :seller
 """
 
 
 @dataclass(frozen=True)
 class OnSale:
-    """The cards that a run prices, and those of them, with their sale, whose target is a sale's price."""
+    """The cards that a run prices; `rows` are those at a sale's price, with the sale."""
 
     priced: pl.Series
     rows: pl.DataFrame
@@ -77,9 +87,9 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
-    """In the run's last transaction: of the cards that it priced, and of those that ask for nothing, earlier sales go."""
+    """In the run's last transaction: earlier sales of the cards that it priced go."""
     row = (await session.execute(text(_NOTED), {"seller": seller_id})).one()
-    noted = pl.DataFrame({"marketplace_id": row.marketplace_id, "sale_id": row.sale_id}, schema=_PAIR)
+    noted = pl.DataFrame(dict(row._mapping), schema=_PAIR)
     if noted.is_empty():
         return
     earlier = noted.filter(pl.col("marketplace_id").is_in(found.priced.implode())).join(
@@ -93,7 +103,7 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
 
 
 async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """From when on the export's fingerprint says too much; to be noted when targets or sales changed."""
+    """From when on the export's fingerprint says too much; noted when targets or sales changed."""
     await session.execute(text(_UNTIL), {"seller": seller_id, "now": now})
 
 

@@ -52,7 +52,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
     read_only = caller.entitlements(now).sync_mode == "read_only"
     forced = await _forced(session, caller, now, read_only=read_only)
-    # The targets of sales that are over are served no more, though no run has worked them out anew yet.
+    # Targets of sales that are over are not served, though no run has worked them out anew yet.
     which = served(caller.seller_id, await ended_sales(session, caller.seller_id, now))
     if forced:
         waits = await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})"))
@@ -60,7 +60,9 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
         reasons = ",".join([*forced, *(["drafts_only"] if drafts else [])])
         return Export(HEADER_ONLY, reasons, weak_etag(forced, "") if read_only else None)
     rows = await copy_bytes(session, export_sql("card c", which, "c.target_price"))
-    etag = weak_etag([], await _current_fingerprint(session, caller.seller_id, which, now)) if read_only else None
+    etag = None
+    if read_only:
+        etag = weak_etag([], await _current_fingerprint(session, caller.seller_id, which, now))
     if rows:
         return Export(csv_of(rows), None, etag)
     drafts = await would_change(session, caller.seller_id, now)
@@ -83,10 +85,15 @@ async def run_waits(session: AsyncSession, seller_id: int) -> bool:
     return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
 
 
-async def _current_fingerprint(session: AsyncSession, seller_id: int, which: str, now: datetime) -> str:
-    """The stored one; while a run is changing the set, or a sale in it is over, the one of the rows that this snapshot sees."""
-    columns = select(SyncState.export_fingerprint, SyncState.export_until).where(SyncState.seller_id == seller_id)
-    known, until = (await session.execute(columns)).one()
+async def _current_fingerprint(
+    session: AsyncSession,
+    seller_id: int,
+    which: str,
+    now: datetime,
+) -> str:
+    """The stored one; while a run changes the set, or a sale in it is over, that of the rows seen."""
+    columns = select(SyncState.export_fingerprint, SyncState.export_until)
+    known, until = (await session.execute(columns.where(SyncState.seller_id == seller_id))).one()
     if known is not None and holds_at(known, until, now):
         return known
     return await fingerprint_served(session, which)

@@ -87,25 +87,35 @@ async def begin(
     return run.id
 
 
-async def begin_unless_one_waits(session: AsyncSession, seller_id: int, trigger: str, now: datetime) -> None:
-    """A run, unless one is open that was not taken up yet: that one prices for a later moment than this. The state row is locked."""
-    waiting = (PriceRun.seller_id == seller_id) & (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
+async def begin_unless_one_waits(
+    session: AsyncSession,
+    seller_id: int,
+    trigger: str,
+    now: datetime,
+) -> None:
+    """A run, unless one was not taken up yet: that one prices for a later moment than this.
+
+    The state row is locked.
+    """
+    is_open = (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
+    waiting = (PriceRun.seller_id == seller_id) & is_open
     is_new = PriceRun.summary["starts"].as_integer().is_(None)
     if not await session.scalar(select(select(PriceRun.id).where(waiting, is_new).exists())):
         await begin(session, seller_id, trigger, now)
 
 
 async def following(session: AsyncSession, seller_id: int, upload_id: int) -> PriceRun | None:
-    """The run that still prices the cards which the upload brought, or waits for the seller's word on them.
+    """The run that still prices the upload's cards, or waits for the seller's word on them.
 
     Until it has ended, the upload's agent has no prices to fetch.
     """
-    open_runs = (PriceRun.seller_id == seller_id) & PriceRun.state.in_(("running", "awaiting_review"))
-    of_upload = PriceRun.upload_id.is_(None) & (PriceRun.summary["follows"].as_integer() == upload_id)
-    found = await session.scalar(select(PriceRun).where(open_runs, of_upload).limit(1))
-    if found is not None and found.state == "awaiting_review" and await _is_overtaken(session, found):
+    is_open = PriceRun.state.in_(("running", "awaiting_review")) & PriceRun.upload_id.is_(None)
+    of_upload = PriceRun.summary["follows"].as_integer() == upload_id
+    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, is_open, of_upload)
+    run = await session.scalar(statement.limit(1))
+    if run is not None and run.state == "awaiting_review" and await _is_overtaken(session, run):
         return None
-    return found
+    return run
 
 
 async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime) -> PriceRun:

@@ -141,13 +141,13 @@ REVIEWING = problems(*FOR_EITHER, errors.NotFound, errors.NotAwaitingReview)
 
 @post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
 async def confirm_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
-    """The large moves are meant, or the short inventory is right: the run goes on, and the upload that it prices."""
+    """What is surprising is right: the run goes on, and the upload that it prices."""
     return _shown(await reviews.settle_run(session, caller, run_id, "confirmed", clock.now()))
 
 
 @post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=REVIEWING)
 async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
-    """The run's prices are not wanted: every target stays as it was, and nothing of its upload is tombstoned."""
+    """The run's prices are not wanted: targets stay, and nothing of its upload is tombstoned."""
     return _shown(await reviews.settle_run(session, caller, run_id, "discarded", clock.now()))
 
 

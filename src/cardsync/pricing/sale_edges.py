@@ -1,4 +1,4 @@
-"""When sales start and end: sales, those that were on and a moment in; whether prices have to be worked out anew, and when next. Pure."""
+"""When sales start and end: sales, those on before and a moment in, the passed edge out. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ def in_force(sales: Iterable[Sale], now: datetime) -> list[int]:
     return sorted(sale.id for sale in sales if sale.active(now))
 
 
-def passed(before: Collection[int], asked: Collection[int], sales: Iterable[Sale], now: datetime) -> Trigger | None:
-    """The edge that was passed since the sales `before` were on and targets were worked out with the sales `asked`.
+def passed(
+    before: Collection[int],
+    asked: Collection[int],
+    sales: Iterable[Sale],
+    now: datetime,
+) -> Trigger | None:
+    """The edge that was passed since the sales `before` were on; targets ask for prices of `asked`.
 
-    Of both kinds it is an end, since its prices may be asked for no more. A sale that was switched off or deleted has ended, too.
+    Of both kinds it is an end, since its prices may be asked for no more. A sale that was switched
+    off or deleted has ended, too.
     """
     current = set(in_force(sales, now))
     if {*before, *asked} - current:

@@ -1,7 +1,8 @@
-"""The timer of a seller's sales: a start or an end that has passed in; one run over the stored cards out, however many there were.
+"""The timer of a seller's sales: starts and ends that have passed in, one run out.
 
-The timer is a row of `work_due`. The seller's state row, locked first, keeps which sales were on when a run was last begun for them: of two
-workers at the same edge the second finds the timer set to the next one.
+The timer is a row of `work_due`. The seller's state row, locked first, keeps which sales were on
+when a run was last begun for them. Of two workers at the same edge the second finds the timer set
+to the next.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ async def begin_sale_runs(context: procrastinate.JobContext, seller_id: int) -> 
 
 
 async def set_timer(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """After a change of the seller's sales: to this moment if one is on or off by it, else to the next edge. `state` is locked."""
+    """After a change of the sales: to this moment if one is on or off by it, else to the next edge.
+
+    `state` is locked.
+    """
     sales = await sales_of(session, state.seller_id)
     due_at = now if await _passed(session, state, sales, now) else sale_edges.next_edge(sales, now)
     if due_at is not None:
@@ -46,7 +50,7 @@ async def _passed(
 async def work_off(work: Work, seller_id: int) -> None:
     """A run if an edge has passed, and the timer set to the next one, in one transaction.
 
-    While the account is paused nothing is begun and nothing is noted: what changed meanwhile is found when it goes on.
+    While the account is paused nothing is begun and noted: what changed is found when it goes on.
     """
     async with work.database.tenant(seller_id) as session:
         state = await locked(session, seller_id)

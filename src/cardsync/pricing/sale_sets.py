@@ -77,7 +77,7 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
 
 
 async def _times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Another end or none at all: the export's fingerprint may hold for another time, and the timer goes off at another."""
+    """The export's fingerprint may hold for another time, and the timer goes off at another."""
     await note_until(session, state.seller_id, now)
     await set_timer(session, state, now)
 
