@@ -34,16 +34,19 @@ _NOTED = """
 """
 _DROP = """
     DELETE FROM sale_target t
-     WHERE t.seller_id = :seller
-       AND (EXISTS (
-                SELECT FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[]))
-                            AS given (id, sale)
-                 WHERE given.id = t.marketplace_id AND given.sale = t.sale_id)
-            OR NOT EXISTS (
-                SELECT FROM card c
-                 WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
-                   AND c.target_price IS NOT NULL))
+     USING unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
+     WHERE t.seller_id = :seller AND t.marketplace_id = given.id AND t.sale_id = given.sale
 """
+_DROP_UNASKED = """
+    DELETE FROM sale_target t
+     WHERE t.seller_id = :seller AND NOT EXISTS (
+        SELECT FROM card c
+         WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
+           AND c.target_price IS NOT NULL)
+"""
+# Statistics may know nothing of a seller's new rows: for each of them a nested loop would read all.
+JOINED_BY_HASH: Final = "SET LOCAL enable_nestloop = off"
+_AS_EVER = "SET LOCAL enable_nestloop TO DEFAULT"
 # The sales that targets were worked out with; one that was deleted has no row of its own any more.
 _SALES = """
     (SELECT DISTINCT sale_id FROM sale_target WHERE seller_id = :seller) t
@@ -87,7 +90,7 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
-    """In the run's last transaction: earlier sales of the cards that it priced go."""
+    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing."""
     row = (await session.execute(text(_NOTED), {"seller": seller_id})).one()
     noted = pl.DataFrame(dict(row._mapping), schema=_PAIR)
     if noted.is_empty():
@@ -95,7 +98,10 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
     earlier = noted.filter(pl.col("marketplace_id").is_in(found.priced.implode())).join(
         found.rows, on=list(_PAIR), how="anti"
     )
+    await session.execute(text(JOINED_BY_HASH))
     await session.execute(text(_DROP), {"seller": seller_id} | _arrays(earlier))
+    await session.execute(text(_DROP_UNASKED), {"seller": seller_id})
+    await session.execute(text(_AS_EVER))
     await note_until(session, seller_id, now)
     if await ended_sales(session, seller_id, now):
         # Another run has to follow: this one priced other cards, or for a moment that is past.

@@ -25,7 +25,7 @@ from cardsync.pricing.export import (
     served,
     weak_etag,
 )
-from cardsync.pricing.on_sale import ended_sales
+from cardsync.pricing.on_sale import JOINED_BY_HASH, ended_sales
 from cardsync.sync.models import SyncState
 
 _APPLIED_NOW = """
@@ -53,7 +53,10 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     read_only = caller.entitlements(now).sync_mode == "read_only"
     forced = await _forced(session, caller, now, read_only=read_only)
     # Targets of sales that are over are not served, though no run has worked them out anew yet.
-    which = served(caller.seller_id, await ended_sales(session, caller.seller_id, now))
+    ended = await ended_sales(session, caller.seller_id, now)
+    if ended:
+        await session.execute(text(JOINED_BY_HASH))
+    which = served(caller.seller_id, ended)
     if forced:
         waits = await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})"))
         drafts = not waits and await would_change(session, caller.seller_id, now)
