@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from cardsync.pricing.engine import breaker, price, summary
+from cardsync.pricing.breaker import leaps, stops
+from cardsync.pricing.engine import price, summary
 from cardsync.pricing.rules import (
     PRESETS,
     Cap,
@@ -213,7 +214,7 @@ def main(count: int) -> None:
     one = seconds(lambda: price(cards, [preset], SELLER, NOW))
     every = seconds(lambda: price(resolved, rules, SELLER, NOW, sales))
     priced = price(cards, [preset], SELLER, NOW)
-    counting = seconds(lambda: (summary(priced), breaker(priced)))
+    counting = seconds(lambda: (summary(priced), stops(priced, leaps(priced))))
     print(f"{count:,} cards, milliseconds (median of {ROUNDS})")
     print(f"  engine, one preset                     {one * 1000:8.1f}")
     print(f"  engine, 20 rules, 3 sales, all steps   {every * 1000:8.1f}   {every / count * 1e6:.2f} µs a card")

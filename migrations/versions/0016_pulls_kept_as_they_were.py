@@ -8,7 +8,7 @@ from alembic import op
 from cardsync.migrate import tenant_table
 
 revision = "0016"
-down_revision = "0014"
+down_revision = "0015"
 
 # A table's owner is bound by its policies as well, but for this.
 READ_WHOLE = ("orders", "order_item", "pull_session_order", "order_tally", "pull_session_item")

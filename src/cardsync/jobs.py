@@ -25,6 +25,9 @@ from cardsync.storage import Store
 
 jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
+# The stream of a seller's sales: due when the next of them starts or ends (pricing/sale_runs.py).
+SALES = "sales"
+
 
 class WorkDue(Base):
     """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction.

@@ -22,7 +22,7 @@ from cardsync.inventory.csv_format import price_updates_csv
 from cardsync.inventory.diff import current_price
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.money import dollars
-from cardsync.pricing import engine, rules
+from cardsync.pricing import breaker, engine, rules
 from cardsync.pricing.explain import told_rules
 from cardsync.pricing.file_queries import resolve, untold
 from cardsync.pricing.run import Run
@@ -114,7 +114,7 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     for row in changed.head(10).iter_rows(named=True):
         old = dollars(row["price"]) if row["price"] is not None else "-"
         yield f"  {row['product_name']} · {row['set_name']} · {row['condition_label']}: {old} → {dollars(row['target_price'])}"
-    if engine.breaker(done.out):
+    if breaker.stops(done.out, breaker.leaps(done.out)):
         yield "Look before you import: more than a fifth of the prices would move by more than half."
     yield f"price updates: {out}"
 

@@ -17,12 +17,13 @@ from cardsync import clock
 from cardsync.background import beside
 from cardsync.db import Database
 from cardsync.inventory.drain import drain_inventory
-from cardsync.jobs import Work, WorkDue, jobs, turn_of
+from cardsync.jobs import SALES, Work, WorkDue, jobs, turn_of
 from cardsync.orders.ingest import drain_orders
 from cardsync.parent import watch_parent
 from cardsync.pricing.moves import move_prices
 from cardsync.pricing.reprice import reprice
 from cardsync.pricing.rollback_prepare import prepare_rollback
+from cardsync.pricing.sale_runs import begin_sale_runs
 from cardsync.retention import tidy
 from cardsync.settings import Settings
 from cardsync.storage import open_store
@@ -38,6 +39,7 @@ STREAMS = {
     "reprice": reprice,
     "rollback": prepare_rollback,
     "repricing": move_prices,
+    SALES: begin_sale_runs,
 }
 # How often each worker looks for what is kept no longer.
 TIDY_SECONDS = 3600

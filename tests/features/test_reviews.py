@@ -1,11 +1,13 @@
 """Uploads that are not believed unasked: a short inventory, and prices that would leap."""
 
 import asyncio
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from builders import a_csv, a_row, read_csv
+from cardsync import clock
 
 
 def rows(count, *, first=1, **cells):
@@ -281,3 +283,174 @@ async def test_leaping_prices_are_not_published_when_discarded(a_seller):
     await discard(seller, report["id"])
     export = await seller.export()
     assert (export.headers["X-Price-Export-Empty-Reason"], read_csv(export.content)) == ("no_updates", [])
+
+
+async def test_penny_cards_that_cost_pennies_more_are_published(a_seller):
+    seller = await a_seller(capped=True)
+    report = await seller.import_csv(a_csv(*rows(60, price="0.02", market="0.05", low="0.02")))
+    assert (report["state"], report["review"]) == ("done", [])
+    uncapped = await a_seller()
+    report = await uncapped.import_csv(a_csv(*rows(60, price="0.02", market="0.05", low="0.02")))
+    assert (report["state"], report["changed"]) == ("done", 60)
+
+
+@pytest.mark.parametrize("capped", [True, False])
+async def test_a_real_shop_full_of_penny_cards_is_published(a_seller, shared_data, capped):
+    seller = await a_seller(capped=capped)
+    data = (shared_data / "samples" / "pricing_real_864.csv").read_bytes()
+    for _ in range(2):
+        report = await seller.import_csv(data)
+        assert (report["state"], report["review"]) == ("done", [])
+
+
+@pytest.mark.parametrize("queried", [False, True], ids=["in the import", "in the run that follows"])
+async def test_what_was_confirmed_does_not_stop_the_next_uploads(a_seller, queried):
+    """With the preset's cap the prices stay far from their goal for days."""
+    seller = await a_seller(capped=True)
+    if queried:
+        rule = {"name": "A rule", "state": "published", "query": "market>=1", "cap": {"up_bp": 1500, "down_bp": 1500}}
+        assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201
+    leap = a_csv(*leaping(60, 60))
+    report = await seller.import_csv(leap)
+    assert (await status(seller))["phase"] == "awaiting_review"
+    run = (await seller.get("/api/pricing/runs")).json()["runs"][0]
+    assert (await seller.post(f"/api/pricing/runs/{run['id']}/confirm")).status_code == 200
+    await seller.service.run_jobs()
+    assert (await seller.report(report["id"]))["state"] == "done"
+    assert len(read_csv((await seller.export()).content)) == 60
+    # The same prices, and all of them up to a tenth dearer, are what the seller said yes to.
+    for market in ("2.00", "2.20"):
+        await seller.import_csv(a_csv(*rows(60, price="1.00", market=market)))
+        assert len(read_csv((await seller.export()).content)) == 60
+    await seller.import_csv(a_csv(*rows(60, price="1.00", market="2.25")))
+    assert (await status(seller))["phase"] == "awaiting_review"
+
+
+async def test_a_confirmation_is_forgotten_after_thirty_days(a_seller):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(*leaping(50, 50)))
+    await confirm(seller, report["id"])
+    await seller.service.run_jobs()
+    clock.shift(timedelta(days=29))
+    assert (await seller.import_csv(a_csv(*leaping(50, 50))))["state"] == "done"
+    clock.shift(timedelta(days=1, minutes=1))
+    assert (await seller.import_csv(a_csv(*leaping(50, 50))))["state"] == "awaiting_review"
+
+
+async def test_a_discarded_review_is_not_remembered(a_seller):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(*leaping(50, 50)))
+    await discard(seller, report["id"])
+    assert (await seller.import_csv(a_csv(*leaping(50, 50))))["state"] == "awaiting_review"
+
+
+async def test_a_short_inventory_that_is_confirmed_says_nothing_of_prices(a_seller):
+    seller = await a_stocked_seller(a_seller, 120)
+    report = await seller.import_csv(a_csv(*rows(10, market="2.00"), *rows(45, first=11, market="1.00", price="1.00")))
+    assert report["review"] == ["short_inventory:magic"]
+    await confirm(seller, report["id"])
+    await seller.service.run_jobs()
+    assert (await seller.report(report["id"]))["state"] == "done"
+    assert (
+        await seller.service.sql(seller.id, "SELECT 1 FROM confirmed_price WHERE seller_id = :id", id=seller.id) == []
+    )
+
+
+async def a_waiting_run(seller):
+    """The run that waits, as its routes show it."""
+    run = (await seller.get("/api/pricing/runs")).json()["runs"][0]
+    assert run["state"] == "awaiting_review"
+    return run
+
+
+async def settle_run(seller, run_id, word):
+    return await seller.post(f"/api/pricing/runs/{run_id}/{word}")
+
+
+async def test_an_uploads_review_is_settled_by_its_runs_route(a_seller):
+    seller = await a_seller()
+    report = await seller.import_csv(a_csv(*leaping(50, 50)))
+    run = await a_waiting_run(seller)
+    assert run["upload_id"] == report["id"]
+    answer = await settle_run(seller, run["id"], "confirm")
+    assert (answer.status_code, answer.json()["state"], answer.json()["upload_id"]) == (200, "running", report["id"])
+    assert (await seller.export()).headers["X-Price-Export-Empty-Reason"] == "awaiting_review"
+    await seller.service.run_jobs()
+    told = (await seller.get(f"/api/pricing/runs/{run['id']}")).json()
+    assert (told["state"], told["changed"], told["upload_id"]) == ("completed", 50, report["id"])
+    assert (await seller.report(report["id"]))["state"] == "done"
+    assert len(read_csv((await seller.export()).content)) == 50
+    again = await settle_run(seller, run["id"], "discard")
+    assert (again.status_code, again.json()["code"]) == (409, "not_awaiting_review")
+
+
+async def test_a_short_inventory_is_discarded_by_its_runs_route(a_seller):
+    seller, report = await a_seller_in_review(a_seller)
+    run = await a_waiting_run(seller)
+    answer = await settle_run(seller, run["id"], "discard")
+    assert (answer.status_code, answer.json()["state"]) == (200, "discarded")
+    assert (await seller.report(report["id"]))["state"] == "discarded"
+    await seller.service.run_jobs()
+    assert not any(card["gone"] for card in await seller.cards())
+    assert (await status(seller))["phase"] == "idle"
+
+
+async def a_run_in_review_after_an_upload(a_seller):
+    """Rules have queries, so the upload is done and the run that follows it waits."""
+    seller = await a_seller()
+    rule = {"name": "A rule", "state": "published", "query": "market>=1"}
+    assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201
+    report = await seller.import_csv(a_csv(*leaping(50, 50)))
+    assert (report["state"], report["review"]) == ("awaiting_review", ["large_moves"])
+    run = await a_waiting_run(seller)
+    assert run["upload_id"] == report["id"]
+    return seller, report["id"], run["id"]
+
+
+@pytest.mark.parametrize(("word", "told", "exported"), [("confirm", "processing", 50), ("discard", "done", 0)])
+async def test_a_run_that_follows_an_upload_is_settled_by_the_uploads_route(a_seller, word, told, exported):
+    seller, upload, run = await a_run_in_review_after_an_upload(a_seller)
+    answer = await seller.post(f"/api/v1/uploads/{upload}/{word}")
+    assert (answer.status_code, answer.json()["state"]) == (200, told)
+    await seller.service.run_jobs()
+    assert (await seller.report(upload))["state"] == "done"
+    assert len(read_csv((await seller.export()).content)) == exported
+    ended = (await seller.get(f"/api/pricing/runs/{run}")).json()
+    assert (ended["state"], ended["upload_id"]) == ({"confirm": "completed", "discard": "discarded"}[word], upload)
+    for late in (seller.post(f"/api/v1/uploads/{upload}/{word}"), settle_run(seller, run, word)):
+        answer = await late
+        assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_review")
+
+
+@pytest.mark.parametrize("follows", [False, True], ids=["an upload's own run", "a run that follows"])
+@pytest.mark.parametrize("words", [("confirm", "confirm"), ("confirm", "discard"), ("discard", "discard")])
+async def test_of_two_callers_by_both_routes_one_is_heard(a_seller, follows, words):
+    if follows:
+        seller, upload, run = await a_run_in_review_after_an_upload(a_seller)
+    else:
+        seller = await a_seller()
+        upload = (await seller.import_csv(a_csv(*leaping(50, 50))))["id"]
+        run = (await a_waiting_run(seller))["id"]
+    by_upload, by_run = words
+    answers = await asyncio.gather(
+        seller.post(f"/api/v1/uploads/{upload}/{by_upload}"), settle_run(seller, run, by_run)
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    heard = words[[answer.status_code for answer in answers].index(200)]
+    await seller.service.run_jobs()
+    ended = (await seller.get(f"/api/pricing/runs/{run}")).json()["state"]
+    assert ended == {"confirm": "completed", "discard": "discarded"}[heard]
+    assert len(read_csv((await seller.export()).content)) == (50 if heard == "confirm" else 0)
+    open_now = await seller.service.sql(
+        seller.id, "SELECT uploads_open FROM sync_state WHERE seller_id = :id", id=seller.id
+    )
+    assert open_now == [{"uploads_open": 0}]
+
+
+async def test_another_sellers_run_is_not_found(a_seller):
+    seller, _ = await a_seller_in_review(a_seller)
+    run = await a_waiting_run(seller)
+    stranger = await a_seller()
+    for word in ("confirm", "discard"):
+        answer = await settle_run(stranger, run["id"], word)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

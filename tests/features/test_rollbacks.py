@@ -381,3 +381,45 @@ async def test_a_list_that_is_deleted_before_its_cards_are_looked_up_fails_its_r
     told = await read(seller, rollback["id"])
     assert (told["state"], told["error"]["code"]) == ("failed", "not_found")
     assert await exported(seller) == {}
+
+
+@pytest.mark.parametrize("mode", ["full", "read_only"])
+async def test_while_it_is_prepared_nothing_pushes_the_prices_that_it_takes_back(a_seller, mode):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00", 2: "1.00"}))
+    await seller.set(sync_mode=mode)
+    before = await seller.export()
+    assert (len(read_csv(before.content)), REASON in before.headers) == (2, False)
+    rollback = await ask(seller, run_id=await newest_run(seller))
+    assert (await read(seller, rollback["id"]))["state"] == "requested"
+    # The file that the agent has already is no answer any more.
+    held = await seller.export(**{"If-None-Match": before.headers.get("ETag", '"none"')})
+    assert (held.status_code, held.headers[REASON], read_csv(held.content)) == (200, "rollback_preparing", [])
+    await seller.service.run_jobs()
+    assert (await read(seller, rollback["id"]))["state"] == "ready"
+    assert (await exported(seller), REASON in (await seller.export()).headers) == ({1: "1.0000", 2: "1.0000"}, False)
+
+
+async def test_a_rollback_that_is_cancelled_while_it_is_prepared_lets_the_export_go(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00", 2: "1.00"}))
+    rollback = await ask(seller, run_id=await newest_run(seller))
+    await cancel(seller, rollback["id"])
+    assert await exported(seller) == {1: "1.9800", 2: "1.9800"}
+
+
+async def test_a_preparation_that_nobody_ends_holds_the_export_no_longer_than_it_lasts(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    await ask(seller, run_id=await newest_run(seller))
+    assert (await seller.export()).headers[REASON] == "rollback_preparing"
+    clock.shift(timedelta(days=1))
+    assert await exported(seller) == {1: "1.9800"}
+
+
+async def test_the_reasons_of_a_preparation_stand_in_their_order(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    await ask(seller, run_id=await newest_run(seller))
+    await seller.set(automatic_pricing_paused=True, past_due=True)
+    assert (await seller.export()).headers[REASON] == "past_due,automatic_pricing_paused,rollback_preparing"

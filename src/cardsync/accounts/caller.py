@@ -71,6 +71,8 @@ class Caller(NamedTuple):
     tasks_due_at: datetime | None
     price_tasks_due_at: datetime | None
     rollback_until: datetime | None
+    rollback_preparing_until: datetime | None
+    export_until: datetime | None
     # Of a member who is signed in; a key has neither, and its holder may do what an owner may.
     member_id: int | None = None
     role: str = "owner"
@@ -147,6 +149,8 @@ CALLER_COLUMNS = {
     "tasks_due_at": "s.tasks_due_at",
     "price_tasks_due_at": "s.price_tasks_due_at",
     "rollback_until": "s.rollback_until",
+    "rollback_preparing_until": "s.rollback_preparing_until",
+    "export_until": "s.export_until",
 }
 # The columns stand in the order of `Caller`'s fields; $1 is the seller and $2 the key's id.
 CALLER = PolledQuery(

@@ -24,6 +24,7 @@ from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.db import Database, enter_tenant
 from cardsync.errors import CommandError
+from cardsync.jobs import SALES, mark_due
 from cardsync.members import passwords
 from cardsync.orders import ingest, shipping_type
 from cardsync.pricing.store import make_preset_rule
@@ -200,6 +201,9 @@ async def change_seller(
     if "tracking_threshold" in changed:
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
     await tasks.cancel_lost(session, seller_id, now)
+    if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
+        # Sales may have started or ended meanwhile.
+        await mark_due(session, seller_id, SALES)
     if changed:
         summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
         note_by(session, seller_id, actor, "account.changed", summary, now)

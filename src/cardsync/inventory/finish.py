@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import polars as pl
 import structlog
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -18,6 +19,8 @@ from cardsync.inventory.judge import Verdict
 from cardsync.inventory.models import Activity, Upload
 from cardsync.inventory.slabs import Slab, Writer, bury
 from cardsync.jobs import Work
+from cardsync.pricing import on_sale
+from cardsync.pricing.confirmed import remember
 from cardsync.pricing.export import NOTHING, fingerprint
 from cardsync.pricing.held import hold_prices
 from cardsync.pricing.models import PriceRun
@@ -42,6 +45,10 @@ class Outcome:
     # Where the run's receipts lie, and whose prices it held.
     receipts: str | None = None
     held: Sequence[int] = ()
+    # The leaps that the seller said yes to, where that is why the upload waited.
+    confirmed: pl.DataFrame | None = None
+    # What it priced, if it set targets, and which of them are a sale's.
+    sold: on_sale.OnSale | None = None
 
 
 async def finish(
@@ -71,6 +78,10 @@ async def finish(
         await _supersede_reviews(session, upload)
         if not in_review and not reprice:
             await hold_prices(session, upload.seller_id, outcome.held, outcome.lines)
+        if outcome.sold is not None:
+            await on_sale.settle(session, upload.seller_id, outcome.sold, now)
+        if outcome.confirmed is not None:
+            await remember(session, upload.seller_id, outcome.confirmed, now)
         await promote(session, upload.seller_id)
         state.review_upload_id = upload.id if in_review else None
         state.export_fingerprint = outcome.fingerprint

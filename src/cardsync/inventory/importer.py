@@ -31,7 +31,7 @@ from cardsync.inventory.models import Upload
 from cardsync.inventory.new_products import NewProducts
 from cardsync.inventory.parse import Parsed, ProductLines, parse
 from cardsync.jobs import Work
-from cardsync.pricing import engine, store
+from cardsync.pricing import breaker, engine, on_sale, store
 from cardsync.pricing.export import fingerprint_of
 from cardsync.pricing.history import Past, past_of
 from cardsync.pricing.kept import keep
@@ -85,6 +85,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         # What the run left empty goes at once: the rest is held until it is kept.
         receipts = filled(priced) if account.attribution_logging and not hold else None
         held = engine.held(priced)
+        confirmed = breaker.leaps(priced) if verdict.settles_leaps else None
+        sold = None if hold else on_sale.on_sale(priced)
         del priced
         changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
         changes = await number_cards(work, upload.seller_id, changes)
@@ -96,9 +98,13 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
         # What is told of the upload is put together while PostgreSQL writes, and then its receipts: not both at once, they are large.
         telling = partial(outcome_of, parsed, rows, stored, absent, blocked, verdict)
-        told = asyncio.create_task(_told_and_kept(telling, new, work.store, writer, receipts, held, run))
+        told = asyncio.create_task(
+            _told_and_kept(telling, new, work.store, writer, receipts, held, confirmed, sold, run)
+        )
         del parsed, stored, rows, changes, receipts, telling
         try:
+            if sold is not None:
+                await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
             await slabs.write(writer, plan)
         finally:
             outcome = await told
@@ -112,11 +118,13 @@ async def _told_and_kept(
     writer: slabs.Writer,
     receipts: pl.DataFrame | None,
     held: list[int],
+    confirmed: pl.DataFrame | None,
+    sold: on_sale.OnSale | None,
     run: Run,
 ) -> Outcome:
     # The writers wait for the first matches, and matching takes memory as well.
     matches = await new.matches()
-    outcome = replace(await asyncio.to_thread(telling), held=held)
+    outcome = replace(await asyncio.to_thread(telling), held=held, confirmed=confirmed, sold=sold)
     del telling
     for match, count in matches.items():
         outcome.report[match] += count

@@ -13,7 +13,7 @@ from cardsync.accounts.models import Account
 from cardsync.inventory import diff
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work
-from cardsync.pricing import engine
+from cardsync.pricing.confirmed import must_stop
 from cardsync.pricing.models import PriceRun
 from cardsync.sync.state import Lease, hold_lease, own_state
 
@@ -42,6 +42,11 @@ class Verdict:
         return [*(f"short_inventory:{line}" for line in self.short), *(["large_moves"] if self.breaker else [])]
 
     @property
+    def settles_leaps(self) -> bool:
+        """Whether the seller said yes to prices that leap."""
+        return self.confirmed and self.breaker
+
+    @property
     def believable(self) -> bool:
         return self.confirmed or not self.short
 
@@ -58,13 +63,16 @@ async def judge(
 ) -> Verdict:
     """Decide once whether the upload is believed and keep it: rows written by a first attempt must not change the answer."""
     kept = upload.verdict or {}
-    allowed = account.entitlements(upload.received_at)
+    full = account.entitlements(upload.received_at).sync_mode == "full"
     short = kept["short"] if kept else diff.short_lines(absent, stored)
-    tripped = kept["breaker"] if kept else allowed.sync_mode == "full" and engine.breaker(priced)
     gone = kept.get("absent", int(absent["gone"].sum()))
     sold_out = kept.get("sold_out", rows.select((pl.col("gone") & ~pl.col("gone_old")).sum()).item())
     async with work.database.tenant(upload.seller_id) as session:
         await own_state(session, lease)
+        if kept:
+            tripped = kept["breaker"]
+        else:
+            tripped = full and await must_stop(session, upload.seller_id, priced, clock.now())
         run_id = await _run_of(session, upload)
         verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
         await session.execute(

@@ -18,7 +18,7 @@ from cardsync.accepted import queue_of
 from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
-from cardsync.inventory import uploads
+from cardsync.inventory import reviews, uploads
 from cardsync.inventory.models import Upload
 from cardsync.pricing import reprice
 from cardsync.rate_limits.groups import UPLOADS
@@ -272,15 +272,23 @@ async def _key_form(request: ApiRequest) -> KeyForm:
 )
 async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
-    upload = await uploads.watched(session, caller, upload_id, clock.now())
+    return await _told(session, await uploads.watched(session, caller, upload_id, clock.now()))
+
+
+async def _told(session: AsyncSession, upload: Upload) -> InventoryReport | UploadReport:
+    """The report. Rules with queries price an upload once its rows are written: it tells how far that is."""
     report = report_of(upload)
     if report.state == "queued":
         queue = await queue_of(session, upload, clock.now())
         return msgspec.structs.replace(report, queue=QueueBody(*queue))
-    if report.state == "done" and await reprice.follows(session, caller.seller_id, upload_id):
-        # Its rows are written and not priced yet, as rules have queries.
+    if report.state != "done":
+        return report
+    run = await reprice.following(session, upload.seller_id, upload.id)
+    if run is None:
+        return report
+    if run.state == "running":
         return msgspec.structs.replace(report, state="processing", finished_at=None)
-    return report
+    return msgspec.structs.replace(report, state=run.state, review=["large_moves"])
 
 
 @post(
@@ -292,7 +300,8 @@ async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> 
 )
 async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
-    return report_of(await uploads.confirm(session, caller, upload_id))
+    upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", clock.now())
+    return await _told(session, upload)
 
 
 @post(
@@ -304,7 +313,8 @@ async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) 
 )
 async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
-    return report_of(await uploads.discard(session, caller, upload_id))
+    upload = await reviews.settle_upload(session, caller, upload_id, "discarded", clock.now())
+    return await _told(session, upload)
 
 
 @put(

@@ -1,4 +1,4 @@
-"""Accepting an inventory upload: bytes or an object key in, a durable row and a nudge out. And its report, confirm and discard.
+"""Accepting an inventory upload: bytes or an object key in, a durable row and a nudge out.
 
 Before the 202 the bytes are in the object store under a private key and the row is committed; everything else is the worker's.
 """
@@ -14,13 +14,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import bodies, clock, errors, limits
 from cardsync.accepted import private_key
 from cardsync.accounts.caller import Caller
-from cardsync.activity import note
 from cardsync.db import Database
 from cardsync.inventory.csv_format import accept_check
 from cardsync.inventory.drain import drain_inventory
@@ -204,7 +203,10 @@ async def _accept(
 async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lock: bool = False) -> Upload:
     """Raises NotFound for an unknown or another seller's id."""
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
-    upload = (await session.execute(statement.with_for_update() if lock else statement)).scalar_one_or_none()
+    if lock:
+        # Read anew: another caller may have settled it while we waited for the lock.
+        statement = statement.with_for_update().execution_options(populate_existing=True)
+    upload = (await session.execute(statement)).scalar_one_or_none()
     if upload is None:
         raise errors.NotFound(f"there is no upload {upload_id}")
     return upload
@@ -218,45 +220,3 @@ async def watched(session: AsyncSession, caller: Caller, upload_id: int, now: da
     if caller.lock_kind is not None and caller.member_id is None and not caller.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)
     return await upload_of(session, caller.seller_id, upload_id)
-
-
-async def confirm(session: AsyncSession, caller: Caller, upload_id: int) -> Upload:
-    """The seller says that the surprising upload is right: it runs again with nothing held back."""
-    caller.must_be_owner()
-    now = clock.now()
-    await cancel.end_left(session, caller.seller_id, now)
-    state = await sync_state.locked(session, caller.seller_id)
-    upload = await _in_review(session, caller.seller_id, upload_id)
-    upload.state, upload.confirmed, upload.finished_at = "queued", True, None
-    upload.begun_at, upload.attempts, upload.failures = None, 0, 0
-    # review_upload_id stays until the run ends: the export holds back until then.
-    state.uploads_open += 1
-    note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
-    await mark_due(session, caller.seller_id, "inventory")
-    await enqueue(session, drain_inventory, seller_id=caller.seller_id)
-    return upload
-
-
-async def discard(session: AsyncSession, caller: Caller, upload_id: int) -> Upload:
-    """Leave the rows that came as they are, and tombstone and reprice nothing."""
-    caller.must_be_owner()
-    now = clock.now()
-    state = await sync_state.locked(session, caller.seller_id)
-    upload = await _in_review(session, caller.seller_id, upload_id)
-    upload.state, upload.finished_at = "discarded", now
-    state.review_upload_id = None
-    await session.execute(
-        text(
-            "UPDATE price_run SET state = 'discarded', finished_at = :now WHERE seller_id = :seller AND upload_id = :id"
-        ),
-        {"now": now, "seller": caller.seller_id, "id": upload_id},
-    )
-    note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
-    return upload
-
-
-async def _in_review(session: AsyncSession, seller_id: int, upload_id: int) -> Upload:
-    upload = await upload_of(session, seller_id, upload_id, lock=True)
-    if upload.state != "awaiting_review":
-        raise errors.NotAwaitingReview(f"upload {upload_id} is {upload.state}, not awaiting review")
-    return upload

@@ -13,7 +13,6 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.limits import BREAKER_MIN_CARDS
 from cardsync.pricing import sources, steps
 from cardsync.pricing.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
 from cardsync.pricing.run import TIME, Run, rule_parameters, sale_parameters
@@ -122,9 +121,6 @@ PRICE_STEPS: Final = (
 # What a run resolves before the engine: queries are answered in SQL. Only what a frame brings is taken from it.
 RESOLVED: Final = ("rule_id", "sale_id", "candidates")
 
-BREAKER_MOVE_BP: Final = 5_000
-BREAKER_SHARE_BP: Final = 2_000
-
 
 def price(
     cards: pl.DataFrame, rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale] = ()
@@ -222,16 +218,6 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
     return priced.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in nothing.items()).select(
         *columns, *RECEIPT_COLUMNS
     )
-
-
-def breaker(priced: pl.DataFrame) -> bool:
-    """Whether the run has to stop for a look: too many cards would move too far, before caps soften it."""
-    # A card without a price has nothing to move from: new cards must not dilute the share.
-    movable = pl.col("after_bounds").is_not_null() & pl.col("current_price").is_not_null()
-    distance = (pl.col("after_bounds") - pl.col("current_price")).abs()
-    far = movable & (distance * 10_000 > pl.col("current_price") * BREAKER_MOVE_BP)
-    cards, moving = priced.select(movable.sum().alias("cards"), far.sum().alias("far")).row(0)
-    return bool(cards >= BREAKER_MIN_CARDS and moving * 10_000 > cards * BREAKER_SHARE_BP)
 
 
 def held(priced: pl.DataFrame) -> list[int]:

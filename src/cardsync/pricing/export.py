@@ -7,6 +7,7 @@ so that a 304 costs the one row that the caller's check reads anyway.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -41,19 +42,34 @@ _EXPORT_SQL = """
           FROM {cards} WHERE {which} ORDER BY c.listing_id, c.id
     ) TO STDOUT WITH (FORMAT csv, FORCE_QUOTE *)
 """
+# Of a card whose target is a sale's price, the target of a sale that is not on.
+_NOT_ENDED = """ AND NOT EXISTS (
+    SELECT FROM sale_target t
+     WHERE t.seller_id = {seller_id} AND t.marketplace_id = c.marketplace_id
+       AND t.sale_id IN ({ended}))
+"""
 # The lines as one value: a row for each of them costs the reader more than the reading.
 FINGERPRINT_SQL = """
     SELECT string_agg(listing_id || ',' || target_price || chr(10), '' ORDER BY listing_id) FROM card c WHERE {exported}
 """
 REASONS = (
     "no_updates", "not_entitled", "consent_missing", "past_due", "apply_in_progress", "automatic_pricing_paused",
-    "awaiting_review", "drafts_only",
+    "awaiting_review", "rollback_preparing", "drafts_only",
 )  # fmt: skip
 
 
 def export_sql(cards: str, which: str, price: str) -> str:
     """The pricing CSV's rows of what stands `FROM cards`, `card c` among it; `csv_of` makes a file of them."""
     return _EXPORT_SQL.format(cards=cards, which=which, price=price)
+
+
+def served(seller_id: int, ended: Sequence[int]) -> str:
+    """What is exported while these sales, with which targets were worked out, are not on."""
+    which = EXPORTED.format(seller_id=int(seller_id))
+    if not ended:
+        return which
+    ids = ", ".join(str(int(id)) for id in ended)
+    return which + _NOT_ENDED.format(seller_id=int(seller_id), ended=ids)
 
 
 def csv_of(rows: bytes) -> bytes:
@@ -67,7 +83,11 @@ def rollback_waits(caller: Caller, now: datetime) -> bool:
 
 def forced_reasons(caller: Caller, now: datetime) -> list[str]:
     """Why this account gets a header-only file whatever its targets are. Pure."""
-    holds = [*caller.entitlements(now).holds, *(["awaiting_review"] if caller.review_upload_id is not None else [])]
+    holds = {*caller.entitlements(now).holds}
+    if caller.review_upload_id is not None:
+        holds.add("awaiting_review")
+    if caller.rollback_preparing_until is not None and caller.rollback_preparing_until > now:
+        holds.add("rollback_preparing")
     return [reason for reason in REASONS if reason in holds]
 
 
@@ -89,11 +109,21 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
     if caller.entitlements(now).sync_mode != "read_only" or if_none_match is None or rollback_waits(caller, now):
         return None
     forced = forced_reasons(caller, now)
-    if caller.price_tasks_due_at is not None or (not forced and caller.export_fingerprint is None):
-        # An agent may have the prices in hand, or a run is changing them: that is looked at with the cards.
+    is_known = holds_at(caller.export_fingerprint, caller.export_until, now)
+    if caller.price_tasks_due_at is not None or (not forced and not is_known):
+        # An agent may have the prices in hand, a run is changing them or a sale is over: that is
+        # looked at with the cards.
         return None
     etag = weak_etag(forced, caller.export_fingerprint or "")
     return etag if matches(if_none_match, etag) else None
+
+
+def holds_at(fingerprint: str | None, until: datetime | None, now: datetime) -> bool:
+    """Whether the stored fingerprint tells what is served. Pure.
+
+    It does while no run is changing the set and every sale in it is still on.
+    """
+    return fingerprint is not None and (until is None or until > now)
 
 
 def fingerprint_of(asked: bytes) -> str:
@@ -105,6 +135,14 @@ NOTHING: Final = fingerprint_of(b"")
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported` instead."""
-    query = FINGERPRINT_SQL.format(exported=EXPORTED.format(seller_id=int(seller_id)))
+    """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported` instead.
+
+    It counts the targets of all sales: `SyncState.export_until` tells until when it holds.
+    """
+    return await fingerprint_served(session, EXPORTED.format(seller_id=int(seller_id)))
+
+
+async def fingerprint_served(session: AsyncSession, which: str) -> str:
+    """The fingerprint of the cards that a condition of `served` selects."""
+    query = FINGERPRINT_SQL.format(exported=which)
     return fingerprint_of((await session.scalar(text(query)) or "").encode())

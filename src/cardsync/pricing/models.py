@@ -79,6 +79,29 @@ class HeldPrice(Base):
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
+class ConfirmedPrice(Base):
+    """A card's price before caps that the seller confirmed: it does not stop the next runs."""
+
+    __tablename__ = "confirmed_price"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    price: Mapped[Decimal] = mapped_column(Money)
+    confirmed_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class SaleTarget(Base):
+    """A card whose target is a sale's price, and that sale.
+
+    The export leaves the target out when the sale is not on. While a run writes targets, a card has
+    the sale of its old target and that of its new one.
+    """
+
+    __tablename__ = "sale_target"
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    sale_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+
+
 class PriceRun(Base):
     __tablename__ = "price_run"
     __table_args__ = (

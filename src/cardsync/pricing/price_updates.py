@@ -17,7 +17,17 @@ from cardsync.agentwork.tasks import note_push
 from cardsync.db import Database, copy_bytes
 from cardsync.inventory.csv_format import HEADER_ONLY
 from cardsync.pricing.drafts import would_change
-from cardsync.pricing.export import EXPORTED, REASONS, csv_of, export_sql, fingerprint, forced_reasons, weak_etag
+from cardsync.pricing.export import (
+    REASONS,
+    csv_of,
+    export_sql,
+    fingerprint_served,
+    forced_reasons,
+    holds_at,
+    served,
+    weak_etag,
+)
+from cardsync.pricing.on_sale import JOINED_BY_HASH, ended_sales
 from cardsync.sync.models import SyncState
 
 _APPLIED_NOW = """
@@ -44,14 +54,20 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
     read_only = caller.entitlements(now).sync_mode == "read_only"
     forced = await _forced(session, caller, now, read_only=read_only)
-    which = EXPORTED.format(seller_id=int(caller.seller_id))
+    # Targets of sales that are over are not served, though no run has worked them out anew yet.
+    ended = await ended_sales(session, caller.seller_id, now)
+    if ended:
+        await session.execute(text(JOINED_BY_HASH))
+    which = served(caller.seller_id, ended)
     if forced:
         waits = await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})"))
         drafts = not waits and await would_change(session, caller.seller_id, now)
         reasons = ",".join([*forced, *(["drafts_only"] if drafts else [])])
         return Export(HEADER_ONLY, reasons, weak_etag(forced, "") if read_only else None)
     rows = await copy_bytes(session, export_sql("card c", which, "c.target_price"))
-    etag = weak_etag([], await _current_fingerprint(session, caller.seller_id)) if read_only else None
+    etag = None
+    if read_only:
+        etag = weak_etag([], await _current_fingerprint(session, caller.seller_id, which, now))
     if rows:
         return Export(csv_of(rows), None, etag)
     drafts = await would_change(session, caller.seller_id, now)
@@ -81,7 +97,15 @@ async def run_waits(session: AsyncSession, seller_id: int) -> bool:
     return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
 
 
-async def _current_fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """The stored one; while a run is changing the set, the one of the rows that this snapshot sees."""
-    known = await session.scalar(select(SyncState.export_fingerprint).where(SyncState.seller_id == seller_id))
-    return known or await fingerprint(session, seller_id)
+async def _current_fingerprint(
+    session: AsyncSession,
+    seller_id: int,
+    which: str,
+    now: datetime,
+) -> str:
+    """The stored one; while a run changes the set, or a sale in it is over, that of the rows seen."""
+    columns = select(SyncState.export_fingerprint, SyncState.export_until)
+    known, until = (await session.execute(columns.where(SyncState.seller_id == seller_id))).one()
+    if known is not None and holds_at(known, until, now):
+        return known
+    return await fingerprint_served(session, which)

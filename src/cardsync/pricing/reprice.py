@@ -33,7 +33,8 @@ from cardsync.inventory import slabs
 from cardsync.inventory.diff import importable
 from cardsync.inventory.models import Activity, Upload
 from cardsync.jobs import Work, enqueue, jobs, mark_due, work_of
-from cardsync.pricing import engine, store
+from cardsync.pricing import breaker, engine, on_sale, store
+from cardsync.pricing.confirmed import must_stop, remember
 from cardsync.pricing.export import fingerprint, fingerprint_of
 from cardsync.pricing.held import hold_prices
 from cardsync.pricing.kept import keep
@@ -88,11 +89,35 @@ async def begin(
     return run.id
 
 
-async def follows(session: AsyncSession, seller_id: int, upload_id: int) -> bool:
-    """Whether a run still prices the cards that the upload brought: until then its agent has no prices to fetch."""
-    running = (PriceRun.seller_id == seller_id) & (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
-    found = select(PriceRun.id).where(running, PriceRun.summary["follows"].as_integer() == upload_id)
-    return bool(await session.scalar(select(found.exists())))
+async def begin_unless_one_waits(
+    session: AsyncSession,
+    seller_id: int,
+    trigger: str,
+    now: datetime,
+) -> None:
+    """A run, unless one was not taken up yet: that one prices for a later moment than this.
+
+    The state row is locked.
+    """
+    is_open = (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
+    waiting = (PriceRun.seller_id == seller_id) & is_open
+    is_new = PriceRun.summary["starts"].as_integer().is_(None)
+    if not await session.scalar(select(select(PriceRun.id).where(waiting, is_new).exists())):
+        await begin(session, seller_id, trigger, now)
+
+
+async def following(session: AsyncSession, seller_id: int, upload_id: int) -> PriceRun | None:
+    """The run that still prices the upload's cards, or waits for the seller's word on them.
+
+    Until it has ended, the upload's agent has no prices to fetch.
+    """
+    is_open = PriceRun.state.in_(("running", "awaiting_review")) & PriceRun.upload_id.is_(None)
+    of_upload = PriceRun.summary["follows"].as_integer() == upload_id
+    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, is_open, of_upload)
+    run = await session.scalar(statement.limit(1))
+    if run is not None and run.state == "awaiting_review" and await _is_overtaken(session, run):
+        return None
+    return run
 
 
 async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime) -> PriceRun:
@@ -100,19 +125,24 @@ async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answ
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     run = await run_of(session, caller.seller_id, run_id)
-    if run.state != "awaiting_review" or run.upload_id is not None:
+    if run.state != "awaiting_review":
         raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
     if answer == "confirmed" and await _is_overtaken(session, run):
         raise errors.NotAwaitingReview(f"price run {run_id} is overtaken: the cards were priced anew since")
     if answer == "discarded":
         run.state, run.finished_at = "discarded", now
     else:
-        run.state, run.finished_at, run.summary = "running", None, {"confirmed": True}
+        run.state, run.finished_at, run.summary = "running", None, _kept(run) | {"confirmed": True}
         await mark_due(session, caller.seller_id, STREAM)
         await enqueue(session, reprice, seller_id=caller.seller_id)
     note(session, caller, f"pricing.run_{answer}", f"price run {run_id} {answer}", now)
     await session.flush()
     return run
+
+
+def _kept(run: PriceRun) -> dict[str, Any]:
+    """What a run's summary keeps in all of its lives: the upload that it follows."""
+    return {name: value for name, value in run.summary.items() if name == "follows"}
 
 
 async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
@@ -124,7 +154,8 @@ async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
 
 async def run_of(session: AsyncSession, seller_id: int, run_id: int) -> PriceRun:
     """Raises NotFound."""
-    run = await session.scalar(select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id))
+    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id)
+    run = await session.scalar(statement.execution_options(populate_existing=True))
     if run is None:
         raise errors.NotFound(f"there is no price run {run_id}")
     return run
@@ -241,13 +272,15 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     told = asdict(engine.summary(priced))
     counts: dict[str, Any] = {name: told[name] for name in ("cards", "priced", "held", "blocked")}
     full = account.entitlements(run.started_at).sync_mode == "full"
-    if full and engine.breaker(priced) and not run.summary.get("confirmed"):
+    confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
+    if full and confirmed is None and await _must_stop(work, lease, run, priced):
         await _end(work, lease, run, "awaiting_review", counts)
         return
     await boundary(work.database, lease)
     if _keeps(run, account):
         counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
-    held = engine.held(priced)
+    held, sold = engine.held(priced), on_sale.on_sale(priced)
+    await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     # While PostgreSQL writes.
     exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
@@ -257,7 +290,12 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         await slabs.write(writer, deque(slabs.retargets(rows, work.settings.slab_rows)))
     finally:
         exported = await exporting
-    await _end(work, lease, run, "completed", counts, exported, held)
+    await _end(work, lease, run, "completed", counts, exported, held, confirmed, sold)
+
+
+async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFrame) -> bool:
+    async with work.database.tenant(lease.seller_id) as session:
+        return await must_stop(session, lease.seller_id, priced, run.started_at)
 
 
 async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
@@ -311,6 +349,8 @@ async def _end(
     counts: dict[str, Any],
     exported: str | None = None,
     held: Sequence[int] = (),
+    confirmed: pl.DataFrame | None = None,
+    sold: on_sale.OnSale | None = None,
 ) -> None:
     """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
     now = clock.now()
@@ -322,7 +362,7 @@ async def _end(
         changed = await session.scalar(
             select(func.count()).where(PriceChange.seller_id == lease.seller_id, PriceChange.run_id == run.id)
         )
-        summary = counts | {"changed": changed or 0}
+        summary = _kept(run) | counts | {"changed": changed or 0}
         await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
         if state in ("completed", "awaiting_review"):
             await _supersede(session, run, now)
@@ -330,6 +370,10 @@ async def _end(
         await session.flush()
         if state == "completed":
             await hold_prices(session, lease.seller_id, held)
+        if sold is not None:
+            await on_sale.settle(session, lease.seller_id, sold, now)
+        if confirmed is not None:
+            await remember(session, lease.seller_id, confirmed, now)
         if state == "completed" and changed:
             await push_prices(session, lease.seller_id, now, await _cycle_of(session, run))
         told = f"price run {run.id} {state}: {changed} price changes"

@@ -142,6 +142,7 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
     elif rollback.cards:
         rollback.state, rollback.ready_at = "ready", now
         rollback.expires_at = state.rollback_until = now + timedelta(seconds=work.settings.rollback_seconds)
+        state.rollback_preparing_until = None
         await session.flush()
         await enqueue_task(session, lease.seller_id, "apply_rollback", {"rollback_id": rollback.id}, now)
     else:

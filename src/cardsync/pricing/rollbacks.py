@@ -64,6 +64,9 @@ async def ask(
     session.add(rollback)
     await session.flush()
     await session.refresh(rollback)
+    if cards:
+        # Until it is ready nothing pushes the prices that it takes back.
+        state.rollback_preparing_until = rollback.expires_at
     note(
         session, caller, "pricing.rollback_requested", f"rollback {rollback.id} of {told_of(scope)}: {cards} cards", now
     )
@@ -142,7 +145,7 @@ async def end(
     """The rollback is over, and with it the agent's task. `state` is the seller's row, locked. Nothing but the row changes: what was
     not applied can be asked for again."""
     if rollback.state in OPEN:
-        state.rollback_until = None
+        state.rollback_until = state.rollback_preparing_until = None
     rollback.state, rollback.finished_at, rollback.error = ending, now, error
     await session.flush()
     status = {"applied": "completed", "failed": "failed"}.get(ending, "cancelled")

@@ -13,6 +13,7 @@ from cardsync import clock, errors
 from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
+from cardsync.inventory import reviews
 from cardsync.pricing import analyse, preview, reprice
 from cardsync.pricing.analysis import Finding
 from cardsync.pricing.backtest import backtest
@@ -33,6 +34,8 @@ class PriceRunShown(msgspec.Struct):
     id: int
     trigger: str
     state: Literal["running", "completed", "awaiting_review", "discarded", "cancelled", "failed"]
+    # The upload that the run prices, or that it follows.
+    upload_id: int | None
     started_at: str
     finished_at: str | None
     cards: int
@@ -106,6 +109,7 @@ def _shown(run: PriceRun) -> PriceRunShown:
             "id": run.id,
             "trigger": run.trigger,
             "state": run.state,
+            "upload_id": run.upload_id or told.get("follows"),
             "started_at": clock.rfc3339(run.started_at),
             "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
             **{name: told.get(name) or 0 for name in ("cards", "priced", "changed", "held")},
@@ -138,14 +142,14 @@ REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
 
 @post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
 async def confirm_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
-    """The large moves are meant: the run goes on."""
-    return _shown(await reprice.settle_review(session, caller, run_id, "confirmed", clock.now()))
+    """What is surprising is right: the run goes on, and the upload that it prices."""
+    return _shown(await reviews.settle_run(session, caller, run_id, "confirmed", clock.now()))
 
 
 @post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=REVIEWING)
 async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
-    """The run's prices are not wanted; every target stays as it was."""
-    return _shown(await reprice.settle_review(session, caller, run_id, "discarded", clock.now()))
+    """The run's prices are not wanted: targets stay, and nothing of its upload is tombstoned."""
+    return _shown(await reviews.settle_run(session, caller, run_id, "discarded", clock.now()))
 
 
 class LargestMove(msgspec.Struct):

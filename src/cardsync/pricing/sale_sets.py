@@ -18,18 +18,21 @@ from cardsync.limits import RULE_PRIORITY, SALES
 from cardsync.money import UNITS_PER_CENT, dollars, from_units
 from cardsync.pricing import wire
 from cardsync.pricing.models import PinnedPrice, PricingSale
+from cardsync.pricing.on_sale import note_until
 from cardsync.pricing.queries import need_readable
 from cardsync.pricing.rules import InvalidRule, Sale
+from cardsync.pricing.sale_runs import set_timer
 from cardsync.pricing.store import all_rows, one_row, sale_of, seller_pricing
 from cardsync.pricing.whole_sets import SETTING_FIELDS
 from cardsync.sync import state as sync_state
+from cardsync.sync.models import SyncState
 
 
 async def create_sale(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
     values = wire.read_body(body, wire.SALE_FIELDS)
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     rows = await all_rows(session, PricingSale, caller.seller_id)
     if len(rows) >= SALES:
         raise errors.InvalidRule(f"there are {SALES} sales already; that is the most")
@@ -39,6 +42,7 @@ async def create_sale(session: AsyncSession, caller: Caller, body: Mapping[str, 
     row = PricingSale(seller_id=caller.seller_id, created_at=now, updated_at=now, **_columns(sale))
     session.add(row)
     await session.flush()
+    await set_timer(session, state, now)
     note(session, caller, "pricing.sale_created", f"sale {row.id} “{sale.name}” made", now)
     return row
 
@@ -49,7 +53,7 @@ async def change_sale(
     """Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
     values = wire.read_body(body, wire.SALE_FIELDS)
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     sale = wire.sale_from(values, sale_of(row), row.priority)
     if sale.query != row.query:
@@ -59,6 +63,7 @@ async def change_sale(
             setattr(row, name, value)
         row.updated_at = now
         await session.flush()
+        await _times_changed(session, state, now)
         note(session, caller, "pricing.sale_changed", f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}", now)
     return row
 
@@ -66,10 +71,18 @@ async def change_sale(
 async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: datetime) -> None:
     """Raises NotFound."""
     caller.must_be_owner()
-    await sync_state.locked(session, caller.seller_id)
+    state = await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingSale, caller.seller_id, sale_id)
     await session.delete(row)
+    await session.flush()
+    await _times_changed(session, state, now)
     note(session, caller, "pricing.sale_deleted", f"sale {sale_id} “{row.name}” deleted", now)
+
+
+async def _times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """The export's fingerprint may hold for another time, and the timer goes off at another."""
+    await note_until(session, state.seller_id, now)
+    await set_timer(session, state, now)
 
 
 def _columns(sale: Sale) -> dict[str, Any]:

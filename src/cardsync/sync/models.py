@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Text, text
-from sqlalchemy.dialects.postgresql import JSONB, UUID
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.accounts.models import FALSE, NOW, Moment
@@ -58,6 +58,12 @@ class SyncState(Base):
     export_fingerprint: Mapped[str | None] = mapped_column(Text)
     # Until when the export serves a rollback instead; null when none is ready or served.
     rollback_until: Mapped[datetime | None] = mapped_column(Moment)
+    # Until when the export is held back because a rollback is being prepared.
+    rollback_preparing_until: Mapped[datetime | None] = mapped_column(Moment)
+    # From when on the fingerprint says too much: a sale whose prices are asked for is over then.
+    export_until: Mapped[datetime | None] = mapped_column(Moment)
+    # The sales that were on when a run was last begun because one started or ended.
+    sales_in_force: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), server_default="{}")
 
 
 class SyncCycle(Base):

@@ -1,0 +1,115 @@
+"""The seller's word on a review: an upload or a price run that waits in, the same settled out.
+
+An upload that waits has a run of its own, and a done upload may be followed by a run that waits:
+both are settled by either's route. A second caller, by whichever route, finds that nothing waits
+any more.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.accounts.caller import Caller
+from cardsync.activity import note
+from cardsync.inventory.drain import drain_inventory
+from cardsync.inventory.models import Upload
+from cardsync.inventory.uploads import upload_of
+from cardsync.jobs import enqueue, mark_due
+from cardsync.pricing import reprice
+from cardsync.pricing.models import PriceRun
+from cardsync.sync import cancel
+from cardsync.sync import state as sync_state
+
+Word = Literal["confirmed", "discarded"]
+
+_SET_RUN = """
+    UPDATE price_run SET state = :state, finished_at = :finished_at
+     WHERE seller_id = :seller AND upload_id = :id
+"""
+
+
+async def settle_upload(
+    session: AsyncSession,
+    caller: Caller,
+    upload_id: int,
+    word: Word,
+    now: datetime,
+) -> Upload:
+    """The upload, or the run that followed it, is settled. Raises NotFound, NotAwaitingReview."""
+    caller.must_be_owner()
+    upload = await upload_of(session, caller.seller_id, upload_id)
+    if upload.state == "done":
+        waiting = await reprice.following(session, caller.seller_id, upload_id)
+        if waiting is not None and waiting.state == "awaiting_review":
+            await reprice.settle_review(session, caller, waiting.id, word, now)
+            return upload
+    return await _SETTLE[word](session, caller, upload_id, now)
+
+
+async def settle_run(
+    session: AsyncSession,
+    caller: Caller,
+    run_id: int,
+    word: Word,
+    now: datetime,
+) -> PriceRun:
+    """The run, or the upload whose run it is, is settled. Raises NotFound, NotAwaitingReview."""
+    caller.must_be_owner()
+    run = await reprice.run_of(session, caller.seller_id, run_id)
+    if run.upload_id is None:
+        return await reprice.settle_review(session, caller, run_id, word, now)
+    await _SETTLE[word](session, caller, run.upload_id, now)
+    await session.refresh(run)
+    return run
+
+
+async def _confirm(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
+    """The surprising upload is right: it runs again with nothing held back."""
+    await cancel.end_left(session, caller.seller_id, now)
+    state = await sync_state.locked(session, caller.seller_id)
+    upload = await _in_review(session, caller.seller_id, upload_id)
+    upload.state, upload.confirmed, upload.finished_at = "queued", True, None
+    upload.begun_at, upload.attempts, upload.failures = None, 0, 0
+    # review_upload_id stays until the run ends: the export holds back until then.
+    state.uploads_open += 1
+    await _set_run(session, upload, "running", None)
+    note(session, caller, "upload.confirmed", f"upload {upload_id} confirmed", now)
+    await mark_due(session, caller.seller_id, "inventory")
+    await enqueue(session, drain_inventory, seller_id=caller.seller_id)
+    return upload
+
+
+async def _discard(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
+    """Leave the rows that came as they are, and tombstone and reprice nothing."""
+    state = await sync_state.locked(session, caller.seller_id)
+    upload = await _in_review(session, caller.seller_id, upload_id)
+    upload.state, upload.finished_at = "discarded", now
+    state.review_upload_id = None
+    await _set_run(session, upload, "discarded", now)
+    note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)
+    return upload
+
+
+async def _set_run(
+    session: AsyncSession,
+    upload: Upload,
+    state: str,
+    finished_at: datetime | None,
+) -> None:
+    ids = {"seller": upload.seller_id, "id": upload.id}
+    await session.execute(text(_SET_RUN), ids | {"state": state, "finished_at": finished_at})
+
+
+_SETTLE = {"confirmed": _confirm, "discarded": _discard}
+
+
+async def _in_review(session: AsyncSession, seller_id: int, upload_id: int) -> Upload:
+    upload = await upload_of(session, seller_id, upload_id, lock=True)
+    if upload.state != "awaiting_review":
+        raise errors.NotAwaitingReview(f"upload {upload_id} is {upload.state}, not awaiting review")
+    return upload
