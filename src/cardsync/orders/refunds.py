@@ -1,6 +1,7 @@
 """What a refund comes to; as one SQL expression and one pure function that agree.
 
-Marketplaces leave the total out of many refunds. It is decided again with whatever decides it: an order's own upload may come later.
+Marketplaces leave the total out of many refunds. It is decided again with whatever decides it: an
+order's own upload may come later.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def refund_amount(
     shipping: Decimal | None,
     kind: str | None,
 ) -> Decimal:
-    """Its total, else its parts, else the order's own total where all of it goes back, else nothing."""
+    """Its total, else its parts, else the order's own where all of it goes back, else nothing."""
     if total is not None:
         return total
     given = [part for part in (product, shipping) if part is not None]
@@ -33,4 +34,5 @@ def refund_amount(
 def refund_amount_sql(own_total: str, total: str, product: str, shipping: str, kind: str) -> str:
     parts = f"coalesce({product} + {shipping}, {product}, {shipping})"
     return f"""coalesce({total}, CASE WHEN abs({parts}) < {_MOST} THEN {parts} END,
-                        CASE WHEN coalesce(lower(btrim({kind})), '') IN ('', 'full') THEN {own_total} END, {_NOTHING})"""
+                        CASE WHEN coalesce(lower(btrim({kind})), '') IN ('', 'full')
+                             THEN {own_total} END, {_NOTHING})"""
