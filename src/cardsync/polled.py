@@ -98,7 +98,13 @@ class PolledReads:
         try:
             rows = await self._rows(connection, batch)
         except Exception as e:
-            self._fail(batch, e)
+            reads = [asked for asked in batch if not asked.query.writes]
+            self._fail([asked for asked in batch if asked.query.writes], e)
+            if len(reads) == len(batch):
+                self._fail(reads, e)
+            elif reads:
+                # What could not be written, on a full disk say, takes no read along.
+                await self._answer(connection, reads)
             return
         for asked, row in zip(batch, rows, strict=True):
             if not asked.row.done():

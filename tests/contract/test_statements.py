@@ -212,6 +212,16 @@ async def test_a_read_that_fails_is_told_to_who_asked_and_to_nobody_after(web):
     assert await polled.first_row(2, PolledQuery("divided", "SELECT 1 / ($1 - 1)")) == (1,)
 
 
+async def test_what_cannot_be_written_takes_no_read_along(web):
+    polled = web.app.state.database.polled
+    plain = PolledQuery("number", "SELECT $1 + 0")
+    broken = PolledQuery("broken", "DELETE FROM work_due WHERE seller_id = 1 / ($1 - 5) RETURNING 1", writes=True)
+    asked = (polled.first_row(number, broken if number == 5 else plain) for number in range(1, 10))
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(answers.pop(4), psycopg.errors.DivisionByZero)
+    assert answers == [(number,) for number in range(1, 10) if number != 5]
+
+
 async def test_what_they_leave_to_write_is_one_statement_for_all_of_them(web, agents):
     await web.app.state.last_seen.flush()
     await web.app.state.rate_limits.buckets.flush()

@@ -18,6 +18,7 @@ from cardsync.database_urls import libpq_url
 from cardsync.db import Database
 from cardsync.inventory.models import Upload
 from cardsync.orders import halves, ingest, rows
+from cardsync.setbacks import LONGEST_PAUSE
 
 
 def orders(count: int = 6, **fields):
@@ -162,6 +163,7 @@ async def test_a_half_that_is_lost_with_its_connection_is_written_when_the_uploa
         with psycopg.connect(libpq_url(owner_url, role=None)) as owner:
             owner.execute("SELECT pg_terminate_backend(%s)", await waiting(seller.service))
         assert await applying == "busy", "the database's fault, not the upload's"
+    clock.shift(LONGEST_PAUSE)
     assert await ingest.work_off_one(seller.service.work, seller.id) == "done"
     assert await statuses(seller) == ["Shipped"] * 6
     assert (await seller.report(upload))["state"] == "done"

@@ -1,11 +1,15 @@
 """Reviews while other things happen: nothing old comes back, nothing wrong is exported meanwhile."""
 
 import asyncio
+import errno
+from dataclasses import replace
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
 from cardsync.accepted import oldest_open
 from cardsync.inventory import drain, finish, importer, uploads
+from cardsync.setbacks import LONGEST_PAUSE
+from cardsync.storage import LocalStore
 from cardsync.sync import state as sync_state
 
 FULL = [a_row(n) for n in range(1, 41)]
@@ -100,17 +104,23 @@ async def test_large_moves_stop_a_full_account_and_not_a_read_only_one(a_seller)
     assert (await careful.import_csv(a_csv(*rows)))["changed"] == 15
 
 
+class AwayStore(LocalStore):
+    """A store whose address nobody answers at."""
+
+    async def read(self, key):
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "nobody answers")
+
+
 async def test_an_outage_of_the_store_costs_time_and_never_the_upload(a_seller, service):
     seller = await a_seller()
     upload = (await seller.upload(a_csv(*FULL))).json()["upload_id"]
-    key = (await service.sql(seller.id, "SELECT storage_key FROM upload"))[0]["storage_key"]
-    path = service.work.store.path(key)
-    hidden = path.rename(path.with_suffix(".away"))
-    path.mkdir()  # reading it is an OSError, as of a disk that is away
+    store = service.work.store
+    away = replace(service.work, store=AwayStore(store.root, store.secret))
     for _ in range(5):
+        assert await drain.work_off_one(away, seller.id) is False
+        # Put back, it rests.
         assert await drain.work_off_one(service.work, seller.id) is False
-    path.rmdir()
-    hidden.rename(path)
+        clock.shift(LONGEST_PAUSE)
     assert await drain.work_off_one(service.work, seller.id) is True
     assert (await seller.report(upload))["state"] == "done"
 
