@@ -19,6 +19,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory import uploads
 from cardsync.inventory.models import Upload
+from cardsync.patience import POLLED
 from cardsync.pricing import reprice
 from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
@@ -251,7 +252,7 @@ async def _key_form(request: ApiRequest) -> KeyForm:
         raise errors.InvalidPayload(str(e)) from e
 
 
-@get("/uploads/{upload_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+@get("/uploads/{upload_id:int}", opt=POLLED, responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
     if caller.lock_kind is not None:
@@ -296,12 +297,14 @@ async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) 
     tags=["objects"],
     request_max_body_size=limits.PRESIGNED_PLAIN_BYTES + 1,
     responses=problems(
+        errors.BadRequest,
         errors.InvalidSignature,
         errors.UrlExpired,
         errors.AlreadyUsed,
         errors.PayloadTooLarge,
         errors.NotFound,
         errors.RateLimited,
+        errors.ServiceUnavailable,
     ),
 )
 async def put_object(request: ApiRequest, key: str, state: State, expires: str = "", signature: str = "") -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
+from cardsync.patience import BACKTEST
 from cardsync.pricing import analyse, preview, reprice
 from cardsync.pricing.analysis import Finding
 from cardsync.pricing.backtest import backtest
@@ -247,6 +248,7 @@ class Backtest(msgspec.Struct):
 @post(
     "/backtest",
     status_code=200,
+    opt=BACKTEST,
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def backtest_prices(caller: Caller, database: Database, settings: Settings, data: dict[str, Any]) -> Backtest:
