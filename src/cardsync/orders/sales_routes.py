@@ -114,6 +114,7 @@ def _told(row: SalesReport) -> MonthReport:
     request_max_body_size=limits.BODY_WIRE_BYTES,
     responses=problems(
         *BEHIND_A_KEY,
+        errors.BadRequest,
         errors.PayloadTooLarge,
         errors.DecompressedTooLarge,
         errors.UnsupportedMediaType,
