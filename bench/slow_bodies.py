@@ -1,7 +1,8 @@
-"""`python bench/slow_bodies.py [--rounds 3]`: 500 agents come by, each POST /heartbeat, then GET /sync/pending, alone and beside 200
-uploads whose bodies come at 500 bytes a second. Each of those is ended after 30 s, and another takes its place.
+"""`python bench/slow_bodies.py [--rounds 3]`: 500 agents come by, each POST /heartbeat, then GET
+/sync/pending, alone and beside 200 uploads whose bodies come at 500 bytes a second. Each of those
+is ended after 30 s, and another takes its place.
 
-The load is made on the same cores as the servers run on. Latency counts from when a request was due.
+The load is made on the cores that the servers run on. Latency counts from when a request was due.
 """
 
 from __future__ import annotations

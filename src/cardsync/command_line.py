@@ -22,7 +22,7 @@ ROW_ID = click.IntRange(1, 2**63 - 1)
 
 
 def say(line: str) -> None:
-    """Progress for people; standard output is for results. Nothing fails because it can't be told."""
+    """Progress for people; standard output is for results. Untold, the work goes on."""
     with suppress(OSError):
         click.echo(line, err=True)
 

@@ -1,8 +1,10 @@
-"""Connections that keep nobody waiting for ever: a request's deadline in, each wait for the database ended at it.
+"""Connections that keep nobody waiting for ever: a request's deadline in, each wait for the
+database ended at it.
 
-A server that hangs says nothing, so we must end the wait from our side. To cancel the statement is no way out: the driver asks the
-server to end it, and waits for that. So the socket is shut down: libpq sees the end of the stream, the caller an OperationalError
-as of a dead server, and the pool a connection to replace.
+A server that hangs says nothing, so we must end the wait from our side. To cancel the statement is
+no way out: the driver asks the server to end it, and waits for that. So the socket is shut down:
+libpq sees the end of the stream, the caller an OperationalError as of a dead server, and the pool a
+connection to replace.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ T = TypeVar("T")
 ENDING_SECONDS = 1.0
 # A new connection may take so long, which libpq knows in whole seconds.
 CONNECT_SECONDS = 5
-# A pool that fails to connect begins afresh after so long, rather than with pauses that grow to minutes.
+# A pool that fails to connect begins afresh after so long, instead of pausing for minutes.
 RECONNECT_SECONDS = 5
 
 
@@ -64,7 +66,7 @@ def _left(now: float) -> float:
 
 
 class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
-    """Each wait ends at the deadline of the request that waits, and after `longest` seconds at the latest."""
+    """Each wait ends at its request's deadline, and after `longest` seconds at the latest."""
 
     longest = inf
 
@@ -85,7 +87,10 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
     def _cut(self) -> None:
         # A copy of the descriptor, because only libpq closes the connection's own.
-        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self.pgconn.socket)) as copy:
+        with (
+            suppress(OSError, psycopg.Error),
+            socket.socket(fileno=os.dup(self.pgconn.socket)) as copy,
+        ):
             copy.shutdown(socket.SHUT_RDWR)
 
 
@@ -99,7 +104,8 @@ def _speaks(connection: Connection) -> bool:
 async def still_there(connection: Connection) -> None:
     """What a pool checks before it gives a connection: raises if the server has ended it.
 
-    Only a connection that has something to say is asked, so a look costs no round trip and a restart of the database nobody's read.
+    Only a connection that has something to say is asked, so a look costs no round trip, and a
+    restart of the database nobody's read.
     """
     if _speaks(connection):
         await AsyncConnectionPool.check_connection(connection)

@@ -77,7 +77,7 @@ class Database:
         hot_seconds: float = inf,
         seconds: float = inf,
     ) -> AsyncIterator[Database]:
-        """No wait for the database is longer than `seconds`, and none of the polled reads than `hot_seconds`."""
+        """No wait is longer than `seconds`, and none of the polled reads than `hot_seconds`."""
         plain = libpq_url(url)
         engine = create_async_engine(
             engine_url(plain),

@@ -57,7 +57,7 @@ async def readyz(request: ApiRequest, database: Database, settings: Settings) ->
 
 
 class StoreHealth:
-    """Whether the object store takes bytes. It is asked by one at a time, and its answer is good for some seconds."""
+    """Whether the object store takes bytes. It is asked by one at a time, every few seconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -94,7 +94,7 @@ async def _database_checks(database: Database, seconds: float) -> dict[str, str]
     checks = dict.fromkeys(("database", "role", "migrations", "queue"), "unavailable")
     at = asyncio.get_running_loop().time() + seconds
     try:
-        # Who waits for a statement is ended by its connection, and who waits for a connection by us.
+        # A wait for a statement is ended by its connection, a wait for a connection by us.
         with connections.until(connections.Deadline(at)):
             async with asyncio.timeout_at(at + 0.1), database.shared() as session:
                 bypass = await session.scalar(

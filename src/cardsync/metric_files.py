@@ -1,7 +1,9 @@
-"""The files that processes keep their metrics in, for the supervisor to read: their bytes are reserved before they are used.
+"""The files that processes keep their metrics in, for the supervisor to read: their bytes are
+reserved before they are used.
 
-Prometheus' client maps files with holes into memory. Where the disk has no byte left for a hole, whoever counts dies of SIGBUS. A file
-that cannot be reserved lives in memory instead: its process goes on, and its metrics are told again by the next one.
+Prometheus' client maps files with holes into memory. Where the disk has no byte left for a hole,
+whoever counts dies of SIGBUS. A file that cannot be reserved lives in memory instead: its process
+goes on, and the next one tells its metrics again.
 """
 
 from __future__ import annotations

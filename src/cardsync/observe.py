@@ -21,7 +21,7 @@ UPLOAD_SECONDS = Histogram(
 
 
 class Unfailing:
-    """A text stream that loses what it has no room for: a log on a full disk must end nobody's request."""
+    """A text stream that loses what finds no room: a log on a full disk ends nobody's request."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,6 +1,8 @@
-"""Every request has an end: a request in, 503 when its answer has not begun in time, 400 when its body ends early or hardly comes.
+"""Every request has an end: 503 when its answer does not begin in time, 400 when its body ends too
+early or hardly comes.
 
-What its caller takes for the body is not ours: the time for the answer stands still meanwhile, and the body has times of its own.
+What its caller takes for the body is not ours: the time for the answer stands still meanwhile, and
+the body has times of its own.
 """
 
 from __future__ import annotations
@@ -26,14 +28,20 @@ _LATER = 0.25
 _OPTION = "patience"
 _IN_SCOPE = "patience"
 
-POLLED: dict[str, Any] = {_OPTION: lambda settings: settings.polled_seconds}
-"""`opt` of the routes that agents poll: who is told in good time comes again soon."""
-BACKTEST: dict[str, Any] = {_OPTION: lambda settings: settings.request_seconds + settings.backtest_seconds}
-"""`opt` of the route that prices many days in one request."""
+
+def _polled(settings: Settings) -> float:
+    return settings.polled_seconds
 
 
 def longest(settings: Settings) -> float:
-    return float(BACKTEST[_OPTION](settings))
+    """No answer may take longer to begin."""
+    return settings.request_seconds + settings.backtest_seconds
+
+
+POLLED: dict[str, Any] = {_OPTION: _polled}
+"""`opt` of the routes that agents poll: who is told in good time comes again soon."""
+BACKTEST: dict[str, Any] = {_OPTION: longest}
+"""`opt` of the route that prices many days in one request."""
 
 
 class Patience:
@@ -44,36 +52,45 @@ class Patience:
         self._receive = receive
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
-        self._body_took = 0.0
         self.deadline = connections.Deadline(self._began + settings.request_seconds)
         self.timeout = asyncio.timeout_at(self.deadline.at + _LATER)
-        self._whole = self.answers = False
-        self.client_left = False
+        self.answers = self.client_left = False
+        self._reads = self._whole = False
+        self._body_took = 0.0
         # Of the present window: how long we have waited for the body, and what came.
         self._waited = 0.0
         self._came = 0
 
     def allow(self, seconds: float) -> None:
-        """The answer must have begun so long after the request, without the time that its body took."""
+        """The answer must begin so long after the request, without the time that its body took."""
         self.deadline.at = self._began + self._body_took + seconds
-        self._set()
+        self._end_at(self.deadline.at + _LATER)
 
     def answering(self) -> None:
         """From here on the caller takes as long as it takes."""
         self.answers = True
         self.deadline.at = inf
-        self._set()
+        self._end_at(None)
 
-    def _set(self) -> None:
-        # Whose time is over may still answer, and its timeout can't be moved any more.
+    def _end_at(self, when: float | None) -> None:
+        # Who is ended already may still answer, and its end can't be moved any more.
         if not self.timeout.expired():
-            self.timeout.reschedule(None if self.answers else self.deadline.at + _LATER)
+            self.timeout.reschedule(when)
 
     async def receive(self) -> Any:
         """Raises BadRequest for a body that ends too early or comes too slowly."""
         if self._whole or self.answers:
             return await self._receive()
-        message = await self._awaited()
+        began = self._loop.time()
+        self._reads = True
+        self._end_at(began + self._silence())
+        message: Any = await self._receive()
+        self._reads = False
+        took = self._loop.time() - began
+        self._waited += took
+        self._body_took += took
+        self.deadline.at += took
+        self._end_at(self.deadline.at + _LATER)
         if message["type"] == "http.disconnect":
             self.client_left = True
             raise errors.BadRequest("the body ended before it was whole")
@@ -83,39 +100,32 @@ class Patience:
             self._judge()
         return message
 
-    async def _awaited(self) -> Any:
-        began = self._loop.time()
-        self.timeout.reschedule(None)
-        try:
-            async with asyncio.timeout_at(began + self._silence()):
-                return await self._receive()
-        except TimeoutError:
-            raise self._too_slow() from None
-        finally:
-            took = self._loop.time() - began
-            self._waited += took
-            self._body_took += took
-            self.deadline.at += took
-            self._set()
-
     def _silence(self) -> float:
         """How long nothing may come now."""
         window = self._settings.body_slow_seconds
-        left = window - self._waited + (window if self._came >= window * SLOWEST_BYTES else 0)
+        enough = self._came >= window * SLOWEST_BYTES
+        left = window * (2 if enough else 1) - self._waited
         return max(0, min(left, self._settings.body_seconds - self._body_took))
 
     def _judge(self) -> None:
         window = self._settings.body_slow_seconds
         if self._waited >= window:
             if self._came < window * SLOWEST_BYTES:
-                raise self._too_slow()
+                raise _too_slow()
             self._waited, self._came = self._waited % window, 0
         if self._body_took > self._settings.body_seconds:
-            raise self._too_slow()
+            raise _too_slow()
 
-    def _too_slow(self) -> errors.BadRequest:
-        # What is left of the body is not waited for.
-        return errors.BadRequest("the body came too slowly", headers={"Connection": "close"})
+    def problem(self) -> errors.Problem:
+        """Why the request was ended."""
+        if self._reads:
+            return _too_slow()
+        return errors.ServiceUnavailable("this took longer than one answer may; try again")
+
+
+def _too_slow() -> errors.BadRequest:
+    # What is left of the body is not waited for.
+    return errors.BadRequest("the body came too slowly", headers={"Connection": "close"})
 
 
 def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
@@ -140,16 +150,15 @@ def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
         except TimeoutError:
             if patience.answers or not patience.timeout.expired():
                 raise
-            await _unavailable(answer)
+            await _refuse(patience.problem(), answer)
 
     return ended
 
 
-async def _unavailable(send: Send) -> None:
-    problem = errors.ServiceUnavailable("this took longer than one answer may; try again")
+async def _refuse(problem: errors.Problem, send: Send) -> None:
     body = msgspec.json.encode(problem.body())
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **problem.headers}
-    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    headers = {"content-type": "application/json", "content-length": str(len(body))}
+    pairs = [(name.lower().encode(), value.encode()) for name, value in (headers | problem.headers).items()]
     await send({"type": "http.response.start", "status": problem.status, "headers": pairs})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 

@@ -60,7 +60,8 @@ class PolledReads:
         if self._waiting and self._free and not self._begins:
             self._free -= 1
             self._begins = True
-            # A task of its own: who asked may go away, and the others' rows with it. Nor is their deadline the others'.
+            # A task of its own: who asked may go away, and the others' rows with it.
+            # Of an empty context: their deadline is not the others'.
             task = asyncio.create_task(self._read(), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

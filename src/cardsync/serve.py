@@ -103,7 +103,8 @@ class Child:
     def died(self, *, starting: bool) -> None:
         """Plan the next start: at once, or after a growing pause when it fails soon after its start again and again.
 
-        A process that somebody killed has not failed, but one that never gets ready for it is given up all the same.
+        A process that somebody killed has not failed, but one that never gets ready is given up
+        all the same.
         """
         assert self.process is not None
         now, failed = clock.monotonic(), starting or self.process.returncode not in _KILLED
@@ -205,7 +206,7 @@ def supervise(children: list[Child]) -> None:
 
 
 def _revive(children: list[Child], *, before_web: Callable[[], None] | None = None) -> None:
-    """`before_web` is given while the first of them start: it raises where another has the address meanwhile."""
+    """`before_web` is given during the start: it raises where another has taken the address."""
     for child in children:
         if child.process is None or child.process.poll() is None:
             continue
@@ -241,9 +242,9 @@ def serve(settings: Settings, say: Say) -> None:
 
 
 def wait_until_ready(settings: Settings, children: list[Child], say: Say, seconds: float = 60) -> None:
-    """Until /readyz says so. Raises when a process dies again and again instead, or it takes too long.
+    """Until /readyz says so. Raises when a process dies again and again, or it takes too long.
 
-    A store that takes no bytes holds no start up: only uploads need it, and it comes back by itself.
+    A store that takes no bytes holds no start up: only uploads need it, and it may come back.
     """
     deadline = clock.monotonic() + seconds
     pause = threading.Event()

@@ -161,16 +161,14 @@ class Settings(BaseSettings):
         gt=0,
         description="A statement that may be long (reads, searches, analyses) is ended after so long: 503 or, for a search, 422",
     )
-    polled_seconds: float = Field(
-        5, gt=0, description="What agents poll is answered within so long, or with 503 where the database hangs"
-    )
+    polled_seconds: float = Field(5, gt=0, description="What agents poll is answered so soon, or is 503")
     request_seconds: float = Field(
         30,
         gt=0,
-        description="Every other answer begins within so long of the whole request, or is 503 (a backtest later)",
+        description="Every other answer begins so soon after its request, or is 503",
     )
     body_slow_seconds: float = Field(
-        30, gt=0, description="A request whose body comes slower than 1 kB/s for so long is ended with 400"
+        30, gt=0, description="A body that comes slower than 1 kB/s for so long is ended with 400"
     )
     body_seconds: float = Field(
         600, gt=0, description="A request whose body is not whole after so long is ended with 400"

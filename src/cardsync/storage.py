@@ -40,10 +40,18 @@ class ObjectMissing(Exception):
 
 
 class StoreAway(OSError):
-    """The disk takes or gives nothing now, being full, read-only or broken: what was asked may be tried again later."""
+    """The disk is full, read-only or broken: what was asked may be tried again later."""
 
 
-_AWAY = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
+_AWAY = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ESTALE,
+}
 
 
 @contextmanager

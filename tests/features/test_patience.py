@@ -1,4 +1,4 @@
-"""Every request has an end: bodies that hardly come, or never end, and answers that do not begin."""
+"""Every request has an end: bodies that hardly come or never end, answers that do not begin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ async def streamed() -> Stream:
 async def impatient(settings, alive):
     app = create_app(
         settings.model_copy(
-            update={"request_seconds": 0.6, "polled_seconds": 0.3, "body_slow_seconds": 0.5, "body_seconds": 2}
+            update={
+                "request_seconds": 0.6,
+                "polled_seconds": 0.3,
+                "body_slow_seconds": 0.5,
+                "body_seconds": 2,
+            }
         )
     )
     app.register(stuck)
@@ -97,7 +102,11 @@ async def test_a_body_that_hardly_comes_or_never_ends_is_a_bad_request(impatient
     seller = await a_seller()
     began = time.monotonic()
     answer = await impatient.post("/api/v1/heartbeat", content=body, headers=bearer(seller))
-    assert (answer.status_code, answer.json()["code"], answer.headers["Connection"]) == (400, "bad_request", "close")
+    assert (answer.status_code, answer.json()["code"], answer.headers["Connection"]) == (
+        400,
+        "bad_request",
+        "close",
+    )
     assert least < time.monotonic() - began < most
 
 

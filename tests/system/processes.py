@@ -229,7 +229,7 @@ class Server:
     def start(self) -> None:
         before = len(self.said())
         self.begin()
-        # Ready in its own eyes too: until then a process that dies again and again makes it give up.
+        # Ready in its own eyes too: until then it gives up where processes keep dying.
         until(
             lambda: self.ready() and "cardsync serves " in self.said()[before:],
             lambda: f"the server; it says:\n{self.said()}",

@@ -1,4 +1,4 @@
-"""A data folder on a disk without a free byte, or one that is read-only. The database stands elsewhere."""
+"""A data folder on a disk without a free byte, or a read-only one. The database is elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from tests.system.processes import Seller, Server, a_folder, kill, made_before, 
 
 from cardsync import embedded
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk"),
+]
 
 DISK_BYTES = 16_000_000
 # So soon all is well again.
@@ -81,7 +84,10 @@ def put_up(seller: Seller) -> httpx.Response:
 
 def put_orders(seller: Seller) -> httpx.Response:
     with seller.http() as http:
-        return http.post("/api/v1/orders", json=[{"order_number": f"1A-{n}", "status": "x" * 90} for n in range(3000)])
+        return http.post(
+            "/api/v1/orders",
+            json=[{"order_number": f"1A-{n}", "status": "x" * 90} for n in range(3000)],
+        )
 
 
 def assert_unavailable(answer: httpx.Response) -> None:
@@ -93,7 +99,13 @@ def assert_polls_and_reads_live(server: Server, seller: Seller) -> None:
     with seller.http() as http:
         for _ in range(5):
             assert http.post("/api/v1/heartbeat", json={}).status_code == 200
-            for path in ("/api/v1/sync/pending", "/api/v1/status", "/api/orders", "/api/cards", "/no/such/path"):
+            for path in (
+                "/api/v1/sync/pending",
+                "/api/v1/status",
+                "/api/orders",
+                "/api/cards",
+                "/no/such/path",
+            ):
                 assert http.get(path).status_code in (200, 404), path
 
 
@@ -112,7 +124,9 @@ def objects(server: Server) -> set[Path]:
     return {path for path in (server.data_dir / "objects").rglob("*") if path.is_file()}
 
 
-def test_with_no_byte_free_all_but_uploads_goes_on_and_uploads_come_back_with_the_room(server: Server) -> None:
+def test_with_no_byte_free_all_but_uploads_goes_on_and_uploads_come_back_with_the_room(
+    server: Server,
+) -> None:
     server.start()
     seller = a_seller(server)
     pids = [process.pid for process in server.children("web")]
@@ -122,7 +136,11 @@ def test_with_no_byte_free_all_but_uploads_goes_on_and_uploads_come_back_with_th
     assert_unavailable(put_up(seller))
     assert_unavailable(put_orders(seller))
     assert objects(server) == before
-    until(lambda: store_state(server) == (503, "unavailable"), "readyz to tell the truth", RECOVERY_SECONDS)
+    until(
+        lambda: store_state(server) == (503, "unavailable"),
+        "readyz to tell the truth",
+        RECOVERY_SECONDS,
+    )
     assert 'cardsync_requests_total{method="POST",route="/api/v1/sync",status="503"}' in metrics(server)
     assert_polls_and_reads_live(server, seller)
     assert [process.pid for process in server.children("web")] == pids
@@ -151,7 +169,9 @@ def test_a_web_process_that_begins_on_a_full_disk_answers(server: Server) -> Non
     until(lambda: put_up(seller).status_code == 202, "uploads", RECOVERY_SECONDS)
 
 
-def test_a_start_on_a_full_disk_needs_no_secret_key_before_somebody_asks_for_an_upload_url(server: Server) -> None:
+def test_a_start_on_a_full_disk_needs_no_secret_key_before_somebody_asks_for_an_upload_url(
+    server: Server,
+) -> None:
     server.data_dir.mkdir()
     filler = fill(server.data_dir.parent)
     server.log = server.folder / "serve.log"
@@ -180,7 +200,11 @@ def test_a_read_only_store_is_told_and_taken_back(server: Server) -> None:
         subprocess.run(["mount", "-o", "remount,bind,ro", disk], check=True)
         assert_polls_and_reads_live(server, seller)
         assert_unavailable(put_up(seller))
-        until(lambda: store_state(server) == (503, "unavailable"), "readyz to tell the truth", RECOVERY_SECONDS)
+        until(
+            lambda: store_state(server) == (503, "unavailable"),
+            "readyz to tell the truth",
+            RECOVERY_SECONDS,
+        )
     finally:
         subprocess.run(["umount", disk], check=True)
     until(lambda: store_state(server) == (200, "ok"), "readyz to tell the truth", RECOVERY_SECONDS)

@@ -1,4 +1,4 @@
-"""Clients that go away, send what is no HTTP, or send as slowly as they can: their trouble, and not a crash of ours."""
+"""Clients that go away, send what is no HTTP, or send as slowly as they can: no crash of ours."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ LENGTH, CHUNKED = "Content-Length: 1000", "Transfer-Encoding: chunked"
 @pytest.mark.parametrize(("path", "kind"), PATHS, ids=lambda one: one.rpartition("/")[2])
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize(
-    ("length", "body"), [(LENGTH, b"hello"), (CHUNKED, b"5\r\nhel"), (CHUNKED, b"")], ids=["length", "chunk", "nothing"]
+    ("length", "body"),
+    [(LENGTH, b"hello"), (CHUNKED, b"5\r\nhel"), (CHUNKED, b"")],
+    ids=["length", "chunk", "nothing"],
 )
 def test_a_body_that_is_broken_off_is_one_debug_line(
     server: Server, seller: Seller, path: str, kind: str, reset: bool, length: str, body: bytes
@@ -114,7 +116,11 @@ def test_a_client_that_does_not_wait_for_its_answer_is_no_crash(server: Server, 
 
 
 def test_nothing_of_a_broken_off_upload_stays(server: Server) -> None:
-    until(lambda: not list((server.data_dir / "objects" / "incoming").iterdir()), "the spooled bodies to go", 20)
+    until(
+        lambda: not list((server.data_dir / "objects" / "incoming").iterdir()),
+        "the spooled bodies to go",
+        20,
+    )
 
 
 def test_a_slow_body_is_answered_and_its_connection_ended(server: Server, seller: Seller) -> None:

@@ -1,4 +1,4 @@
-"""A database that hangs, as under a frozen disk or behind a dead network: every request has an end, and all goes on with it."""
+"""A database that hangs, as on a frozen disk: every request has an end, and all goes on with it."""
 
 from __future__ import annotations
 
@@ -57,10 +57,16 @@ def assert_unavailable(answered: tuple[int, float, httpx.Response], seconds: flo
 
 
 POLLS = [("POST", "/api/v1/heartbeat"), ("GET", "/api/v1/sync/pending"), ("GET", "/api/v1/status")]
-OTHERS = [("GET", "/api/orders"), ("GET", "/api/v1/export/price-updates"), ("POST", "/api/v1/sync/request")]
+OTHERS = [
+    ("GET", "/api/orders"),
+    ("GET", "/api/v1/export/price-updates"),
+    ("POST", "/api/v1/sync/request"),
+]
 
 
-def test_polls_and_other_requests_end_in_their_time_and_go_on_with_the_database(server: Server) -> None:
+def test_polls_and_other_requests_end_in_their_time_and_go_on_with_the_database(
+    server: Server,
+) -> None:
     seller = server.seller()
     assert [asked(seller, *poll)[0] for poll in POLLS] == [200] * 3
     with hung(server):

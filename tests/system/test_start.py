@@ -1,4 +1,4 @@
-"""The start of `cardsync serve`: a process that is killed in it is started again, and one that never comes up is given up."""
+"""The start of `cardsync serve`: a process killed in it is started again, and given up at last."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def test_a_process_that_is_killed_during_the_start_is_started_again(server: Serv
     assert server.stop() == 0, server.said()
 
 
-def test_a_process_that_dies_again_and_again_during_the_start_is_given_up_and_why_is_said(server: Server) -> None:
+def test_a_process_that_dies_again_and_again_during_the_start_is_given_up_and_why_is_said(
+    server: Server,
+) -> None:
     assert server.process is not None
     deadline = time.monotonic() + 90
     while server.process.poll() is None and time.monotonic() < deadline:
