@@ -228,7 +228,7 @@ def service(made: Ground, *, workers: int) -> Iterator[list[serve.Child]]:
     """The real web process and so many worker processes, ready."""
     settings = made.settings.model_copy(update={"job_workers": workers})
     with serve.processes(settings) as children:
-        serve.wait_until_ready(settings, children)
+        serve.wait_until_ready(settings, children, lambda _: None)
         yield children
 
 

@@ -33,6 +33,7 @@ from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.patience import longest, patient
 from cardsync.pricing import event_routes as events
 from cardsync.pricing import rollback_routes as rollbacks
 from cardsync.pricing import routes as pricing
@@ -75,6 +76,8 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         pool=settings.database_pool,
         hot_pool=settings.database_hot_pool,
         read_pool=settings.database_read_pool,
+        hot_seconds=settings.polled_seconds,
+        seconds=longest(settings),
     )
     database = await stack.enter_async_context(opened)
     limited, seen, known = RateLimits(database, settings), LastSeen(database), KnownReleases(database)
@@ -83,6 +86,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.key_ring = KeyRing(database)
     app.state.session_ring = sessions_of(database)
     app.state.store = open_store(settings)
+    app.state.store_health = health.StoreHealth(app.state.store)
     app.state.rate_limits = limited
     app.state.last_seen = seen
     app.state.releases = known
@@ -180,5 +184,5 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         **testing,
     )
     # Around everything, the router too: an unknown address needs its request id as well.
-    app.asgi_handler = observing(reading_rests(app.asgi_handler))
+    app.asgi_handler = observing(reading_rests(patient(app.asgi_handler, settings)))
     return app

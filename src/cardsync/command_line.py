@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -21,8 +22,9 @@ ROW_ID = click.IntRange(1, 2**63 - 1)
 
 
 def say(line: str) -> None:
-    """Progress for people; standard output is for results."""
-    click.echo(line, err=True)
+    """Progress for people; standard output is for results. Untold, the work goes on."""
+    with suppress(OSError):
+        click.echo(line, err=True)
 
 
 def settings_with(**given: Any) -> Settings:

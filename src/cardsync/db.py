@@ -10,6 +10,7 @@ import io
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, cast
 
 import numpy as np
@@ -17,15 +18,22 @@ import polars as pl
 import psycopg
 from psycopg import AsyncCopy
 from psycopg.abc import PQGen
-from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import CursorResult, MetaData, text
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase
 
+from cardsync.connections import (
+    CONNECT_SECONDS,
+    RECONNECT_SECONDS,
+    BoundedConnection,
+    Connection,
+    look_before_use,
+    still_there,
+)
 from cardsync.database_urls import engine_url, libpq_url
 from cardsync.polled import PolledReads
-from cardsync.reading import Readings, still_there
+from cardsync.reading import Readings
 from cardsync.turns import Turns
 
 NULL = "\\N"
@@ -52,30 +60,50 @@ class Database:
     url: str
     engine: AsyncEngine
     sessions: async_sessionmaker[AsyncSession]
-    hot: AsyncConnectionPool[psycopg.AsyncConnection[TupleRow]]
+    hot: AsyncConnectionPool[Connection]
     polled: PolledReads
     readings: Readings
     turns: Turns = field(default_factory=Turns)
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, url: str, *, pool: int, hot_pool: int, read_pool: int = 2) -> AsyncIterator[Database]:
+    async def open(
+        cls,
+        url: str,
+        *,
+        pool: int,
+        hot_pool: int,
+        read_pool: int = 2,
+        hot_seconds: float = inf,
+        seconds: float = inf,
+    ) -> AsyncIterator[Database]:
+        """No wait is longer than `seconds`, and none of the polled reads than `hot_seconds`."""
         plain = libpq_url(url)
         engine = create_async_engine(
-            engine_url(plain), pool_size=pool, max_overflow=0, pool_pre_ping=True, hide_parameters=True
+            engine_url(plain),
+            pool_size=pool,
+            max_overflow=0,
+            hide_parameters=True,
+            connect_args={
+                "async_creator_fn": BoundedConnection.within(seconds).connect,
+                "connect_timeout": CONNECT_SECONDS,
+            },
         )
-        hot = AsyncConnectionPool(
+        look_before_use(engine)
+        hot: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             plain,
+            connection_class=BoundedConnection.within(hot_seconds),
             min_size=0,
             max_size=max(1, hot_pool),
             # Who polls comes again soon: told to in good time, rather than held while the database is away.
-            timeout=_HOT_WAIT_SECONDS,
-            kwargs={"autocommit": True},
+            timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
+            reconnect_timeout=RECONNECT_SECONDS,
+            kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
             check=still_there,
             open=False,
             name="hot",
         )
-        readings = Readings(plain, read_pool)
+        readings = Readings(plain, read_pool, seconds)
         await hot.open()
         await readings.pool.open()
         try:

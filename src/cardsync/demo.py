@@ -66,7 +66,7 @@ def _story(settings: Settings, *, leave: bool) -> None:
     with database(settings, say) as ready:
         demo = asyncio.run(_prepare(ready))
         with processes(ready) as children:
-            wait_until_ready(ready, children)
+            wait_until_ready(ready, children, say)
             uploads = _first_cycle(ready, demo) if demo.is_new else []
             asyncio.run(_show_prices(ready, demo))
             demo_orders.show(console, f"http://{ready.bind}", demo.api_key, uploads)

@@ -44,7 +44,7 @@ class CommandError(Exception):
 
 
 class BadRequest(Problem):
-    """The body is not valid JSON."""
+    """The body is not valid JSON, ends too early or comes too slowly."""
 
     status, code = 400, "bad_request"
 

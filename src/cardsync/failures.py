@@ -5,8 +5,10 @@ A 5xx never tells a message, SQL or a path; the request id connects what the cal
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
+import obstore.exceptions
 import psycopg
 import structlog
 from litestar import MediaType, Request, Response
@@ -23,6 +25,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from cardsync import errors
 from cardsync.members import markup
 from cardsync.requests import request_id_of
+from cardsync.storage import StoreAway
 
 log = structlog.get_logger(__name__)
 
@@ -122,6 +125,13 @@ def away(request: AnyRequest, exc: Exception) -> Response[Any]:
     return problem(request, errors.ServiceUnavailable())
 
 
+def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
+    """The disk is full or read-only, or the bucket is out of reach."""
+    reason = errno.errorcode.get(getattr(exc, "errno", None) or 0, "")
+    log.warning("object_store_away", kind=type(exc).__name__, reason=reason, request_id=request_id_of(request.scope))
+    return problem(request, errors.ServiceUnavailable())
+
+
 def unforeseen(request: AnyRequest, exc: Exception) -> Response[Any]:
     log.exception("request_crashed", exc_info=exc, request_id=request_id_of(request.scope))
     return internal_error(request, 500, "Something went wrong on our side")
@@ -136,5 +146,7 @@ HANDLERS: dict[type[Exception] | int, Any] = {
     # The polled reads use psycopg itself; its PoolTimeout is an OperationalError too.
     psycopg.OperationalError: away,
     psycopg.InterfaceError: away,
+    StoreAway: store_away,
+    obstore.exceptions.BaseError: store_away,
     Exception: unforeseen,
 }

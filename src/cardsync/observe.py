@@ -5,15 +5,34 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 import structlog
 from prometheus_client import Counter, Histogram
 
+from cardsync import metric_files
+
+metric_files.reserve()
 UPLOADS = Counter("cardsync_uploads_finished_total", "Uploads worked off", ["state"])
 UPLOAD_SECONDS = Histogram(
     "cardsync_upload_seconds", "From acceptance to the end of the import", buckets=(0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
 )
+
+
+class Unfailing:
+    """A text stream that loses what finds no room: a log on a full disk ends nobody's request."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def setup_logging(level: str, form: str) -> None:
@@ -33,7 +52,7 @@ def setup_logging(level: str, form: str) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Unfailing(sys.stderr))),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextvars import Context
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-import psycopg
 from psycopg.errors import InvalidSqlStatementName
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
-Connection = psycopg.AsyncConnection[TupleRow]
+from cardsync.connections import Connection
+
 # As many reads go out in one message.
 TOGETHER = 32
 _LIGHTLY = "SET LOCAL synchronous_commit = off"
@@ -66,7 +67,8 @@ class PolledReads:
             self._free -= 1
             self._begins = True
             # A task of its own: who asked may go away, and the others' rows with it.
-            task = asyncio.create_task(self._read())
+            # Of an empty context: their deadline is not the others'.
+            task = asyncio.create_task(self._read(), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 

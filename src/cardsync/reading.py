@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import select
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
+from math import inf
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -23,7 +23,7 @@ from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql.psycopg import dialect
 
-Connection = psycopg.AsyncConnection[TupleRow]
+from cardsync.connections import CONNECT_SECONDS, RECONNECT_SECONDS, BoundedConnection, Connection, still_there
 
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 _KEPT_CHARACTERS = 6_000
@@ -150,27 +150,21 @@ async def _keep_plans(connection: Connection) -> None:
     await connection.execute("SET plan_cache_mode = force_generic_plan")
 
 
-async def still_there(connection: Connection) -> None:
-    """What a pool checks before it gives a connection: raises if the server has ended it.
-
-    An idle connection has nothing to be read but its server's last words. Only who has something to say is asked, so a look costs no
-    round trip and a restart of the database nobody's read.
-    """
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    if poll.poll(0):
-        await AsyncConnectionPool.check_connection(connection)
-
-
 class Readings:
     """One per process; the pool's connections are as many as read at once."""
 
-    def __init__(self, url: str, connections: int) -> None:
-        options = {"autocommit": True, "cursor_factory": psycopg.AsyncClientCursor}
+    def __init__(self, url: str, connections: int, seconds: float = inf) -> None:
+        options = {
+            "autocommit": True,
+            "cursor_factory": psycopg.AsyncClientCursor,
+            "connect_timeout": CONNECT_SECONDS,
+        }
         self.pool = AsyncConnectionPool[Connection](
             url,
+            connection_class=BoundedConnection.within(seconds),
             min_size=0,
             max_size=max(1, connections),
+            reconnect_timeout=RECONNECT_SECONDS,
             kwargs=options,
             check=still_there,
             configure=_keep_plans,

@@ -13,10 +13,12 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
-from cardsync import clock
+from cardsync import clock, metric_files
+from cardsync.patience import client_left
 from cardsync.rate_limits.admission import told
 
 log = structlog.get_logger("cardsync.request")
+metric_files.reserve()
 
 REQUESTS = Counter("cardsync_requests_total", "Requests answered", ["method", "route", "status"])
 SECONDS = Histogram(
@@ -79,6 +81,6 @@ def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> 
     requests.inc()
     took.observe(seconds)
     if status >= 400 or route not in _QUIET:
-        log.info(
-            "request", method=method, route=route, status=status, ms=round(seconds * 1000, 1), request_id=request_id
-        )
+        # A caller that went away is nobody's trouble.
+        tell = log.debug if client_left(scope) else log.info
+        tell("request", method=method, route=route, status=status, ms=round(seconds * 1000, 1), request_id=request_id)

@@ -32,6 +32,10 @@ STOP_SECONDS = 25
 # A process that fails so soon after its start, so often in a row, is given up; the pauses between add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
+WEB = "web"
+# How a process ends that somebody wanted to end.
+_KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
+_NO_STORE = "object_store: unavailable"
 Say = Callable[[str], None]
 
 
@@ -96,13 +100,14 @@ class Child:
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def died(self) -> None:
+    def died(self, *, starting: bool) -> None:
         """Plan the next start: at once, or after a growing pause when it fails soon after its start again and again.
 
-        A process that somebody killed has not failed.
+        A process that somebody killed has not failed, but one that never gets ready is given up
+        all the same.
         """
         assert self.process is not None
-        now, failed = clock.monotonic(), self.process.returncode >= 0
+        now, failed = clock.monotonic(), starting or self.process.returncode not in _KILLED
         self.quick_deaths = self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
         self.restart_at = now + (min(0.25 * 2**self.quick_deaths, 5) if self.quick_deaths else 0)
 
@@ -144,7 +149,7 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
     metrics.mkdir()
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
-    children = [Child("web", [*program, "web"], env)]
+    children = [Child(WEB, [*program, "web"], env)]
     children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal(env)) for n in range(settings.job_workers)]
     try:
         for child in children:
@@ -197,16 +202,30 @@ def supervise(children: list[Child]) -> None:
     pause = threading.Event()
     while True:
         pause.wait(0.5)
-        for child in children:
-            if child.process is None or child.process.poll() is None:
-                continue
-            if child.restart_at is None:
-                child.died()
-                log.warning("process_died", name=child.name, status=child.process.returncode)
-            if child.quick_deaths >= MAX_QUICK_DEATHS:
-                raise RuntimeError(f"the {child.name} process keeps dying; its last lines are above")
-            if child.restart_at is not None and clock.monotonic() >= child.restart_at:
-                child.start()
+        _revive(children)
+
+
+def _revive(children: list[Child], *, before_web: Callable[[], None] | None = None) -> None:
+    """`before_web` is given during the start: it raises where another has taken the address."""
+    for child in children:
+        if child.process is None or child.process.poll() is None:
+            continue
+        if child.restart_at is None:
+            child.died(starting=before_web is not None)
+            log.warning("process_died", name=child.name, status=child.process.returncode)
+        if child.quick_deaths >= MAX_QUICK_DEATHS:
+            raise RuntimeError(
+                f"the {child.name} process keeps dying: {child.quick_deaths} times in a row, "
+                f"the last time {_ending(child.process.returncode)}; its last lines are above"
+            )
+        if child.restart_at is not None and clock.monotonic() >= child.restart_at:
+            if before_web is not None and child.name == WEB:
+                before_web()
+            child.start()
+
+
+def _ending(status: int) -> str:
+    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
 
 
 def serve(settings: Settings, say: Say) -> None:
@@ -222,22 +241,28 @@ def serve(settings: Settings, say: Say) -> None:
 def _serve(settings: Settings, say: Say) -> None:
     address.find_free(settings, say)
     with database(settings, say) as ready, processes(ready) as children:
-        wait_until_ready(ready, children)
+        wait_until_ready(ready, children, say)
         say(f"cardsync serves {ready.origin}")
         supervise(children)
 
 
-def wait_until_ready(settings: Settings, children: list[Child], seconds: float = 60) -> None:
-    """Until /readyz says so; raises when a process ends instead or it takes too long."""
+def wait_until_ready(settings: Settings, children: list[Child], say: Say, seconds: float = 60) -> None:
+    """Until /readyz says so. Raises when a process dies again and again, or it takes too long.
 
+    A store that takes no bytes holds no start up: only uploads need it, and it may come back.
+    """
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
     while True:
-        # First: whoever answers is another where ours has ended.
-        if ended := [child.name for child in children if not child.runs()]:
-            raise RuntimeError(f"the {ended[0]} process ended at its start; its last lines are above")
-        if not (missing := _missing(settings)):
-            return
+        missing = _missing(settings)
+        # After the question: an answer is another's where ours has ended meanwhile.
+        _revive(children, before_web=lambda: address.find_free(settings, say))
+        if all(child.runs() for child in children):
+            if not missing:
+                return
+            if missing == _NO_STORE:
+                say("the object store cannot be written: uploads are refused until it can")
+                return
         if clock.monotonic() > deadline:
             raise RuntimeError(f"{settings.bind} did not get ready within {seconds:.0f} s: {missing}")
         pause.wait(0.1)

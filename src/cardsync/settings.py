@@ -167,6 +167,18 @@ class Settings(BaseSettings):
         gt=0,
         description="A statement that may be long (reads, searches, analyses) is ended after so long: 503 or, for a search, 422",
     )
+    polled_seconds: float = Field(5, gt=0, description="What agents poll is answered so soon, or is 503")
+    request_seconds: float = Field(
+        30,
+        gt=0,
+        description="Every other answer begins so soon after its request, or is 503",
+    )
+    body_slow_seconds: float = Field(
+        30, gt=0, description="A body that comes slower than 1 kB/s for so long is ended with 400"
+    )
+    body_seconds: float = Field(
+        600, gt=0, description="A request whose body is not whole after so long is ended with 400"
+    )
     backtest_seconds: float = Field(
         120, gt=0, description="A backtest over more snapshots than it can price in so long is refused with 422"
     )

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import hmac
 import os
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -35,6 +37,31 @@ class ObjectExists(Exception):
 
 class ObjectMissing(Exception):
     """No object under that key."""
+
+
+class StoreAway(OSError):
+    """The disk is full, read-only or broken: what was asked may be tried again later."""
+
+
+_AWAY = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ESTALE,
+}
+
+
+@contextmanager
+def _told_away() -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        if e.errno not in _AWAY or isinstance(e, StoreAway):
+            raise
+        raise StoreAway(e.errno, e.strerror) from e
 
 
 class Store(ABC):
@@ -108,11 +135,13 @@ def _sync_directory(path: Path) -> None:
 @contextmanager
 def _spool(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
     path = folder / uuid.uuid4().hex
-    try:
-        with path.open("xb") as file:
-            yield path, file
-    finally:
-        path.unlink(missing_ok=True)
+    # Around the block too: it is there that bytes are written.
+    with _told_away():
+        try:
+            with path.open("xb") as file:
+                yield path, file
+        finally:
+            path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -120,7 +149,8 @@ class LocalStore(Store):
     """Files under `root`. Objects are never changed in place, so a copy is a hard link."""
 
     root: Path
-    secret: bytes
+    # Read, or made, when it is first needed: without it everything but upload URLs works.
+    secret: Callable[[], bytes]
 
     def path(self, key: str) -> Path:
         path = (self.root / key).resolve()
@@ -133,7 +163,7 @@ class LocalStore(Store):
         return f"/objects/{key}?expires={expires}&signature={self.signature(key, expires)}"
 
     def signature(self, key: str, expires: int) -> str:
-        return hmac.new(self.secret, f"PUT\n{key}\n{expires}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self.secret(), f"PUT\n{key}\n{expires}".encode(), hashlib.sha256).hexdigest()
 
     def verify_put(self, key: str, expires: str, signature: str, now: datetime) -> None:
         """Raise unless this URL is ours and fresh."""
@@ -146,20 +176,26 @@ class LocalStore(Store):
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
         """A new file beside the objects to stream a body into; its bytes stay only if `write` links them."""
         folder = self.root / "incoming"
-        _make_durably(folder)
+        with _told_away():
+            _make_durably(folder)
         return _spool(folder)
 
     def publish(self, path: Path, key: str) -> None:
         """Durably name the file at `path` `key`; raises ObjectExists when the key is taken (one of two racers wins)."""
         target = self.path(key)
-        _make_durably(target.parent)
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-        try:
-            os.link(path, target)
-        except FileExistsError:
-            raise ObjectExists(key) from None
-        _sync_directory(target.parent)
+        with _told_away():
+            _make_durably(target.parent)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            try:
+                os.link(path, target)
+            except FileExistsError:
+                raise ObjectExists(key) from None
+            try:
+                _sync_directory(target.parent)
+            except OSError:
+                target.unlink(missing_ok=True)
+                raise
 
     async def size(self, key: str) -> int:
         try:
@@ -188,7 +224,8 @@ class LocalStore(Store):
 
     async def read(self, key: str) -> bytes:
         try:
-            return await asyncio.to_thread(self.path(key).read_bytes)
+            with _told_away():
+                return await asyncio.to_thread(self.path(key).read_bytes)
         except FileNotFoundError:
             raise ObjectMissing(key) from None
 
@@ -203,12 +240,18 @@ class LocalStore(Store):
         return None
 
     async def delete(self, key: str) -> None:
-        self.path(key).unlink(missing_ok=True)
+        with _told_away():
+            self.path(key).unlink(missing_ok=True)
 
     async def check(self) -> None:
-        _make_durably(self.root)
-        if not os.access(self.root, os.W_OK):
-            raise OSError(f"{self.root} is not writable")
+        await asyncio.to_thread(self._write_something)
+
+    def _write_something(self) -> None:
+        with self.spool() as (_, file):
+            # A block: fewer bytes may find room where there is none.
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
 
     async def sweep(self, prefix: str, before: datetime) -> int:
         return await asyncio.to_thread(self._sweep, self.root / prefix, before.timestamp())
@@ -294,21 +337,25 @@ def secret_key(settings: Settings) -> bytes:
     if settings.secret_key:
         return settings.secret_key.encode()
     path = settings.data_dir / "secret.key"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        draft = path.with_name(f".{uuid.uuid4().hex}")
-        draft.touch(mode=0o600)
-        draft.write_bytes(os.urandom(32))
-        try:
-            os.link(draft, path)
-        finally:
-            draft.unlink()
-    return path.read_bytes()
+    with _told_away():
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_secret(path)
+        return path.read_bytes()
+
+
+def _make_secret(path: Path) -> None:
+    with _spool(path.parent) as (draft, file), contextlib.suppress(FileExistsError):
+        draft.chmod(0o600)
+        file.write(os.urandom(32))
+        file.flush()
+        os.fsync(file.fileno())
+        os.link(draft, path)
 
 
 def open_store(settings: Settings) -> Store:
     if settings.object_store_url is None:
-        return LocalStore(settings.data_dir / "objects", secret_key(settings))
+        return LocalStore(settings.data_dir / "objects", cache(partial(secret_key, settings)))
     store = obstore.store.from_url(settings.object_store_url)
     assert isinstance(store, obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore)
     return CloudStore(store)

@@ -295,6 +295,7 @@ OWN_REFUSALS = {
     },
     **{
         name: {
+            400: {"bad_request"},
             413: {"payload_too_large", "decompressed_too_large"}
             | ({"too_many_rows"} if name[1] != "/api/v1/order_feedbacks" else set()),
             415: {"unsupported_media_type"},
@@ -349,6 +350,7 @@ OWN_REFUSALS = {
     },
     ("POST", "/api/v1/sync/cancel"): {409: {"no_sync_in_progress"}},
     ("POST", "/api/v1/sales_report"): {
+        400: {"bad_request"},
         413: {"payload_too_large", "decompressed_too_large"},
         415: {"unsupported_media_type"},
         422: {"invalid_json", "invalid_gzip", "invalid_payload"},
@@ -440,11 +442,13 @@ OWN_REFUSALS = {
     },
     ("POST", "/api/invitations/{token}"): {**READS_JSON, **FOR_STRANGERS, 404: {"not_found"}},
     ("PUT", "/objects/{key}"): {
+        400: {"bad_request"},
         403: {"invalid_signature", "url_expired"},
         404: {"not_found"},
         409: {"already_used"},
         413: {"payload_too_large"},
         429: {"rate_limited"},
+        503: {"service_unavailable"},
     },
 }  # fmt: skip
 

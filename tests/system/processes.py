@@ -220,12 +220,16 @@ class Server:
                 **options,
             )  # fmt: skip
 
-    def start(self) -> None:
+    def begin(self) -> None:
+        """Start it, and don't wait until it is ready."""
         if self.prepared and not self.data_dir.exists():
             subprocess.run(["cp", "-a", made_before(), self.data_dir], check=True)
-        before = len(self.said())
         self.process = self.launch("serve")
-        # Ready in its own eyes too: until then a process that dies makes it give up instead of starting another.
+
+    def start(self) -> None:
+        before = len(self.said())
+        self.begin()
+        # Ready in its own eyes too: until then it gives up where processes keep dying.
         until(
             lambda: self.ready() and "cardsync serves " in self.said()[before:],
             lambda: f"the server; it says:\n{self.said()}",

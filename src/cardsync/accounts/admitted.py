@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from cardsync import errors
+from cardsync import errors, patience
 from cardsync.accounts.caller import Caller, caller_of, header, owner_of
 from cardsync.limits import LARGEST_ID
 from cardsync.members import tokens
@@ -40,6 +40,7 @@ A_SESSION = {"session": list[str]()}
 def admitting(app: ASGIApp) -> ASGIApp:
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
         opt = scope["route_handler"].opt
+        patience.allow(scope, opt, scope["litestar_app"].state.settings)
         callers = opt.get(_OPTION)
         token = session_token(scope) if header(scope, b"authorization") is None else None
         caller = await (_admit_member(scope, token, opt) if token else _admit_key(scope, opt))

@@ -20,6 +20,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory import reviews, uploads
 from cardsync.inventory.models import Upload
+from cardsync.patience import POLLED
 from cardsync.pricing import reprice
 from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
@@ -266,7 +267,7 @@ async def _key_form(request: ApiRequest) -> KeyForm:
 
 @get(
     "/uploads/{upload_id:int}",
-    opt=BY_EITHER,
+    opt=BY_EITHER | POLLED,
     security=[A_SESSION],
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
@@ -326,12 +327,14 @@ async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) 
     tags=["objects"],
     request_max_body_size=limits.PRESIGNED_PLAIN_BYTES + 1,
     responses=problems(
+        errors.BadRequest,
         errors.InvalidSignature,
         errors.UrlExpired,
         errors.AlreadyUsed,
         errors.PayloadTooLarge,
         errors.NotFound,
         errors.RateLimited,
+        errors.ServiceUnavailable,
     ),
 )
 async def put_object(request: ApiRequest, key: str, state: State, expires: str = "", signature: str = "") -> None:

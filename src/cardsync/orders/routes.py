@@ -35,6 +35,7 @@ class FeedbackStored(msgspec.Struct):
 
 
 _BODY_REFUSALS = (
+    errors.BadRequest,
     errors.PayloadTooLarge,
     errors.DecompressedTooLarge,
     errors.UnsupportedMediaType,

@@ -115,6 +115,7 @@ def _told(row: SalesReport) -> MonthReport:
     request_max_body_size=limits.BODY_WIRE_BYTES,
     responses=problems(
         *FOR_AGENTS,
+        errors.BadRequest,
         errors.PayloadTooLarge,
         errors.DecompressedTooLarge,
         errors.UnsupportedMediaType,

@@ -14,6 +14,7 @@ from cardsync.accounts.admitted import A_SESSION, BY_EITHER
 from cardsync.accounts.caller import Caller
 from cardsync.db import Database
 from cardsync.inventory import reviews
+from cardsync.patience import BACKTEST
 from cardsync.pricing import analyse, preview, reprice
 from cardsync.pricing.analysis import Finding
 from cardsync.pricing.backtest import backtest
@@ -252,6 +253,7 @@ class Backtest(msgspec.Struct):
 @post(
     "/backtest",
     status_code=200,
+    opt=BACKTEST,
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def backtest_prices(caller: Caller, database: Database, settings: Settings, data: dict[str, Any]) -> Backtest:

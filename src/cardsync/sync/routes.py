@@ -18,6 +18,7 @@ from cardsync.accounts.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.db import Database
+from cardsync.patience import POLLED
 from cardsync.pricing.price_updates import run_waits
 from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.releases.offer import Installation
@@ -116,7 +117,7 @@ def _rfc3339(moment: datetime | None) -> str | None:
     return clock.rfc3339(moment) if moment else None
 
 
-@post("/heartbeat", status_code=200, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
+@post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
     # Nothing injected into the two polls: dependencies are resolved anew with each request, several in a task group, which costs as
@@ -151,7 +152,7 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
     )
 
 
-@get("/sync/pending", responses=problems(*FOR_AGENTS))
+@get("/sync/pending", opt=POLLED, responses=problems(*FOR_AGENTS))
 async def pending(
     request: ApiRequest,
     agent_id: AgentId = None,
@@ -192,7 +193,7 @@ def _pending(decision: SyncDecision) -> Pending:
     )
 
 
-@get("/status", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
+@get("/status", opt=BY_EITHER | POLLED, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
 async def status(request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings) -> Status:
     """What the seller's sync is doing."""
     now = clock.now()

@@ -1,0 +1,125 @@
+"""Every request has an end: bodies that hardly come or never end, answers that do not begin."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from litestar import get
+from litestar.response import Stream
+
+from cardsync.asgi import create_app
+from cardsync.patience import POLLED
+
+
+@get("/stuck")
+async def stuck() -> None:
+    await asyncio.sleep(60)
+
+
+@get("/streamed")
+async def streamed() -> Stream:
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(5):
+            await asyncio.sleep(0.2)
+            yield b"part "
+
+    return Stream(parts())
+
+
+@pytest.fixture(scope="module")
+async def impatient(settings, alive):
+    app = create_app(
+        settings.model_copy(
+            update={
+                "request_seconds": 0.6,
+                "polled_seconds": 0.3,
+                "body_slow_seconds": 0.5,
+                "body_seconds": 2,
+            }
+        )
+    )
+    app.register(stuck)
+    app.register(streamed)
+    async with (
+        alive(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://test", timeout=30) as http,
+    ):
+        yield http
+
+
+def bearer(seller):
+    return {"Authorization": f"Bearer {seller.api_key}", "Content-Type": "application/json"}
+
+
+async def dripping(parts: int, size: int, pause: float):
+    yield b'{"version": '
+    for _ in range(parts):
+        await asyncio.sleep(pause)
+        yield b" " * size
+    yield b'"1"}'
+
+
+async def test_an_answer_that_does_not_begin_in_its_time_is_unavailable(impatient):
+    began = time.monotonic()
+    answer = await impatient.get("/stuck")
+    assert (answer.status_code, answer.json()["code"], answer.headers["Retry-After"]) == (
+        503,
+        "service_unavailable",
+        "5",
+    )
+    assert "X-Request-Id" in answer.headers
+    assert 0.5 < time.monotonic() - began < 5
+
+
+async def test_an_answer_that_has_begun_takes_as_long_as_it_takes(impatient):
+    answer = await impatient.get("/streamed")
+    assert (answer.status_code, answer.text) == (200, "part " * 5)
+
+
+async def test_the_time_of_the_body_is_not_the_answers(impatient, a_seller):
+    seller = await a_seller()
+    body = dripping(12, 150, 0.1)
+    answer = await impatient.post("/api/v1/heartbeat", content=body, headers=bearer(seller))
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "least", "most"),
+    [
+        (dripping(1, 10, 60), 0.4, 3),
+        (dripping(600, 1, 0.05), 0.4, 3),
+        # Fast at first, and then not at all: the window that is full gives it one more.
+        (dripping(2, 2000, 20), 0.4, 5),
+        (dripping(600, 200, 0.1), 1.9, 6),
+    ],
+    ids=["silent", "slow", "stalled", "endless"],
+)
+async def test_a_body_that_hardly_comes_or_never_ends_is_a_bad_request(impatient, a_seller, body, least, most):
+    seller = await a_seller()
+    began = time.monotonic()
+    answer = await impatient.post("/api/v1/heartbeat", content=body, headers=bearer(seller))
+    assert (answer.status_code, answer.json()["code"], answer.headers["Connection"]) == (
+        400,
+        "bad_request",
+        "close",
+    )
+    assert least < time.monotonic() - began < most
+
+
+async def test_what_agents_poll_is_told_sooner(service):
+    polled = {
+        route.path
+        for route in service.app.routes
+        for handler in getattr(route, "route_handlers", [])
+        if POLLED.items() <= handler.opt.items()
+    }
+    assert polled == {
+        "/api/v1/heartbeat",
+        "/api/v1/sync/pending",
+        "/api/v1/status",
+        "/api/v1/uploads/{upload_id:int}",
+    }
