@@ -35,8 +35,8 @@ soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
 explore: .venv/.dev ## The properties with random examples, other ones each time
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile explore tests/core
 
-lint: .venv/.dev ## Format and lint
-	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check .
+lint: .venv/.dev ## Format, lint, and the floors of the house
+	@"$(BIN)/ruff" format --check . && "$(BIN)/ruff" check . && "$(BIN)/lint-imports"
 
 types: .venv/.dev ## Types, strict
 	@"$(BIN)/mypy"

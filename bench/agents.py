@@ -27,9 +27,9 @@ import uvloop
 from argon2 import PasswordHasher
 
 import ground
+from cardsync.access import passwords
 from cardsync.accounts import sellers
-from cardsync.db import Database
-from cardsync.members import passwords
+from cardsync.database.session import Database
 from ground import Ground, Report
 
 AGENTS = 1_000

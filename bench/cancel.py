@@ -12,7 +12,7 @@ from time import monotonic, perf_counter, sleep
 from typing import Any
 
 import ground
-from cardsync.inventory.slabs import WRITERS
+from cardsync.cards.write import WRITERS
 from ground import Client, Ground, Report, spread
 
 STATE = "SELECT work_done, lock_kind, lease_token, cancel_requested_at FROM sync_state WHERE seller_id = %s"

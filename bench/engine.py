@@ -14,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from cardsync.pricing.breaker import leaps, stops
-from cardsync.pricing.engine import price, summary
-from cardsync.pricing.rules import (
+from cardsync.pricing.engine.breaker import leaps, stops
+from cardsync.pricing.engine.engine import price, summary
+from cardsync.pricing.engine.rules import (
     PRESETS,
     Cap,
     MarketGate,
@@ -27,8 +27,8 @@ from cardsync.pricing.rules import (
     Stale,
     preset_rule,
 )
-from cardsync.pricing.run import ENDING_CENTS, Run
-from cardsync.pricing.steps import LARGEST_PRICE
+from cardsync.pricing.engine.run_inputs import ENDING_CENTS, Run
+from cardsync.pricing.engine.steps import LARGEST_PRICE
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SELLER = SellerPricing(direct_program=True)

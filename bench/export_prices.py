@@ -12,7 +12,7 @@ import psutil
 
 import ground
 import import_inventory
-from cardsync.pricing.export import EXPORTED, FINGERPRINT_SQL
+from cardsync.cards.exported import EXPORTED, FINGERPRINT_SQL
 from ground import MB, Client, Ground, Report, spread
 
 CHANGES = 45_000

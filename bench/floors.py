@@ -17,9 +17,9 @@ import msgspec
 from isal import igzip
 from psycopg_pool import AsyncConnectionPool
 
-from cardsync.accounts.caller import CALLER
-from cardsync.database_urls import libpq_url
-from cardsync.polled import PolledQuery
+from cardsync.access.caller import CALLER
+from cardsync.database.hot_reads import PolledQuery
+from cardsync.database.urls import libpq_url
 
 JSON = [(b"content-type", b"application/json")]
 CHUNK = 128 * 1024

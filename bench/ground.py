@@ -27,10 +27,10 @@ import polars as pl
 import psutil
 import psycopg
 
-from cardsync import serve
 from cardsync.accounts.sellers import CreatedSeller, create_seller
 from cardsync.catalog.load import import_catalog
-from cardsync.db import Database
+from cardsync.database.session import Database
+from cardsync.processes import supervisor
 from cardsync.settings import Settings
 
 T = TypeVar("T")
@@ -171,7 +171,7 @@ def ground(data: Path, rows: int, *, catalogs: bool = True) -> Iterator[Ground]:
     )
     try:
         settings = Settings(data_dir=folder / "data", bind=f"127.0.0.1:{free_port()}", metrics_bind="")
-        with serve.database(settings, lambda _: None) as ready:
+        with supervisor.database(settings, lambda _: None) as ready:
             made = Ground(folder, ready, inventory, truth)
             if catalogs:
                 _load_catalogs(made, data)
@@ -224,11 +224,11 @@ def some_changed(inventory: Path, percent: int, times: float = 1.25) -> bytes:
 
 
 @contextmanager
-def service(made: Ground, *, workers: int) -> Iterator[list[serve.Child]]:
+def service(made: Ground, *, workers: int) -> Iterator[list[supervisor.Child]]:
     """The real web process and so many worker processes, ready."""
     settings = made.settings.model_copy(update={"job_workers": workers})
-    with serve.processes(settings) as children:
-        serve.wait_until_ready(settings, children, lambda _: None)
+    with supervisor.processes(settings) as children:
+        supervisor.wait_until_ready(settings, children, lambda _: None)
         yield children
 
 

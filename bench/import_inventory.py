@@ -25,7 +25,7 @@ from isal import igzip
 
 import ground
 from cardsync.catalog.product_lines import NAME_BY_LABEL
-from cardsync.database_urls import libpq_url
+from cardsync.database.urls import libpq_url
 from ground import MB, Client, Ground, Report, spread
 
 SLAB = 20_000

@@ -29,14 +29,14 @@ from isal import igzip
 
 import ground
 from cardsync import clock
-from cardsync.accepted import private_key
 from cardsync.accounts.sellers import CreatedSeller
-from cardsync.db import Database, encode
-from cardsync.inventory.models import Upload
-from cardsync.jobs import Work
-from cardsync.observe import setup_logging
+from cardsync.database.session import Database, encode
+from cardsync.logs import setup_logging
 from cardsync.orders import ingest, rows
 from cardsync.storage import open_store
+from cardsync.work.jobs import Work
+from cardsync.work.streams import private_key
+from cardsync.work.uploads import Upload
 from ground import MB, Client, Ground, Report, spread
 
 COUNT = 50_000

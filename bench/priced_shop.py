@@ -22,11 +22,11 @@ import psycopg
 import ground
 import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database_urls import libpq_url
-from cardsync.db import frame_of
-from cardsync.pricing.rules import Rule, SellerPricing
-from cardsync.pricing.run import TIME, Run
-from cardsync.pricing.whole_sets import read_rules
+from cardsync.database.session import frame_of
+from cardsync.database.urls import libpq_url
+from cardsync.pricing.engine.rules import Rule, SellerPricing
+from cardsync.pricing.engine.run_inputs import TIME, Run
+from cardsync.pricing.rules.rule_file import read_rules
 from engine import plain_target
 from ground import Client, Ground
 

@@ -20,8 +20,8 @@ import psutil
 
 import ground
 import heartbeat
-from cardsync.db import Database
-from cardsync.rate_limits.admission import RateLimits, told
+from cardsync.access.rate_limits.admission import RateLimits, told
+from cardsync.database.session import Database
 from cardsync.settings import Settings
 from ground import Ground, Report
 

@@ -20,7 +20,7 @@ import psycopg
 
 import ground
 from cardsync import limits
-from cardsync.database_urls import libpq_url
+from cardsync.database.urls import libpq_url
 from cardsync.orders.pull_reads import RECENT
 from cardsync.orders.pullable import IN_OPEN_SESSION
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow

@@ -17,9 +17,10 @@ from typing import Any
 import polars as pl
 
 import ground
-from cardsync.db import encode
-from cardsync.pricing import engine, receipts
-from cardsync.pricing.rules import SellerPricing
+from cardsync.database.session import encode
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.rules import SellerPricing
+from cardsync.pricing.receipts import columns
 from ground import Report, spread
 from priced_shop import NOW, READ, Shop, loop, parsed_rules, shop, with_rule
 
@@ -95,9 +96,9 @@ def explained(of: Shop, rounds: int) -> tuple[list[float], list[float], list[flo
         assert status == 200, body[:300]
         assert b'"historical_breakdown":{' in body, body[:300]
         started = perf_counter()
-        receipts.receipt(data, id)
+        columns.receipt(data, id)
         rows.append(perf_counter() - started)
-    whole = [ground.seconds(lambda: next(receipts.unpack(data)[0].iter_rows(named=True))) for _ in range(3)]
+    whole = [ground.seconds(lambda: next(columns.unpack(data)[0].iter_rows(named=True))) for _ in range(3)]
     client.close()
     return ours, rows, whole, len(data) / cards
 

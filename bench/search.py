@@ -22,8 +22,8 @@ import ground
 import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
 from cardsync.cards.queries import _COLUMNS, _FROM
-from cardsync.database_urls import libpq_url
-from cardsync.reading import _read as _bindable
+from cardsync.database.snapshot_reads import _read as _bindable
+from cardsync.database.urls import libpq_url
 from cardsync.search.parser import parse
 from ground import Client, Ground, Report
 

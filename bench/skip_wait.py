@@ -14,7 +14,7 @@ from time import perf_counter
 import ground
 from cardsync import clock
 from cardsync.credits import ledger
-from cardsync.db import Database
+from cardsync.database.session import Database
 from ground import Ground, Report
 
 PROCESSES, CALLERS = 4, 64

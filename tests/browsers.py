@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from builders import Seller, Service
-from cardsync.members import invitations, roster
+from cardsync.accounts import invitations, roster
 
 A_PASSWORD = "correct horse battery"
 

@@ -19,15 +19,15 @@ from sqlalchemy import select, text
 from cardsync import clock
 from cardsync.accounts import sellers
 from cardsync.agentwork import tasks
+from cardsync.cards.exported import fingerprint
 from cardsync.credits import ledger
-from cardsync.db import Database
-from cardsync.jobs import Work
-from cardsync.orders.models import PLACED_AT
-from cardsync.pricing.export import fingerprint
+from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.database.session import Database
+from cardsync.processes.worker import run_worker
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
-from cardsync.sync import state as sync_state
-from cardsync.sync.models import SyncState
-from cardsync.worker import run_worker
+from cardsync.work.jobs import Work
 
 HEADER = [
     "TCGplayer Id", "Product Line", "Set Name", "Product Name", "Title", "Number", "Rarity", "Condition", "TCG Market Price",

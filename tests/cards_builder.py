@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from builders import Seller
-from cardsync.lists.names import name_key, slug_of
+from cardsync.lists.names import slug_of
+from cardsync.search.list_names import name_key
 
 
 async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = None) -> int:

@@ -21,17 +21,18 @@ from litestar import Litestar
 
 import soak
 from builders import SellerBuilder, Service
-from cardsync import clock, embedded
+from cardsync import clock
+from cardsync.access import passwords
+from cardsync.access.rate_limits.groups import Group
 from cardsync.asgi import create_app
-from cardsync.database_urls import libpq_url
-from cardsync.db import Database
-from cardsync.jobs import Work
-from cardsync.members import passwords
-from cardsync.migrate import migrate
-from cardsync.observe import setup_logging
-from cardsync.rate_limits.groups import Group
+from cardsync.database.migrate import migrate
+from cardsync.database.session import Database
+from cardsync.database.urls import libpq_url
+from cardsync.logs import setup_logging
+from cardsync.processes import embedded
 from cardsync.settings import Settings
 from cardsync.storage import open_store
+from cardsync.work.jobs import Work
 
 SHARED = Path(__file__).parents[2] / "shared"
 LIMITS = [f"rate_limit_{group}" for group in Group]

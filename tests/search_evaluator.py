@@ -15,7 +15,7 @@ from typing import Any
 from builders import Seller
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
-from cardsync.lists.names import name_key
+from cardsync.search.list_names import name_key
 from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Word, asks_for_gone
 from cardsync.search.variants import STAMPS
 from cardsync.search.words import folded, words

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.migrate import shared_table
+from cardsync.database.migrate import shared_table
 
 revision = "0005"
 down_revision = "0004"

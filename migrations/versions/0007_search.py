@@ -4,7 +4,7 @@ import polars as pl
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.migrate import tenant_table
+from cardsync.database.migrate import tenant_table
 from cardsync.search.words import search_columns
 
 revision = "0007"

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from cardsync.migrate import tenant_table
+from cardsync.database.migrate import tenant_table
 
 revision = "0008"
 down_revision = "0007"

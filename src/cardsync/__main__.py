@@ -15,17 +15,17 @@ def main() -> None:
         command_line()
         return
 
-    from cardsync.observe import setup_logging
+    from cardsync.logs import setup_logging
     from cardsync.settings import Settings
 
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
     if sys.argv[1] == "worker":
-        from cardsync.worker import serve_jobs
+        from cardsync.processes.worker import serve_jobs
 
         serve_jobs(settings)
     else:
-        from cardsync.web_process import run_web
+        from cardsync.processes.web_process import run_web
 
         run_web(settings)
 

@@ -12,42 +12,43 @@ from litestar.exceptions import NotFoundException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import SecurityRequirement
 
-from cardsync import failures, health, limits, web
+from cardsync import limits
+from cardsync.access.admission import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
+from cardsync.access.caller import KeyRing
+from cardsync.access.patience import longest, patient
+from cardsync.access.rate_limits.admission import RateLimits
+from cardsync.access.sessions import sessions_of
+from cardsync.accounts import pages
 from cardsync.accounts import routes as accounts
-from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
-from cardsync.accounts.caller import KeyRing
+from cardsync.accounts import session_routes as members
 from cardsync.agentwork import routes as agentwork
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
-from cardsync.db import Database
+from cardsync.database.notify import Notices
+from cardsync.database.session import Database
 from cardsync.inventory import routes as inventory
-from cardsync.late_bodies import reading_rests
 from cardsync.lists import routes as lists
-from cardsync.members import pages
-from cardsync.members import routes as members
-from cardsync.members.sessions import sessions_of
-from cardsync.notices import Notices
-from cardsync.openapi import openapi_config
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
-from cardsync.patience import longest, patient
-from cardsync.pricing import event_routes as events
-from cardsync.pricing import rollback_routes as rollbacks
-from cardsync.pricing import routes as pricing
-from cardsync.pricing import rule_routes as rules
-from cardsync.pricing import run_routes as runs
-from cardsync.rate_limits.admission import RateLimits
+from cardsync.pricing.export import routes as pricing
+from cardsync.pricing.rollback import event_routes as events
+from cardsync.pricing.rollback import routes as rollbacks
+from cardsync.pricing.rules import routes as rules
+from cardsync.pricing.runs import routes as runs
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
-from cardsync.requests import observing
 from cardsync.settings import Settings
 from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
+from cardsync.web import error_responses, health, request
+from cardsync.web.access_log import observing
+from cardsync.web.late_bodies import reading_rests
+from cardsync.web.openapi import openapi_config
 
 
 async def _not_found(answer: Response[Any]) -> Response[Any]:
@@ -144,11 +145,11 @@ def _description() -> OpenAPIConfig:
 
 
 DEPENDENCIES = {
-    "caller": Provide(web.provide_caller, sync_to_thread=False),
-    "session": Provide(web.provide_session),
-    "settings": Provide(web.provide_settings, sync_to_thread=False),
-    "database": Provide(web.provide_database, sync_to_thread=False),
-    "store": Provide(web.provide_store, sync_to_thread=False),
+    "caller": Provide(request.provide_caller, sync_to_thread=False),
+    "session": Provide(request.provide_session),
+    "settings": Provide(request.provide_settings, sync_to_thread=False),
+    "database": Provide(request.provide_database, sync_to_thread=False),
+    "store": Provide(request.provide_store, sync_to_thread=False),
 }
 
 
@@ -174,10 +175,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             health.healthz,
             health.readyz,
         ],
-        request_class=web.ApiRequest,
+        request_class=request.ApiRequest,
         request_max_body_size=limits.BODY_WIRE_BYTES,
         dependencies=DEPENDENCIES,
-        exception_handlers=failures.HANDLERS,
+        exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
         openapi_config=_description(),
         logging_config=None,

@@ -13,15 +13,15 @@ import click
 from pydantic import ValidationError
 
 from cardsync import __version__, errors
-from cardsync.command_line import say, settings_with, with_database
-from cardsync.embedded_host import EmbeddedError
-from cardsync.migrate import check, head_revision
-from cardsync.serve import database
-from cardsync.serve import serve as run_serve
+from cardsync.database.migrate import check, head_revision
+from cardsync.processes.command_line import say, settings_with, with_database
+from cardsync.processes.embedded_host import EmbeddedError
+from cardsync.processes.supervisor import database
+from cardsync.processes.supervisor import serve as run_serve
 from cardsync.settings import Settings, settings_page
 
 if TYPE_CHECKING:
-    from cardsync.db import Database
+    from cardsync.database.session import Database
 
 
 class Elsewhere(click.Group):
@@ -68,7 +68,7 @@ class Program(Elsewhere):
 @click.group(
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"]},
-    elsewhere={"price": "cardsync.price_commands:price", "pricing": "cardsync.pricing.commands:pricing"},
+    elsewhere={"price": "cardsync.inventory.price_commands:price", "pricing": "cardsync.pricing.commands:pricing"},
 )
 @click.version_option(__version__)
 def program() -> None:
@@ -102,7 +102,7 @@ def web() -> None:
             "a web process by itself needs CARDSYNC_DATABASE_URL; `cardsync serve` brings a database along"
         )
     check(settings.database_url)
-    from cardsync.web_process import run_web
+    from cardsync.processes.web_process import run_web
 
     run_web(settings)
 
@@ -110,7 +110,7 @@ def web() -> None:
 @program.command()
 def worker() -> None:
     """One worker process, for more of them or for other hosts."""
-    from cardsync.worker_memory import begin_anew
+    from cardsync.processes.worker_memory import begin_anew
 
     begin_anew()
     settings = settings_with()
@@ -118,7 +118,7 @@ def worker() -> None:
         check(settings.database_url)
     with database(settings, say, migrated=settings.database_url is None) as ready:
         # What is wrong is told before the long import.
-        from cardsync.worker import serve_jobs
+        from cardsync.processes.worker import serve_jobs
 
         serve_jobs(ready)
 
@@ -136,7 +136,7 @@ def migrate() -> None:
 @click.option("--exit", "leave", is_flag=True, help="Stop after the cycle instead of serving on.")
 def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:
     """A demo seller, one whole cycle by the real agent, and a server to look at."""
-    from cardsync.demo import run as run_demo
+    from cardsync.processes.demo.story import run as run_demo
 
     run_demo(serve_settings(None, port, None, data_dir), leave=leave)
 
@@ -144,9 +144,10 @@ def demo(port: int | None, data_dir: Path | None, leave: bool) -> None:
 @program.command()
 def openapi() -> None:
     """Print the interface description."""
-    from cardsync.openapi import document
+    from cardsync.asgi import create_app
+    from cardsync.web.openapi import document
 
-    click.echo(document(), nl=False)
+    click.echo(document(create_app(Settings(database_url="postgresql:///"))), nl=False)
 
 
 @program.command(name="settings")
@@ -158,7 +159,7 @@ def print_settings() -> None:
 ADMIN = {
     "seller": "cardsync.accounts.commands:seller",
     "key": "cardsync.accounts.commands:key",
-    "member": "cardsync.members.commands:member",
+    "member": "cardsync.accounts.member_commands:member",
     "credits": "cardsync.credits.commands:credits",
     "release": "cardsync.releases.commands:release",
 }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
 BODY_WIRE_BYTES = 10_000_000
 BODY_INFLATED_BYTES = 50_000_000
 PRESIGNED_COMPRESSED_BYTES = 20_000_000
@@ -82,3 +86,47 @@ BACKTEST_SNAPSHOTS = 366
 BACKTEST_SOLD = 1_000
 ROLLBACKS_SHOWN = 100
 ROLLBACK_DIFF_SHOWN = 50
+
+
+# The seller's preset rule stands here; `default_rule_enabled` switches whatever rule has this priority.
+DEFAULT_PRIORITY: Final = 1_000
+
+
+PLANS = ("free", "trial", "paid", "complimentary", "founder")
+
+
+WINDOW = 60
+MOST = 1_000_000_000
+_WRITTEN = re.compile(r"([0-9]{1,10})/min(?::([0-9]{1,10}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`count` requests a minute, of which `burst` may come at once."""
+
+    count: int
+    burst: int
+    # Seconds that one request costs; how far the arrival time may lie ahead of a request that is admitted.
+    emission: float = field(init=False)
+    tolerance: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        emission = WINDOW / self.count
+        object.__setattr__(self, "emission", emission)
+        # A millionth of a request for what floats lose: a burst must not be short of its last one.
+        object.__setattr__(self, "tolerance", (self.burst - 1 + 1e-6) * emission)
+
+
+def read_limit(text: str) -> Limit | None:
+    """`300/min:100` or `300/min` (a burst of a third) as a limit, `0` as none; ValueError says what is wrong."""
+    text = text.strip()
+    if text == "0":
+        return None
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no rate limit; write <n>/min or <n>/min:<burst>, for example 300/min:100, or 0")
+    count = int(found[1])
+    burst = int(found[2]) if found[2] else max(1, count // 3)
+    if not (1 <= count <= MOST and 1 <= burst <= MOST):
+        raise ValueError(f"{text!r}: requests and burst are 1 to {MOST:,}; 0 alone switches the limit off")
+    return Limit(count, burst)

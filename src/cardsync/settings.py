@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -20,9 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from cardsync.accounts.entitlements import PLANS
-from cardsync.rate_limits.addresses import read_networks
-from cardsync.rate_limits.gcra import read_limit
+from cardsync.limits import PLANS, read_limit
 
 PREFIX = "CARDSYNC_"
 
@@ -316,3 +314,11 @@ def settings_page() -> str:
         default = "none" if info.default is None else default
         lines += [f"### `{name}`", f"{info.description}. Default: {default}.", ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+Network = IPv4Network | IPv6Network
+
+
+def read_networks(text: str) -> tuple[Network, ...]:
+    """Addresses and networks separated by commas; ValueError names the one that is none."""
+    return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from sqlalchemy import Table
 
-from cardsync import jobs
-from cardsync.accounts import models as accounts
+from cardsync.access import member_models as members
+from cardsync.access import models as accounts
+from cardsync.access.rate_limits import models as rate_limits
 from cardsync.agentwork import models as agentwork
 from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
-from cardsync.db import Base
+from cardsync.database.columns import Base
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
-from cardsync.members import models as members
 from cardsync.orders import models as orders
 from cardsync.pricing import models as pricing
-from cardsync.rate_limits import models as rate_limits
 from cardsync.releases import models as releases
 from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
+from cardsync.work import jobs
 
 metadata = Base.metadata
 

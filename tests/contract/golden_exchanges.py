@@ -18,7 +18,8 @@ from typing import Any
 import httpx
 
 from builders import Seller, SellerBuilder, Service, a_csv, a_row
-from cardsync import bodies, clock
+from cardsync import clock
+from cardsync.web import bodies
 
 SHOWN = (
     "content-type", "content-length", "cache-control", "vary", "etag", "retry-after", "www-authenticate", "allow",

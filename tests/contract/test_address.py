@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cardsync import address
+from cardsync.processes import bind_address
 from cardsync.settings import Settings
 
 
@@ -29,7 +29,7 @@ def settings(tmp_path: Path, taken: socket.socket) -> Settings:
 def test_a_free_address_is_found_free_and_nothing_is_made(settings: Settings, taken: socket.socket) -> None:
     taken.close()
     said: list[str] = []
-    address.find_free(settings, said.append)
+    bind_address.find_free(settings, said.append)
     assert said == []
     assert not settings.data_dir.exists()
 
@@ -38,29 +38,29 @@ def test_a_free_address_is_found_free_and_nothing_is_made(settings: Settings, ta
 def test_another_program_is_not_waited_for(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, served_before: bool
 ) -> None:
-    monkeypatch.setattr(address, "WAIT_SECONDS", 3600)
+    monkeypatch.setattr(bind_address, "WAIT_SECONDS", 3600)
     said: list[str] = []
     if served_before:
-        with address.held(settings):
+        with bind_address.held(settings):
             pass
     with pytest.raises(
         RuntimeError, match=f"cannot serve on {settings.bind}: Address already in use; --host and --port"
     ):
-        address.find_free(settings, said.append)
+        bind_address.find_free(settings, said.append)
     assert said == []
 
 
 def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket.socket) -> None:
     said: list[str] = []
     with ExitStack() as living:
-        living.enter_context(address.held(settings))
+        living.enter_context(bind_address.held(settings))
         living.callback(taken.close)
 
         def say(line: str) -> None:
             said.append(line)
             living.close()
 
-        address.find_free(settings, say)
+        bind_address.find_free(settings, say)
     [line] = said
     assert line.startswith(
         f"{settings.bind}: Address already in use, maybe by a cardsync that is ending; waiting at most"
@@ -68,14 +68,14 @@ def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket
 
 
 def test_an_address_that_is_not_ours_is_not_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address, "WAIT_SECONDS", 3600)
+    monkeypatch.setattr(bind_address, "WAIT_SECONDS", 3600)
     elsewhere = settings.model_copy(update={"bind": "192.0.2.1:8000"})
-    with address.held(settings), pytest.raises(RuntimeError, match=r"192\.0\.2\.1:8000: Cannot assign"):
-        address.find_free(elsewhere, print)
+    with bind_address.held(settings), pytest.raises(RuntimeError, match=r"192\.0\.2\.1:8000: Cannot assign"):
+        bind_address.find_free(elsewhere, print)
 
 
 def test_a_web_process_that_stays_is_told_of_in_the_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(bind_address, "WAIT_SECONDS", 0.3)
     # Others may hold it as well: web processes beside it, on another port.
-    with address.held(settings), address.held(settings), pytest.raises(RuntimeError, match="cannot serve on"):
-        address.find_free(settings, print)
+    with bind_address.held(settings), bind_address.held(settings), pytest.raises(RuntimeError, match="cannot serve on"):
+        bind_address.find_free(settings, print)

@@ -14,8 +14,8 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import NullPool, create_engine
 
-from cardsync.database_urls import engine_url, libpq_url
-from cardsync.migrate import check, head_revision, migrate
+from cardsync.database.migrate import check, head_revision, migrate
+from cardsync.database.urls import engine_url, libpq_url
 
 
 @pytest.fixture
@@ -59,13 +59,13 @@ def test_a_database_that_is_away_is_told_in_a_line(look: Callable[[str], None]) 
 
 
 def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cardsync.migrate.CONNECT_SECONDS", 2)
+    monkeypatch.setattr("cardsync.database.migrate.CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeError, match="cannot be reached"):
         migrate(f"postgresql://somebody@127.0.0.1:{silent.getsockname()[1]}/nothing")
 
 
 def test_how_long_to_wait_for_it_is_the_operators_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cardsync.migrate.CONNECT_SECONDS", 3600)
+    monkeypatch.setattr("cardsync.database.migrate.CONNECT_SECONDS", 3600)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeError, match="cannot be reached"):
         migrate(f"postgresql://somebody@127.0.0.1:{silent.getsockname()[1]}/nothing?connect_timeout=2")
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy import create_engine
 
 from cardsync.cli import program
-from cardsync.database_urls import engine_url, libpq_url
+from cardsync.database.urls import engine_url, libpq_url
 from cardsync.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

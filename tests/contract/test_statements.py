@@ -14,10 +14,10 @@ from psycopg.pq import Trace
 from builders import Seller, Service, a_csv, a_row
 from cardsync import clock
 from cardsync.asgi import create_app
-from cardsync.db import Database
-from cardsync.polled import PolledQuery
+from cardsync.database.hot_reads import PolledQuery
+from cardsync.database.session import Database
+from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
-from cardsync.sync import state as sync_state
 
 AGENTS, ROUNDS = 20, 5
 

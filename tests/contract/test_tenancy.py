@@ -13,8 +13,8 @@ from psycopg.rows import dict_row
 from sqlalchemy import create_engine
 
 from builders import a_csv, a_row
-from cardsync.database_urls import APP_ROLE, engine_url, libpq_url
-from cardsync.polled import PolledQuery
+from cardsync.database.hot_reads import PolledQuery
+from cardsync.database.urls import APP_ROLE, engine_url, libpq_url
 from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
 
 # Tables whose seller_id decides who may see a row, partitions included.

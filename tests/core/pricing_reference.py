@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 import polars as pl
 
-from cardsync.pricing.engine import INPUT_COLUMNS
-from cardsync.pricing.rules import (
+from cardsync.pricing.engine.engine import INPUT_COLUMNS
+from cardsync.pricing.engine.rules import (
     Cap,
     MarketGate,
     PriceSource,

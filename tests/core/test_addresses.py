@@ -2,7 +2,8 @@
 
 import pytest
 
-from cardsync.rate_limits.addresses import client_of, read_networks
+from cardsync.access.rate_limits.addresses import client_of
+from cardsync.settings import read_networks
 
 PROXIES = read_networks("10.0.0.0/8, 2001:db8:ffff::1")
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cardsync import bodies
 from cardsync.errors import DecompressedTooLarge
+from cardsync.web import bodies
 
 WHOLE = gzip.compress(b"a,b\n1,2\n", mtime=0)
 

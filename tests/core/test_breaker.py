@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from tests.core.pricing_reference import NOW, a_card, frame_of
 
-from cardsync.pricing.breaker import CONFIRMED, REMEMBERED, leaps, stops, unconfirmed
-from cardsync.pricing.engine import price
-from cardsync.pricing.rules import Cap, Rule, SellerPricing
+from cardsync.pricing.engine.breaker import CONFIRMED, REMEMBERED, leaps, stops, unconfirmed
+from cardsync.pricing.engine.engine import price
+from cardsync.pricing.engine.rules import Cap, Rule, SellerPricing
 
 AT_MARKET = Rule(id=1, name="At market", priority=1, state="published")
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.accounts.entitlements import PLANS, is_paid
+from cardsync.access.entitlements import is_paid
+from cardsync.limits import PLANS
 from cardsync.sync.cooldown import meets, remaining_seconds, whole_seconds
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_format import (
-    COLUMNS,
-    HEADER_ONLY,
-    MAX_CELL_CHARS,
-    accept_check,
-    price_updates_csv,
-    read_header,
-)
+from cardsync.inventory.csv_format import MAX_CELL_CHARS, accept_check, price_updates_csv, read_header
 from cardsync.inventory.csv_format import read as read_pieces
 
 BARE = HEADER_ONLY.removesuffix(b"\r\n")

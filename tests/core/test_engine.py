@@ -26,12 +26,22 @@ from tests.core.pricing_reference import (
     random_seller,
 )
 
-from cardsync.pricing import sentences
-from cardsync.pricing.engine import PRICE_STEPS, RECEIPT_COLUMNS, Summary, price, summary
-from cardsync.pricing.fees import net, schedule_at
-from cardsync.pricing.rules import PRESETS, Cap, MarketGate, Rule, Sale, SellerPricing, SmallCap, Stale, preset_rule
-from cardsync.pricing.run import Run
-from cardsync.pricing.sentences import blocker_codes
+from cardsync.pricing.engine.engine import PRICE_STEPS, RECEIPT_COLUMNS, Summary, price, summary
+from cardsync.pricing.engine.fees import net, schedule_at
+from cardsync.pricing.engine.rules import (
+    PRESETS,
+    Cap,
+    MarketGate,
+    Rule,
+    Sale,
+    SellerPricing,
+    SmallCap,
+    Stale,
+    preset_rule,
+)
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.receipts import sentences
+from cardsync.pricing.receipts.sentences import blocker_codes
 
 AT_MARKET = Rule(id=1, name="At market", priority=10, state="published")
 SELLER = SellerPricing()

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.rate_limits import gcra
-from cardsync.rate_limits.bucket import Bucket, Verdict
-from cardsync.rate_limits.gcra import Limit, read_limit
+from cardsync.access.rate_limits import gcra
+from cardsync.access.rate_limits.bucket import Bucket, Verdict
+from cardsync.limits import Limit, read_limit
 
 START = 1_000_000.0
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync import errors
-from cardsync.accounts import keys
-from cardsync.accounts.caller import KeyRing, bearer, owner_of
-from cardsync.db import Database
+from cardsync.access import keys
+from cardsync.access.caller import KeyRing, bearer, owner_of
+from cardsync.database.session import Database
 
 # Written out again on purpose: the form is a promise to agents that exist.
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

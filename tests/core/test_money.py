@@ -70,7 +70,7 @@ def test_dollars_say_exactly_the_amount(units):
 
 def test_the_modules_that_handle_prices_hold_no_float():
     package = Path(cardsync.__file__).parent
-    files = [package / "money.py", *(package / "pricing").glob("*.py")]
+    files = [package / "money.py", *(package / "pricing").rglob("*.py")]
     assert len(files) > 5
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_format import COLUMNS, HEADER_ONLY, price_updates_csv
+from cardsync.inventory.csv_format import price_updates_csv
 from cardsync.inventory.parse import FRAME_COLUMNS, Parsed, ProductLines, parse, read_price
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"

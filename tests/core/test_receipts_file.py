@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.pricing_reference import NOW, frame_of, random_card, random_rule, random_sale, random_seller
 
-from cardsync.pricing import receipts
-from cardsync.pricing.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
-from cardsync.pricing.run import Run
-from cardsync.pricing.sentences import explain
+from cardsync.pricing.engine.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts.sentences import explain
 
 seeds = st.integers(0, 2**32)
 TEXTS = ("condition", "printing", "language")
@@ -36,14 +36,14 @@ def a_run(seed: int, count: int = 30) -> tuple[pl.DataFrame, Run]:
 @settings(deadline=None, max_examples=25)
 def test_any_run_comes_out_of_its_file_to_the_same_prices(seed):
     priced, run = a_run(seed)
-    assert receipts.replay(receipts.pack(priced, run)) == 0
+    assert columns.replay(columns.pack(priced, run)) == 0
 
 
 @given(seeds)
 @settings(deadline=None, max_examples=25)
 def test_a_file_gives_back_what_was_put_in(seed):
     priced, run = a_run(seed)
-    frame, again = receipts.unpack(receipts.pack(priced, run))
+    frame, again = columns.unpack(columns.pack(priced, run))
     assert (again.rules, again.sales, again.seller, again.now) == (run.rules, run.sales, run.seller, run.now)
     kept = ("blockers", "rule_id", "source", "base", "target", "changed", "sale_id", *INPUT_COLUMNS)
     wanted = priced.sort("marketplace_id").select(name for name in kept if name not in TEXTS)
@@ -54,7 +54,7 @@ def test_a_file_gives_back_what_was_put_in(seed):
 @settings(deadline=None, max_examples=25)
 def test_a_receipt_tells_the_same_story_as_the_run_itself(seed):
     priced, run = a_run(seed)
-    frame, again = receipts.unpack(receipts.pack(priced, run))
+    frame, again = columns.unpack(columns.pack(priced, run))
     kept = frame.sort("marketplace_id").to_dicts()
     for live, row in zip(priced.sort("marketplace_id").to_dicts(), kept, strict=True):
         assert explain(row, again) == explain(live, run)
@@ -64,9 +64,9 @@ def test_a_receipt_tells_the_same_story_as_the_run_itself(seed):
 @settings(deadline=None, max_examples=25)
 def test_the_same_inputs_give_the_same_bytes_in_whatever_order_they_come(seed):
     priced, run = a_run(seed)
-    first = receipts.pack(priced, run)
-    assert receipts.pack(priced.sample(fraction=1, shuffle=True, seed=seed % 1000), run) == first
-    assert receipts.pack(a_run(seed)[0], run) == first
+    first = columns.pack(priced, run)
+    assert columns.pack(priced.sample(fraction=1, shuffle=True, seed=seed % 1000), run) == first
+    assert columns.pack(a_run(seed)[0], run) == first
 
 
 @given(seeds)
@@ -75,15 +75,15 @@ def test_a_price_that_was_meddled_with_is_found(seed):
     priced, run = a_run(seed)
     meddled = pl.when(pl.col("marketplace_id") == priced["marketplace_id"].max())
     wrong = priced.with_columns(meddled.then(pl.col("target").fill_null(0) + 100).otherwise("target").alias("target"))
-    assert receipts.replay(receipts.pack(wrong, run)) == 1
+    assert columns.replay(columns.pack(wrong, run)) == 1
 
 
 def test_one_card_is_read_without_the_others():
     priced, run = a_run(7)
-    data = receipts.pack(priced, run)
+    data = columns.pack(priced, run)
     for row in priced.select("marketplace_id", "target").iter_rows(named=True):
-        found = receipts.receipt(data, row["marketplace_id"])
+        found = columns.receipt(data, row["marketplace_id"])
         assert found is not None
         assert found["target"] == row["target"]
         assert found.keys() >= RECEIPT_COLUMNS.keys()
-    assert receipts.receipt(data, 10**9) is None
+    assert columns.receipt(data, 10**9) is None

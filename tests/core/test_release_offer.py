@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from cardsync.releases.offer import (
-    Installation,
-    Published,
-    choose,
-    read_version,
-    same_platform,
-    shelve,
-    takes_part,
-)
+from cardsync.releases.offer import Installation, Published, choose, read_version, same_platform, shelve, takes_part
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cardsync.pricing.rules import (
+from cardsync.pricing.engine.rules import (
     PRESETS,
     Cap,
     InvalidRule,

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from builders import a_csv, a_row
-from cardsync.accounts.keys import is_well_formed
+from cardsync.access.keys import is_well_formed
 from cardsync.cli import program
-from cardsync.observe import setup_logging
+from cardsync.logs import setup_logging
 
 # decisions.md, section 10, with a value of each.
 SETTABLE = {
@@ -297,7 +297,7 @@ async def busy_seller(service):
 async def test_delete_erases_every_row_of_the_seller_and_its_key(busy_seller, run, service, owner_url):
     import psycopg
 
-    from cardsync.database_urls import libpq_url
+    from cardsync.database.urls import libpq_url
     from cardsync.tables import metadata
 
     done = await asyncio.to_thread(run, "seller", "delete", busy_seller.id, "--yes")

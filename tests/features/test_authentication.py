@@ -5,7 +5,7 @@ import re
 import pytest
 
 from builders import a_csv, a_row
-from cardsync.accounts import keys
+from cardsync.access import keys
 
 NO_CREDENTIALS = 'Bearer realm="cardsync"'
 BAD_CREDENTIALS = 'Bearer realm="cardsync", error="invalid_token"'

@@ -8,11 +8,11 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.cards.exported import fingerprint
 from cardsync.inventory import finish
 from cardsync.inventory.drain import work_off_one
 from cardsync.inventory.uploads import upload_of
-from cardsync.pricing.export import fingerprint
-from cardsync.sync.state import release_lease, take_lease
+from cardsync.seller_state.state import release_lease, take_lease
 from stopped_workers import killed, state_of, stopped
 
 # Six slabs: as many for each of the two writers, so each is full.

@@ -8,7 +8,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.pricing.periods import day_start, week_start
+from cardsync.pricing.engine.periods import day_start, week_start
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from cardsync.cli import program
-from cardsync.database_urls import libpq_url
-from cardsync.observe import setup_logging
+from cardsync.database.urls import libpq_url
+from cardsync.logs import setup_logging
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row, read_csv
 from cards_builder import a_list, card_ids, found
 from cardsync import limits
+from cardsync.accounts import roster
+from cardsync.cards.names_in_search import own_names
 from cardsync.contributions import promote
-from cardsync.members import roster
-from cardsync.search.known import own_names
 
 JAGUAR = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "condition": "NM", "quantity": 2}
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sqlalchemy import text
 
-from cardsync.db import copy_in, encode
+from cardsync.database.session import copy_in, encode
 
 PLAIN = ["", "Lotus", 'a "quoted", name', "Pokémon ★", " spaced ", "N", "\x1e\x1f", None]
 ODD = ["\\", "\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\r", "¯\\_(ツ)_/¯", "\\t", "\x01\x0b\x0c", "\\\\n"]

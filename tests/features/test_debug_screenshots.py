@@ -10,10 +10,10 @@ import pytest
 from builders import a_png
 from cardsync import clock
 from cardsync.accounts import sellers
-from cardsync.retention import tidy
+from cardsync.processes.retention import tidy
+from cardsync.processes.worker import opened, sweep
 from cardsync.storage import ObjectMissing
 from cardsync.tables import tenant_tables
-from cardsync.worker import opened, sweep
 
 
 async def send(seller, png=None, **fields):

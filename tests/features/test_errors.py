@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from litestar import get
 
-from cardsync.accounts import keys
+from cardsync.access import keys
 from cardsync.asgi import create_app
-from cardsync.database_urls import libpq_url
+from cardsync.database.urls import libpq_url
 
 CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 

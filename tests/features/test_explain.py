@@ -12,10 +12,11 @@ import pytest
 
 from builders import a_csv, a_row, an_order
 from cardsync import clock
-from cardsync.accounts.models import Account
-from cardsync.pricing import engine, evidence
-from cardsync.pricing.stock import read_stock
-from cardsync.pricing.store import run_of
+from cardsync.access.models import Account
+from cardsync.pricing.engine import engine
+from cardsync.pricing.preview import evidence
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.runs.cards_to_price import read_stock
 
 RULES, SALES = "/api/pricing/rules", "/api/pricing/sales"
 CAP = {"up_bp": 1500, "down_bp": 1500, "period": "day", "mode": "clamp"}

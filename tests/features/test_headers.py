@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from builders import a_csv, a_row
-from cardsync import late_bodies, limits
+from cardsync import limits
+from cardsync.web import late_bodies
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")
 

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from cardsync.database_urls import libpq_url
+from cardsync.database.urls import libpq_url
 
 
 async def test_healthz_says_that_the_process_lives(service):

@@ -7,8 +7,8 @@ import pytest
 
 from browsers import A_PASSWORD, accept, invited, joined, reset, signed_in
 from cardsync import clock
-from cardsync.members import roster
-from cardsync.members.invitations import MemberError
+from cardsync.accounts import roster
+from cardsync.accounts.invitations import MemberError
 
 
 async def removed(service, member_id: int) -> str:

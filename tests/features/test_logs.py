@@ -10,7 +10,7 @@ import structlog
 from litestar import get
 
 from builders import a_csv, a_png, a_row
-from cardsync import observe
+from cardsync import logs
 from cardsync.asgi import create_app
 
 
@@ -20,7 +20,7 @@ def log(monkeypatch):
     written = io.StringIO()
     before = structlog.get_config()
     monkeypatch.setattr("sys.stderr", written)
-    observe.setup_logging("debug", "json")
+    logs.setup_logging("debug", "json")
     # Loggers that other tests have used keep their old configuration; the middleware's is one of them.
     structlog.configure(cache_logger_on_first_use=False)
     for module in _modules_with_a_log():
@@ -28,7 +28,7 @@ def log(monkeypatch):
     yield written
     structlog.configure(**before)
     monkeypatch.undo()
-    observe.setup_logging("warning", "json")
+    logs.setup_logging("warning", "json")
 
 
 def _modules_with_a_log():
@@ -77,7 +77,7 @@ async def test_a_crash_is_logged_with_its_trace_and_the_callers_request_id(setti
 def test_what_postgresql_quotes_of_a_row_is_cut_out_however_many_lines_it_has(after):
     said = "psycopg.errors.CheckViolation: new row violates a check"
     quoted = "\nDETAIL:  Failing row contains (1, Secret Buyer\nSecret Street 5\n\nSecret Town).\nCONTEXT:  COPY, line 1: Secret"
-    event = observe._without_detail(None, "error", {"exception": said + quoted + after})
+    event = logs._without_detail(None, "error", {"exception": said + quoted + after})
     assert event["exception"] == said + after
 
 

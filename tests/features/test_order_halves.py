@@ -14,11 +14,11 @@ import pytest
 from sqlalchemy import select, text, update
 
 from cardsync import clock
-from cardsync.database_urls import libpq_url
-from cardsync.db import Database
-from cardsync.inventory.models import Upload
+from cardsync.database.session import Database
+from cardsync.database.urls import libpq_url
 from cardsync.orders import halves, ingest, rows
-from cardsync.setbacks import LONGEST_PAUSE
+from cardsync.work.setbacks import LONGEST_PAUSE
+from cardsync.work.uploads import Upload
 
 
 def orders(count: int = 6, **fields):

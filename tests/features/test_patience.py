@@ -11,8 +11,8 @@ import pytest
 from litestar import get
 from litestar.response import Stream
 
+from cardsync.access.patience import POLLED
 from cardsync.asgi import create_app
-from cardsync.patience import POLLED
 
 
 @get("/stuck")

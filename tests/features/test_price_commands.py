@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from builders import a_csv, a_row, read_csv
 from cardsync.cli import program
-from cardsync.observe import setup_logging
-from cardsync.pricing import explained
+from cardsync.logs import setup_logging
+from cardsync.pricing.receipts import terminal
 
 EXPORT = a_csv(
     a_row(1, market="2.00", price="1.00", name="Lightning Bolt"),
@@ -215,6 +215,6 @@ def test_a_name_does_not_steer_the_terminal_and_any_width_is_kept():
         "matching_rules": [], "historical_breakdown": None,
     }  # fmt: skip
     for width in (20, 60, 80, 200):
-        lines = list(explained.lines(told, width))
-        assert max(map(len, lines)) <= max(width, explained.NARROWEST)
+        lines = list(terminal.lines(told, width))
+        assert max(map(len, lines)) <= max(width, terminal.NARROWEST)
         assert not any(letter in "".join(lines) for letter in "\x1b\u202e\n")

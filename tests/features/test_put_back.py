@@ -12,11 +12,11 @@ from structlog.testing import capture_logs
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.database_urls import libpq_url
-from cardsync.setbacks import MAX_AGE, MAX_TIMES
+from cardsync.database.urls import libpq_url
+from cardsync.processes.worker import STREAMS as TASKS
+from cardsync.processes.worker import opened, sweep
 from cardsync.storage import LocalStore
-from cardsync.worker import STREAMS as TASKS
-from cardsync.worker import opened, sweep
+from cardsync.work.setbacks import MAX_AGE, MAX_TIMES
 from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
 
 ORDER = {"order_number": "1A2B-3C", "order_date": "7/3/26", "status": "Ready to Ship", "total_amt": 12.5}

@@ -7,7 +7,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.worker import opened, sweep
+from cardsync.processes.worker import opened, sweep
 
 ORDER = {"order_number": "1A2B-3C", "order_date": "7/3/26", "status": "Ready to Ship", "total_amt": 12.5}
 

@@ -12,10 +12,10 @@ from sqlalchemy import text
 
 from builders import Seller, Service, a_csv, a_row
 from cardsync import errors
-from cardsync.accounts import keys
+from cardsync.access import keys
+from cardsync.access.rate_limits import buckets
 from cardsync.asgi import create_app
-from cardsync.database_urls import libpq_url
-from cardsync.rate_limits import buckets
+from cardsync.database.urls import libpq_url
 
 HEARTBEAT = "/api/v1/heartbeat"
 REQUEST = "/api/v1/sync/request"

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.cli import program
-from cardsync.pricing import receipts
-from cardsync.retention import tidy
+from cardsync.pricing.receipts import columns
+from cardsync.processes.retention import tidy
 
 RULES = "/api/pricing/rules"
 
@@ -134,7 +134,7 @@ async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
     await seller.import_csv(a_csv(*rows))
     kept = await files(seller)
     assert len(kept) == 2
-    assert [receipts.replay(data) for data in kept] == [0, 0]
+    assert [columns.replay(data) for data in kept] == [0, 0]
 
 
 async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeypatch):
@@ -165,7 +165,7 @@ async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(a_seller,
     assert told.exit_code == 0, told.output
     runs = json.loads(told.stdout)["runs"]
     assert [(run["kept"], run["cards"], run["differ"]) for run in runs] == [(False, 0, 0), (True, 2, 0), (True, 2, 0)]
-    monkeypatch.setattr(receipts, "replay", lambda data: 1)
+    monkeypatch.setattr(columns, "replay", lambda data: 1)
     told = await asyncio.to_thread(CliRunner().invoke, program, command)
     assert (told.exit_code, "no longer kept" in told.stdout, "1 of 2 cards" in told.stdout) == (1, True, True)
 
@@ -186,4 +186,4 @@ async def test_a_receipt_names_the_rules_with_queries_that_lost(a_seller):
     # For ever: whatever becomes of the rules.
     assert (await seller.http.delete(f"{RULES}/{ids['nearly all']}")).status_code == 200
     assert (await breakdown(seller))["steps"][1]["losing_candidates"] == [ids["nearly all"], default]
-    assert [receipts.replay(file) for file in await files(seller)] == [0]
+    assert [columns.replay(file) for file in await files(seller)] == [0]

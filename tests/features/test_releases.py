@@ -21,12 +21,13 @@ from obstore.store import S3Store
 from sqlalchemy import event, text
 
 from builders import Service
-from cardsync import clock, notices
+from cardsync import clock
 from cardsync.asgi import create_app
 from cardsync.cli import program
-from cardsync.database_urls import libpq_url
-from cardsync.notices import Notices, notify
-from cardsync.observe import setup_logging
+from cardsync.database import notify as notices
+from cardsync.database.notify import Notices, notify
+from cardsync.database.urls import libpq_url
+from cardsync.logs import setup_logging
 from cardsync.releases.known import KnownReleases
 from cardsync.storage import CloudStore
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from builders import a_csv, a_row
 from cards_builder import a_list, card_ids, found
 from cardsync import clock
-from cardsync.worker import opened, sweep
+from cardsync.processes.worker import opened, sweep
 
 RULES = "/api/pricing/rules"
 

@@ -10,10 +10,12 @@ import pytest
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.inventory import drain
-from cardsync.pricing import engine, receipts, reprice
-from cardsync.pricing.reprice import work_off_one
-from cardsync.sync.state import release_lease, take_lease
-from cardsync.worker import opened
+from cardsync.pricing.engine import engine
+from cardsync.pricing.receipts import columns
+from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs.reprice import work_off_one
+from cardsync.processes.worker import opened
+from cardsync.seller_state.state import release_lease, take_lease
 from stopped_workers import killed, state_of, stopped
 
 # Six slabs: as many for each of the two writers, so each is full.
@@ -337,7 +339,7 @@ async def test_receipts_of_a_run_with_several_lives_are_whole(a_seller):
     )
     assert [run["state"] for run in runs] == ["completed"]
     data = await seller.service.work.store.read(runs[0]["summary"]["receipts"])
-    assert (receipts.unpack(data)[0].height, receipts.replay(data)) == (ROWS, 0)
+    assert (columns.unpack(data)[0].height, columns.replay(data)) == (ROWS, 0)
     assert len(await changes(seller, runs[0]["id"])) == ROWS
     told = (await seller.get("/api/v1/pricing/explain/7")).json()["historical_breakdown"]
     assert (told["run_id"], told["final_price"], told["reflects_current_price"]) == (runs[0]["id"], "1.32", True)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.accepted import oldest_open
 from cardsync.inventory import drain, finish, importer, uploads
-from cardsync.setbacks import LONGEST_PAUSE
+from cardsync.seller_state import state as sync_state
 from cardsync.storage import LocalStore
-from cardsync.sync import state as sync_state
+from cardsync.work.setbacks import LONGEST_PAUSE
+from cardsync.work.streams import oldest_open
 
 FULL = [a_row(n) for n in range(1, 41)]
 SHORT = [a_row(1, quantity=3)]

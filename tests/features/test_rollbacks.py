@@ -13,9 +13,9 @@ from cards_builder import a_list, card_ids
 from cardsync import clock
 from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import note_due
-from cardsync.pricing.rollback_prepare import work_off
-from cardsync.sync.state import locked
-from cardsync.worker import opened, sweep
+from cardsync.pricing.rollback.prepare import work_off
+from cardsync.processes.worker import opened, sweep
+from cardsync.seller_state.state import locked
 from rollbacks_builder import (
     ROLLBACKS,
     RULES,

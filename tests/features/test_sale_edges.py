@@ -10,9 +10,9 @@ from sqlalchemy import text
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
-from cardsync.pricing.reprice import work_off_one
-from cardsync.pricing.sale_runs import work_off
-from cardsync.worker import opened, sweep
+from cardsync.pricing.runs.reprice import work_off_one
+from cardsync.pricing.runs.sale_runs import work_off
+from cardsync.processes.worker import opened, sweep
 from stopped_workers import killed, stopped
 
 SALES = "/api/pricing/sales"

@@ -12,7 +12,7 @@ from cards_builder import a_list, a_place, card_ids
 from cardsync import clock
 from cardsync.cards.filters import CardFilter
 from cardsync.cards.selection import select_cards
-from cardsync.reading import Readings
+from cardsync.database.snapshot_reads import Readings
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import print_query

@@ -7,7 +7,8 @@ import pytest
 
 from builders import a_csv, a_row
 from cards_builder import a_list, a_place, card_ids, found, search
-from cardsync import clock, reading
+from cardsync import clock
+from cardsync.database import snapshot_reads
 from orders_builder import an_item, an_order, change_order
 
 ROWS = [
@@ -439,10 +440,10 @@ async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(a_selle
 async def test_a_long_statement_is_kept_by_nobody(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
-    before = reading._kept.cache_info().currsize
+    before = snapshot_reads._kept.cache_info().currsize
     for number in range(3):
         assert await found(seller, " or ".join(f"w{n}" for n in range(190 + number))) == []
-    assert reading._kept.cache_info().currsize <= before + 3
+    assert snapshot_reads._kept.cache_info().currsize <= before + 3
 
 
 VARIANTS = [

@@ -11,7 +11,7 @@ from browsers import joined, signed_in
 from builders import SellerBuilder, a_csv, a_row
 from cards_builder import a_list, card_ids
 from cardsync import clock, errors
-from cardsync.cards.picked import Selection, pick_cards
+from cardsync.cards.bulk_selection import Selection, pick_cards
 from cardsync.search.parser import parse
 from cardsync.search.tree import asks_for_gone
 from search_evaluator import holds, inventory_of

@@ -8,8 +8,9 @@ import pytest
 
 from browsers import Browser, joined, signed_in
 from cardsync import clock
+from cardsync.access import tokens
+from cardsync.accounts import roster
 from cardsync.asgi import create_app
-from cardsync.members import roster, tokens
 
 CSRF = "csrf_failed"
 
@@ -240,7 +241,7 @@ async def test_deleting_the_seller_ends_its_sessions(a_seller, service):
 
 
 async def test_sessions_that_are_over_are_not_kept(a_seller, service):
-    from cardsync.retention import tidy
+    from cardsync.processes.retention import tidy
 
     seller = await a_seller()
     await signed_in(seller)

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from browsers import Browser, joined, signed_in
 from builders import Seller, a_csv, a_row
 from cards_builder import card_ids, found
-from cardsync.accounts.turns import one_at_a_time
+from cardsync.access.account_lock import one_at_a_time
 from orders_builder import an_item, an_order
 
 

@@ -13,7 +13,7 @@ from builders import a_csv, a_png, a_row
 from cardsync import clock
 from cardsync.agentwork import tasks
 from cardsync.inventory.drain import work_off_one
-from cardsync.sync.state import release_lease, take_lease
+from cardsync.seller_state.state import release_lease, take_lease
 
 ROWS = {
     "Manual sync request | none | sync/request | not in cooldown, or not enforced | requested": [

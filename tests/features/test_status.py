@@ -6,7 +6,7 @@ import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
-from cardsync.sync import state
+from cardsync.seller_state import state
 
 
 async def status(seller) -> dict:

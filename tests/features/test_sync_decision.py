@@ -9,7 +9,7 @@ import pytest
 
 from builders import a_csv, a_png, a_row
 from cardsync import clock
-from cardsync.sync.decision import KINDS
+from cardsync.seller_state.kinds import KINDS
 
 MINUTE = timedelta(minutes=1)
 HISTORY = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"]

@@ -27,11 +27,11 @@ from hypothesis.stateful import (
 import soak
 from builders import Seller, SellerBuilder, a_csv, a_row
 from cardsync import clock
-from cardsync.accepted import oldest_open
 from cardsync.inventory.drain import work_off_one
-from cardsync.sync.decision import KINDS
+from cardsync.seller_state.kinds import KINDS
+from cardsync.seller_state.state import take_lease
 from cardsync.sync.planner import HISTORY_STEPS, STEPS, steps_of
-from cardsync.sync.state import take_lease
+from cardsync.work.streams import oldest_open
 from sync_model import Answer, Model, matches
 
 SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)

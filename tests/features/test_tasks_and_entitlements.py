@@ -9,7 +9,7 @@ from sqlalchemy import update
 from cardsync import clock
 from cardsync.agentwork import tasks
 from cardsync.agentwork.models import AgentTask
-from cardsync.sync.state import locked
+from cardsync.seller_state.state import locked
 
 PUSH = "apply_price_updates"
 STAYS = tuple(kind for kind in tasks.KINDS if kind != PUSH)

@@ -29,10 +29,10 @@ import psycopg
 from psycopg.rows import dict_row
 
 from builders import uncap
-from cardsync import embedded
 from cardsync.accounts import sellers
-from cardsync.db import Database
-from cardsync.migrate import migrate
+from cardsync.database.migrate import migrate
+from cardsync.database.session import Database
+from cardsync.processes import embedded
 
 T = TypeVar("T")
 PROGRAM = [sys.executable, "-m", "cardsync"]

@@ -18,9 +18,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 
 from cardsync import clock
-from cardsync.accounts.caller import KeyRing, caller_of, owner_of
+from cardsync.access.caller import KeyRing, caller_of, owner_of
 from cardsync.credits.skip_wait import skip_wait
-from cardsync.db import Database
+from cardsync.database.session import Database
 from cardsync.errors import Problem
 from cardsync.settings import Settings
 

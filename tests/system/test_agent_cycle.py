@@ -24,7 +24,7 @@ from tests.system.processes import Seller, Server, a_folder, kill, until
 import soak
 from builders import read_csv
 from cardsync import clock
-from cardsync.demo_data import orders as demo_orders
+from cardsync.processes.demo import order_texts as demo_orders
 from cardsync_agent.client import Client
 
 PACE = {

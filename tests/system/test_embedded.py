@@ -21,8 +21,8 @@ import psutil
 import psycopg
 import pytest
 
-from cardsync import embedded, embedded_host
-from cardsync.embedded import EmbeddedError, EmbeddedServer, running
+from cardsync.processes import embedded, embedded_host
+from cardsync.processes.embedded import EmbeddedError, EmbeddedServer, running
 
 ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not ROOT, reason="only root runs the server as another account")
@@ -30,7 +30,7 @@ only_root = pytest.mark.skipif(not ROOT, reason="only root runs the server as an
 USER = """
 import signal, sys
 from pathlib import Path
-from cardsync.embedded import running
+from cardsync.processes.embedded import running
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 with running(Path(sys.argv[1]), say=lambda text: print(text, file=sys.stderr)) as server:
@@ -47,7 +47,7 @@ ROUNDS = """
 import sys
 from pathlib import Path
 import psycopg
-from cardsync.embedded import running
+from cardsync.processes.embedded import running
 
 for _ in range(int(sys.argv[2])):
     with running(Path(sys.argv[1])) as server, psycopg.connect(server.url()) as connection:

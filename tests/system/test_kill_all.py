@@ -30,7 +30,7 @@ from tests.system.processes import (
 )
 
 import soak
-from cardsync.web_process import ENDING_SECONDS
+from cardsync.processes.web_process import ENDING_SECONDS
 
 ROWS = 1000
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
@@ -40,7 +40,7 @@ FILES = inventory(ROWS), inventory(ROWS, 2)
 # How many of so many workers outlive a signal that is sent as soon as they are there.
 FORKS = """
 import multiprocessing, signal, sys, time
-from cardsync.web_process import workers_end_at_signals_from_the_start
+from cardsync.processes.web_process import workers_end_at_signals_from_the_start
 
 signal.signal(signal.SIGTERM, lambda *_: None)  # as the server's, which workers inherit
 workers_end_at_signals_from_the_start()

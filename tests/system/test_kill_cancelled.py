@@ -15,7 +15,7 @@ from tests.system.processes import UPLOADED, Seller, Server, a_folder, assert_sa
 
 import soak
 from builders import read_csv
-from cardsync import embedded
+from cardsync.processes import embedded
 
 ROWS = 1000
 EVERYDAY_ROUNDS = 2

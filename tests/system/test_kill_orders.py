@@ -15,7 +15,7 @@ import pytest
 from tests.system.processes import Seller, Server, a_folder, assert_same, kill, until
 
 import soak
-from cardsync import embedded
+from cardsync.processes import embedded
 
 ORDERS = 1500
 EVERYDAY_ROUNDS = 3

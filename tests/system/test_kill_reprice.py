@@ -17,7 +17,7 @@ from tests.system.processes import Seller, Server, a_folder, assert_same, kill, 
 
 import soak
 from builders import a_csv, a_row
-from cardsync import embedded
+from cardsync.processes import embedded
 
 ROWS, SLAB = 120, 20
 SLABS = ROWS // SLAB

@@ -17,7 +17,7 @@ from tests.system.processes import Seller, Server, a_folder, kill, until
 
 import soak
 from builders import a_csv, a_row, read_csv
-from cardsync import embedded
+from cardsync.processes import embedded
 
 ROWS, SLAB = 100, 20
 SLABS = ROWS // SLAB

@@ -15,7 +15,7 @@ from tests.system.processes import Seller, Server, a_folder, assert_same, kill, 
 
 import soak
 from builders import read_csv
-from cardsync import embedded
+from cardsync.processes import embedded
 
 ROWS = 2000
 EVERYDAY_ROUNDS = 3

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from tests.system.processes import PROGRAM, Seller, Server, a_folder, free_port, kill, until
 
-from cardsync import embedded
+from cardsync.processes import embedded
 
 pytestmark = pytest.mark.slow
 

@@ -23,11 +23,12 @@ from psycopg.rows import dict_row
 from tests.system.processes import Seller, Server, a_folder, kill, until
 
 import soak
-from cardsync import clock, embedded
+from cardsync import clock
 from cardsync.accounts import sellers
 from cardsync.credits import ledger
-from cardsync.db import Database
-from cardsync.migrate import migrate
+from cardsync.database.migrate import migrate
+from cardsync.database.session import Database
+from cardsync.processes import embedded
 
 PROCESSES, CALLERS = 4, 64
 FEW, MANY = 12, soak.count("CARDSYNC_SKIP_WAIT_ROUNDS", 10_000, 300)

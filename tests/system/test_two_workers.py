@@ -12,7 +12,7 @@ import pytest
 from tests.system.processes import Seller, Server, a_folder, processes_of, told, until
 
 from builders import a_csv, a_row
-from cardsync.worker_memory import FRUGAL
+from cardsync.processes.worker_memory import FRUGAL
 
 SELLERS, UPLOADS, ROWS = 4, 5, 300
 

@@ -15,12 +15,12 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
 from cardsync.accounts import sellers
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.models import Account
 from cardsync.catalog.product_lines import NAMES
-from cardsync.pricing import reprice
-from cardsync.sync import state as sync_state
+from cardsync.pricing.runs import reprice
+from cardsync.seller_state import state as sync_state
 
 # What `cardsync admin seller set` reads from texts is read here by the same rules.
 _READ_AS_TEXT = ("quiet_hours", "time_zone", "tracking_threshold")

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
-from cardsync.accounts import keys, sellers
-from cardsync.accounts.entitlements import PLANS, SYNC_MODES
-from cardsync.command_line import ROW_ID, plain, settings_with, show, with_database
-from cardsync.db import Database
+from cardsync.access import keys
+from cardsync.access.entitlements import SYNC_MODES
+from cardsync.accounts import sellers
+from cardsync.database.session import Database
+from cardsync.limits import PLANS
+from cardsync.processes.command_line import ROW_ID, plain, settings_with, show, with_database
 from cardsync.storage import open_store
 from cardsync.tables import GLOBAL_BY_SELLER, tenant_tables
 

@@ -10,12 +10,12 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.access.admission import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
 from cardsync.accounts import account_settings
-from cardsync.accounts.admitted import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.models import Account
 from cardsync.money import dollars, to_units
-from cardsync.web import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
+from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
 
 Minutes = Annotated[int, msgspec.Meta(ge=30, le=60 * 24 * 366)]
 SyncMode = Literal["full", "read_only"]

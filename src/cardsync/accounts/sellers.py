@@ -15,21 +15,21 @@ from sqlalchemy import delete, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.accounts import keys
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.entitlements import PLANS, SYNC_MODES, is_paid
-from cardsync.accounts.models import Account, Member, Seller
-from cardsync.activity import OPERATOR, note, note_by
+from cardsync.access import keys, passwords
+from cardsync.access.activity import OPERATOR, note, note_by
+from cardsync.access.caller import Caller
+from cardsync.access.entitlements import SYNC_MODES, is_paid
+from cardsync.access.models import Account, Member, Seller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
-from cardsync.db import Database, enter_tenant
+from cardsync.database.session import Database, enter_tenant
 from cardsync.errors import CommandError
-from cardsync.jobs import SALES, mark_due
-from cardsync.members import passwords
+from cardsync.limits import PLANS
 from cardsync.orders import ingest, shipping_type
-from cardsync.pricing.store import make_preset_rule
+from cardsync.pricing.rules.rows import make_preset_rule
+from cardsync.seller_state.models import SyncState
 from cardsync.storage import Store
-from cardsync.sync.models import SyncState
+from cardsync.work.jobs import SALES, mark_due
 
 
 class SellerError(CommandError):

@@ -9,8 +9,7 @@ from sqlalchemy import ARRAY, BigInteger, Identity, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.accounts.models import NOW, Moment
-from cardsync.db import Base
+from cardsync.database.columns import NOW, Base, Moment
 
 
 class AgentTask(Base):

@@ -11,11 +11,11 @@ from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.accounts.admitted import A_SESSION, BY_EITHER
-from cardsync.accounts.caller import Caller
+from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.agentwork.models import AgentTask
-from cardsync.web import FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.web.request import FOR_EITHER, WITH_JSON_BODY, problems
 
 
 class TaskRequest(msgspec.Struct):

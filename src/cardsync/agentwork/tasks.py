@@ -12,12 +12,12 @@ from typing import Any, Literal
 from sqlalchemy import and_, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.entitlements import PriceTasks
-from cardsync.accounts.models import Account
-from cardsync.activity import note
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.entitlements import PriceTasks
+from cardsync.access.models import Account
 from cardsync.agentwork.models import AgentTask
-from cardsync.sync.state import locked
+from cardsync.seller_state.state import locked
 
 # Pushing targets: what a pause holds back and a read-only account loses. Rollbacks and listings are the seller's own doing and stay.
 PRICE_TASKS = ("apply_price_updates",)

@@ -14,7 +14,7 @@ from cardsync.cards.order import PageOrder, page_order
 from cardsync.cards.selection import Selected, select_cards
 from cardsync.cards.shown import CardRow, ObservationRow
 from cardsync.cards.visible import VISIBLE
-from cardsync.reading import Reading
+from cardsync.database.snapshot_reads import Reading
 
 _LISTS = """(SELECT coalesce(json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
   FROM card_list_entry e JOIN card_list t ON t.seller_id = e.seller_id AND t.id = e.list_id

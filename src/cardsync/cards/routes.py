@@ -12,14 +12,14 @@ from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 
 from cardsync import errors, limits
-from cardsync.accounts.caller import Caller
+from cardsync.access.caller import Caller
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import Found, find_cards, read_card
 from cardsync.cards.shown import CardBody, CardWithHistory, card_body, with_history
-from cardsync.db import Database
+from cardsync.database.session import Database
 from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
-from cardsync.web import BEHIND_A_KEY, Polled, problems, provide_caller, provide_settings, reading
+from cardsync.web.request import BEHIND_A_KEY, Polled, problems, provide_caller, provide_settings, reading
 
 
 class QueryProblem(msgspec.Struct):

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cardsync.cards.filters import CardFilter
+from cardsync.cards.names_in_search import Rows, known_names
 from cardsync.cards.visible import VISIBLE
 from cardsync.search.compile import compile_query
-from cardsync.search.known import Rows, known_names
 from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, asks_for_gone
 

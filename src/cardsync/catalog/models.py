@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, Identity, Index, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.accounts.models import FALSE, NOW, Moment
-from cardsync.db import Base
+from cardsync.database.columns import FALSE, NOW, Base, Moment
 
 
 class Product(Base):

@@ -10,8 +10,8 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.ascii_texts import apart, is_ascii, spaced, together, words_table
 from cardsync.catalog.collector_number import number_columns
+from cardsync.texts import apart, is_ascii, spaced, together, words_table
 
 _OPENS = "[(（]"
 _NUMBER = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
 from cardsync.catalog.set_names import set_columns
-from cardsync.db import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
 
 # What `resolve` needs of each row, beside `row` and `title`.
 ROW_COLUMNS = ("product_line", "set_name", "product_name", "number", "rarity", "condition", "printing", "language")

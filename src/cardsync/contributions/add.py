@@ -16,14 +16,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.activity import note
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.cards.models import CARD_ID_BLOCK, Card
 from cardsync.catalog import products
 from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import LABEL_BY_NAME
-from cardsync.db import Database
-from cardsync.inventory.importer import CARD_ID_BLOCK
-from cardsync.inventory.models import Card
+from cardsync.database.session import Database
 from cardsync.search.words import search_columns
 
 # Below it are the numbers of custom listings, which count from 1.

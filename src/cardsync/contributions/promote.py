@@ -6,14 +6,10 @@ takes over its lists and its places, and the contribution is retired.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
-from cardsync.accounts.turns import one_at_a_time
-from cardsync.cards.picked import Selection
+from cardsync.access.account_lock import one_at_a_time
 from cardsync.lists.lists import alone_with_lists
 
 PAIRS = """
@@ -76,26 +72,6 @@ async def retire_private(session: AsyncSession, seller_id: int, member_id: int) 
     )
     await session.execute(gone, {"seller": seller_id, "ids": ids})
     await _leave(session, seller_id, ids)
-
-
-async def refuse_promoted(
-    session: AsyncSession, seller_id: int, ids: list[int], column: Literal["id", "marketplace_id"] = "id"
-) -> None:
-    """Raises StockPromotedReload if one of these, which were selected directly, is retired. Who calls this holds a list or the account."""
-    retired = f"""
-        SELECT count(*) FROM card
-         WHERE seller_id = :seller AND contribution = 'retired' AND {column} = ANY (CAST(:ids AS bigint[]))
-    """
-    if await session.scalar(text(retired), {"seller": seller_id, "ids": [id for id in ids if abs(id) < 2**63]}):
-        raise errors.StockPromotedReload
-
-
-async def refuse_picked_promoted(session: AsyncSession, seller_id: int, selection: Selection) -> None:
-    """The same for the form of a selection that counts; a search finds no retired ones."""
-    if selection.marketplace_ids is not None:
-        await refuse_promoted(session, seller_id, selection.marketplace_ids, "marketplace_id")
-    elif selection.card_ids is not None:
-        await refuse_promoted(session, seller_id, selection.card_ids)
 
 
 async def _hold_lists(session: AsyncSession, seller_id: int) -> None:

@@ -9,13 +9,13 @@ import msgspec
 from litestar import Router, post
 
 from cardsync import clock, errors, limits
-from cardsync.accounts.caller import Caller
+from cardsync.access.caller import Caller
 from cardsync.cards.queries import read_card
 from cardsync.cards.shown import CardBody, card_body
 from cardsync.contributions.add import Wanted, contribute, publish
-from cardsync.db import Database
+from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.web import FOR_MEMBERS, WITH_JSON_BODY, problems
+from cardsync.web.request import FOR_MEMBERS, WITH_JSON_BODY, problems
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_CHARACTERS)]
 

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from cardsync import clock, limits
-from cardsync.command_line import ROW_ID, plain, show, with_database
 from cardsync.credits import ledger
-from cardsync.db import Database
+from cardsync.database.session import Database
+from cardsync.processes.command_line import ROW_ID, plain, show, with_database
 
 FIELDS = ("id", "kind", "amount", "balance_after", "reason", "created_at")
 

@@ -10,7 +10,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import limits
-from cardsync.accounts.models import Account
+from cardsync.access.models import Account
 from cardsync.credits.models import CreditTransaction
 from cardsync.errors import CommandError
 

@@ -13,12 +13,12 @@ from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.accounts.admitted import A_SESSION, BY_EITHER
-from cardsync.accounts.caller import Caller
+from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.credits import skip_wait as credits
-from cardsync.rate_limits.groups import SYNC_REQUEST
 from cardsync.settings import Settings
-from cardsync.web import FOR_OWNERS, problems
+from cardsync.web.request import FOR_OWNERS, problems
 
 HEADER = "X-Idempotency-Key"
 VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")

@@ -13,13 +13,13 @@ from typing import Literal
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.accounts.caller import Caller
+from cardsync.access.caller import Caller
 from cardsync.credits import ledger
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 from cardsync.sync import cancel as sync_cancel
-from cardsync.sync import state as sync_state
 from cardsync.sync.cooldown import remaining_seconds, whole_seconds
-from cardsync.sync.models import SyncState
 
 Answered = Literal["charged", "replayed", "no_charge_needed", "sync_in_flight"]
 Decision = Answered | Literal["mutex_held", "insufficient_balance"]

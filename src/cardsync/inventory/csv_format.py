@@ -18,29 +18,10 @@ from typing import NamedTuple
 import polars as pl
 
 from cardsync import limits
+from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
 
-# Our name of a column → the marketplace's.
-COLUMNS = {
-    "listing_id": "TCGplayer Id",
-    "product_line_label": "Product Line",
-    "set_name": "Set Name",
-    "product_name": "Product Name",
-    "title": "Title",
-    "number": "Number",
-    "rarity": "Rarity",
-    "condition_label": "Condition",
-    "market": "TCG Market Price",
-    "direct_low": "TCG Direct Low",
-    "low_with_shipping": "TCG Low Price With Shipping",
-    "low": "TCG Low Price",
-    "quantity": "Total Quantity",
-    "add_to_quantity": "Add to Quantity",
-    "price": "TCG Marketplace Price",
-    "photo_url": "Photo URL",
-}
 REQUIRED = ("listing_id", "product_name", "condition_label", "quantity", "price")
-HEADER_ONLY = ",".join(COLUMNS.values()).encode() + b"\r\n"
 
 MAX_HEADER_BYTES = 64 * 1024
 # No real line comes near: a longer one is a cell that swallowed others, or no CSV.

@@ -6,16 +6,11 @@ where it stopped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from cardsync import limits
-
-AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
-IDENTITY = (
-    "product_line", "product_line_label", "set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url",
-)  # fmt: skip
+from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
+from cardsync.cards.exported import importable
 
 # One stored card as `stored_cards` brings it. Its amounts and quantity stand for themselves in `values_hash` alone.
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -32,8 +27,6 @@ STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "target_price": pl.Int64,
 }
 
-# The least price that is exported, in ten-thousandths.
-MIN_TARGET = 100
 
 _SEPARATOR = "\x1f"
 _HASHED_ROWS = 25_000
@@ -116,21 +109,6 @@ def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
 _INSERT, _UPDATE, _RENAME, _RETARGET = range(4)
 
 
-@dataclass(frozen=True)
-class Changes:
-    """The rows to write: where they stand in `rows`, in the order to write them. Nothing is copied before its slab is written."""
-
-    rows: pl.DataFrame
-    insert_at: pl.Series
-    update_at: pl.Series
-    rename_at: pl.Series
-    retarget_at: pl.Series
-
-    @property
-    def total(self) -> int:
-        return self.insert_at.len() + self.update_at.len() + self.rename_at.len() + self.retarget_at.len()
-
-
 def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     """Split `with_stored` rows, which also carry target_price and rule_id, by what has to be written.
 
@@ -179,17 +157,3 @@ def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> 
     others = others.join(absent.select("id"), on="id", how="anti")
     own = rows.select(*columns, "gone").filter(~pl.col("gone"))
     return importable(pl.concat([own.select(columns), others.select(columns)]))
-
-
-def importable(active: pl.DataFrame) -> pl.DataFrame:
-    """The same of all cards that are there, by marketplace_id, listing_id, price and target_price."""
-    custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
-    shared = pl.concat(
-        [custom.filter(custom.is_duplicated()), custom.filter(custom.is_in(active["marketplace_id"].implode()))]
-    )
-    asked = pl.col("target_price").ge(MIN_TARGET) & pl.col("target_price").ne_missing(pl.col("price"))
-    return (
-        active.filter(asked & ~pl.col("listing_id").is_in(shared.implode()))
-        .select("listing_id", "target_price")
-        .sort("listing_id")
-    )

@@ -15,15 +15,15 @@ from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cardsync import clock, errors
-from cardsync.accepted import MAX_STARTS, Due, due_of, forget, oldest_open, rest, setback
 from cardsync.inventory import finish, importer
-from cardsync.inventory.models import Upload
-from cardsync.jobs import Work, enqueue, jobs, work_of
-from cardsync.setbacks import GiveUp, PutBack, TryAgain
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.lease import renewing
+from cardsync.seller_state.state import CancelRequested, Lease, LeaseLost
 from cardsync.sync import cancel
-from cardsync.sync import state as sync_state
-from cardsync.sync.lease import renewing
-from cardsync.sync.state import CancelRequested, Lease, LeaseLost
+from cardsync.work.jobs import Work, enqueue, jobs, work_of
+from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
+from cardsync.work.streams import MAX_STARTS, Due, due_of, forget, oldest_open, rest, setback
+from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
 

@@ -12,24 +12,26 @@ import structlog
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, observe
-from cardsync.accounts.models import Account
+from cardsync import clock
+from cardsync.access.activity import Activity
+from cardsync.access.models import Account
+from cardsync.cards.exported import NOTHING, fingerprint
+from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
 from cardsync.inventory.judge import Verdict
-from cardsync.inventory.models import Activity, Upload
-from cardsync.inventory.slabs import Slab, Writer, bury
-from cardsync.jobs import Work
-from cardsync.pricing import on_sale
-from cardsync.pricing.confirmed import remember
-from cardsync.pricing.export import NOTHING, fingerprint
-from cardsync.pricing.held import hold_prices
+from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceRun
-from cardsync.pricing.push import push_prices, withdraw
-from cardsync.pricing.reprice import begin
+from cardsync.pricing.runs.confirmed import remember
+from cardsync.pricing.runs.held_prices import hold_prices
+from cardsync.pricing.runs.push_task import push_prices, withdraw
+from cardsync.pricing.runs.reprice import begin
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.state import CancelRequested, Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
-from cardsync.sync import state as sync_state
-from cardsync.sync.models import SyncState
-from cardsync.sync.state import CancelRequested, Lease, hold_lease, own_state
+from cardsync.work.jobs import Work
+from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
+from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
 
@@ -217,5 +219,5 @@ async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str
 
 
 def _count(upload: Upload, state: str, now: datetime) -> None:
-    observe.UPLOADS.labels(state).inc()
-    observe.UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())
+    UPLOADS.labels(state).inc()
+    UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())

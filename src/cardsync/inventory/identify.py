@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.catalog import products
 from cardsync.catalog.condition import condition_columns
-from cardsync.db import Database
+from cardsync.database.session import Database
 from cardsync.inventory import diff
-from cardsync.sync import state as sync_state
+from cardsync.seller_state import state as sync_state
 
 
 async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:

@@ -18,30 +18,34 @@ from typing import Any
 import polars as pl
 from sqlalchemy import select, text
 
-from cardsync import bodies, errors, limits
-from cardsync.accounts.models import Account
+from cardsync import errors, limits
+from cardsync.access.models import Account
+from cardsync.cards import history, write
+from cardsync.cards.changes import Changes
+from cardsync.cards.exported import fingerprint_of
+from cardsync.cards.models import CARD_ID_BLOCK
 from cardsync.catalog.product_lines import NAME_BY_LABEL
-from cardsync.db import integer_columns
-from cardsync.inventory import diff, history, slabs
-from cardsync.inventory.diff import Changes, current_price
+from cardsync.database.session import integer_columns
+from cardsync.inventory import diff
+from cardsync.inventory.diff import current_price
 from cardsync.inventory.finish import Outcome, finish
 from cardsync.inventory.identify import identify
 from cardsync.inventory.judge import Verdict, judge
-from cardsync.inventory.models import Upload
 from cardsync.inventory.new_products import NewProducts
 from cardsync.inventory.parse import Parsed, ProductLines, parse
-from cardsync.jobs import Work
-from cardsync.pricing import breaker, engine, on_sale, store
-from cardsync.pricing.export import fingerprint_of
-from cardsync.pricing.history import Past, past_of
-from cardsync.pricing.kept import keep
-from cardsync.pricing.receipts import filled
-from cardsync.pricing.run import Run
+from cardsync.pricing.engine import breaker, engine
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.export import on_sale
+from cardsync.pricing.receipts.archive import keep
+from cardsync.pricing.receipts.columns import filled
+from cardsync.pricing.rules import rows as store
+from cardsync.pricing.runs.price_history import Past, past_of
+from cardsync.seller_state.lease import boundary
+from cardsync.seller_state.state import Lease
 from cardsync.storage import ObjectMissing, Store
-from cardsync.sync.lease import boundary
-from cardsync.sync.state import Lease
-
-CARD_ID_BLOCK = 1000
+from cardsync.web import bodies
+from cardsync.work.jobs import Work
+from cardsync.work.uploads import Upload
 
 # A stored card in integers: prices in ten-thousandths, and in one, because each takes as long, what is told by a letter, a place or a bit:
 # a match by its first letter, the product line by its place in the account's, whether it is gone.
@@ -91,11 +95,11 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         changes = await asyncio.to_thread(diff.changes, rows, hold=hold)
         changes = await number_cards(work, upload.seller_id, changes)
         absent = absent.filter(pl.col("gone") & verdict.believable)
-        plan = deque(new.found_for(slabs.plan(changes, work.settings.slab_rows)))
-        gone = slabs.tombstones(absent, work.settings.slab_rows)
+        plan = deque(new.found_for(write.plan(changes, work.settings.slab_rows)))
+        gone = write.tombstones(absent, work.settings.slab_rows)
         total = changes.total + absent.height
         kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
-        writer = slabs.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
+        writer = write.Writer(work.database, lease, verdict.run_id, upload.exported_at, kept_since, total)
         # What is told of the upload is put together while PostgreSQL writes, and then its receipts: not both at once, they are large.
         telling = partial(outcome_of, parsed, rows, stored, absent, blocked, verdict)
         told = asyncio.create_task(
@@ -105,7 +109,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         try:
             if sold is not None:
                 await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
-            await slabs.write(writer, plan)
+            await write.write(writer, plan)
         finally:
             outcome = await told
         await finish(writer, upload, verdict, outcome, gone, reprice=later and not verdict.review)
@@ -115,7 +119,7 @@ async def _told_and_kept(
     telling: Callable[[], Outcome],
     new: NewProducts,
     store: Store,
-    writer: slabs.Writer,
+    writer: write.Writer,
     receipts: pl.DataFrame | None,
     held: list[int],
     confirmed: pl.DataFrame | None,
@@ -276,7 +280,7 @@ def outcome_of(
     blocked: dict[str, int],
     verdict: Verdict,
 ) -> Outcome:
-    asked = diff.exported(rows, stored, absent).with_columns(slabs.decimal("target_price"))
+    asked = diff.exported(rows, stored, absent).with_columns(write.decimal("target_price"))
     return Outcome(
         report_of(parsed, rows, blocked, verdict),
         fingerprint_of(asked.write_csv(include_header=False).encode()),

@@ -9,13 +9,13 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.accounts.models import Account
+from cardsync.access.models import Account
 from cardsync.inventory import diff
-from cardsync.inventory.models import Upload
-from cardsync.jobs import Work
-from cardsync.pricing.confirmed import must_stop
 from cardsync.pricing.models import PriceRun
-from cardsync.sync.state import Lease, hold_lease, own_state
+from cardsync.pricing.runs.confirmed import must_stop
+from cardsync.seller_state.state import Lease, hold_lease, own_state
+from cardsync.work.jobs import Work
+from cardsync.work.uploads import Upload
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import Any, Self, TypeVar
 
 import polars as pl
 
+from cardsync.cards.write import Slab
 from cardsync.catalog import products
-from cardsync.db import Database
-from cardsync.inventory.slabs import Slab
+from cardsync.database.session import Database
 from cardsync.search.words import search_columns
 
 T = TypeVar("T")

@@ -15,11 +15,12 @@ from decimal import Decimal
 import polars as pl
 
 from cardsync import limits
-from cardsync.ahead import ahead
+from cardsync.catalog.marketplace_columns import COLUMNS
 from cardsync.errors import InvalidCsv
 from cardsync.inventory import csv_format
-from cardsync.inventory.csv_format import COLUMNS, Block, Header
+from cardsync.inventory.csv_format import Block, Header
 from cardsync.money import MAX_UNITS, to_units
+from cardsync.work.prefetch import ahead
 
 TEXTS = ("set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url")
 PRICES = ("market", "direct_low", "low_with_shipping", "low", "price", "my_store_price")

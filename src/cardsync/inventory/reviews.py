@@ -14,16 +14,16 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
-from cardsync.accounts.caller import Caller
-from cardsync.activity import note
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
 from cardsync.inventory.drain import drain_inventory
-from cardsync.inventory.models import Upload
 from cardsync.inventory.uploads import upload_of
-from cardsync.jobs import enqueue, mark_due
-from cardsync.pricing import reprice
 from cardsync.pricing.models import PriceRun
+from cardsync.pricing.runs import reprice
+from cardsync.seller_state import state as sync_state
 from cardsync.sync import cancel
-from cardsync.sync import state as sync_state
+from cardsync.work.jobs import enqueue, mark_due
+from cardsync.work.uploads import Upload
 
 Word = Literal["confirmed", "discarded"]
 

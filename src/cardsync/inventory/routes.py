@@ -14,19 +14,27 @@ from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.accepted import queue_of
-from cardsync.accounts.admitted import A_SESSION, BY_EITHER
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
+from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.caller import Caller
+from cardsync.access.patience import POLLED
+from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.database.session import Database
 from cardsync.inventory import reviews, uploads
-from cardsync.inventory.models import Upload
-from cardsync.patience import POLLED
-from cardsync.pricing import reprice
-from cardsync.rate_limits.groups import UPLOADS
+from cardsync.pricing.runs import reprice
+from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
-from cardsync.sync import state as sync_state
-from cardsync.web import FOR_AGENTS, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, ApiRequest, media_type, problems
+from cardsync.web.request import (
+    FOR_AGENTS,
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    ApiRequest,
+    media_type,
+    problems,
+)
+from cardsync.work.streams import queue_of
+from cardsync.work.uploads import Upload
 
 
 class UploadRequest(msgspec.Struct):

@@ -17,19 +17,21 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import bodies, clock, errors, limits
-from cardsync.accepted import private_key
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
+from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
 from cardsync.inventory.csv_format import accept_check
 from cardsync.inventory.drain import drain_inventory
-from cardsync.inventory.models import RequestedUpload, Upload
-from cardsync.jobs import enqueue, mark_due
+from cardsync.inventory.models import RequestedUpload
+from cardsync.seller_state import state as sync_state
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store, spool_body
 from cardsync.sync import cancel
-from cardsync.sync import state as sync_state
 from cardsync.sync.logs import place_cycle
+from cardsync.web import bodies
+from cardsync.work.jobs import enqueue, mark_due
+from cardsync.work.streams import private_key
+from cardsync.work.uploads import Upload
 
 OBJECT_KEY = re.compile(r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv")
 # Enough of a file to hold any sensible header and its first rows.

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import activity, errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.cards.picked import Selection, run_picked
+from cardsync import errors, limits
+from cardsync.access import activity
+from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import Selection, run_picked
+from cardsync.cards.promoted import refuse_picked_promoted
 from cardsync.cards.visible import VISIBLE
-from cardsync.contributions.promote import refuse_picked_promoted
 from cardsync.lists.lists import locked_list
 
 

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import activity, errors, limits
-from cardsync.accounts.caller import Caller
+from cardsync import errors, limits
+from cardsync.access import activity
+from cardsync.access.caller import Caller
+from cardsync.cards.names_in_search import Rows
 from cardsync.cards.visible import VISIBLE
-from cardsync.db import run
-from cardsync.lists.names import free_slug, is_one_line, name_key, seen_name
-from cardsync.search.known import Rows
+from cardsync.database.session import run
+from cardsync.lists.names import free_slug, is_one_line
+from cardsync.search.list_names import name_key, seen_name
 
 
 class ListRow(NamedTuple):

@@ -10,20 +10,9 @@ from cardsync.search.words import folded, words
 FALLBACK = "list"
 
 
-def seen_name(name: str) -> str:
-    """Without what nobody sees: characters that only format, and spaces around it."""
-    seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-    return unicodedata.normalize("NFC", seen).strip()
-
-
 def is_one_line(name: str) -> bool:
     """No control character stands in it, and no end of a line."""
     return not any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name)
-
-
-def name_key(name: str) -> str:
-    """Two names of one key are the same name."""
-    return unicodedata.normalize("NFC", seen_name(name).casefold())
 
 
 def slug_of(name: str) -> str:

@@ -13,14 +13,14 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.cards.picked import Selection, both, of_query, read_id
-from cardsync.db import Database
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
+from cardsync.database.session import Database
 from cardsync.lists import entries, lists
 from cardsync.lists.lists import ListRow
-from cardsync.rate_limits.groups import WRITES
 from cardsync.settings import Settings
-from cardsync.web import (
+from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
     FOR_OWNERS,

@@ -11,16 +11,17 @@ from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import bodies, clock, limits
-from cardsync.accepted import private_key
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
-from cardsync.inventory.models import Upload
-from cardsync.jobs import enqueue, mark_due
+from cardsync import clock, limits
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
 from cardsync.orders import rows
 from cardsync.orders.ingest import STREAM, drain_orders
+from cardsync.seller_state import state as sync_state
 from cardsync.storage import Store, spool_body
-from cardsync.sync import state as sync_state
+from cardsync.web import bodies
+from cardsync.work.jobs import enqueue, mark_due
+from cardsync.work.streams import private_key
+from cardsync.work.uploads import Upload
 
 # One body is inflated at a time: ten that come together need no more memory than one.
 _checking = asyncio.Semaphore(1)

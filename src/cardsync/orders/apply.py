@@ -17,7 +17,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.db import copy_in, encode, run
+from cardsync.database.session import copy_in, encode, run
 from cardsync.orders import items
 from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows

@@ -6,8 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from cardsync.orders.models import BUYER_KEY, midnight
-from cardsync.reading import Reading
+from cardsync.database.marketplace_time import midnight
+from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.models import BUYER_KEY
 
 
 class Customer(NamedTuple):

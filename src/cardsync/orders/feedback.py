@@ -9,12 +9,13 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import bodies, clock, errors, limits
-from cardsync.db import run
-from cardsync.jobs import Work
+from cardsync import clock, errors, limits
+from cardsync.database.session import run
 from cardsync.orders import ingest
 from cardsync.orders.cells import read_number
-from cardsync.sync import state as sync_state
+from cardsync.seller_state import state as sync_state
+from cardsync.web import bodies
+from cardsync.work.jobs import Work
 
 _ANY = msgspec.json.Decoder(Any, float_hook=str.encode)
 _ABSENT = object()

@@ -15,11 +15,11 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.accepted import OPEN
-from cardsync.db import Database
-from cardsync.inventory.models import Upload
+from cardsync.database.session import Database
 from cardsync.orders.apply import Applied, apply
 from cardsync.orders.rows import Rows
+from cardsync.work.streams import OPEN
+from cardsync.work.uploads import Upload
 
 # Lines of an order belong together, and each needs its order: they are written by one.
 KINDS = ("orders", "refunds", "shipping")

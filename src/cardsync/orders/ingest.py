@@ -19,14 +19,16 @@ from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import bodies, clock, errors, limits, observe
-from cardsync.accepted import MAX_STARTS, OPEN, Due, due_of, forget, oldest_open, rest, setback
-from cardsync.db import Database
-from cardsync.inventory.models import Upload
-from cardsync.jobs import Work, enqueue, jobs, work_of
+from cardsync import clock, errors, limits
+from cardsync.database.session import Database
 from cardsync.orders import halves, rows
 from cardsync.orders.apply import Applied, apply, as_indexed
-from cardsync.setbacks import GiveUp, PutBack, TryAgain
+from cardsync.web import bodies
+from cardsync.work.jobs import Work, enqueue, jobs, work_of
+from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
+from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
+from cardsync.work.streams import MAX_STARTS, OPEN, Due, due_of, forget, oldest_open, rest, setback
+from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
 
@@ -97,8 +99,8 @@ async def _apply(work: Work, upload: Upload) -> Outcome:
     applied = await (_write_in_halves if cut else _write)(work.database, upload, read, now)
     if applied is None:
         return "busy"
-    observe.UPLOADS.labels("done").inc()
-    observe.UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())
+    UPLOADS.labels("done").inc()
+    UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())
     log.info(
         "orders_applied", seller_id=upload.seller_id, upload_id=upload.id, kind=upload.kind, rows=read.count, written=applied.written
     )  # fmt: skip
@@ -179,7 +181,7 @@ async def _fail(work: Work, upload: Upload, code: str, message: str) -> Outcome:
             return "busy"
         mine.state, mine.finished_at = "failed", clock.now()
         mine.error_code, mine.error_message = code, message
-    observe.UPLOADS.labels("failed").inc()
+    UPLOADS.labels("failed").inc()
     log.info("upload_failed", seller_id=upload.seller_id, upload_id=upload.id, code=code)
     return "done"
 

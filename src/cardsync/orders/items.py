@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.db import run
-from cardsync.orders.models import PLACED_AT
+from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.database.session import run
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")

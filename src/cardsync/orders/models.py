@@ -27,19 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync import limits
-from cardsync.accounts.models import FALSE, NOW, Moment
-from cardsync.db import Base
+from cardsync.database.columns import FALSE, NOW, Base, Moment
 
-MARKETPLACE_ZONE = "America/New_York"
-
-
-def midnight(day: str) -> str:
-    """When a day begins where the marketplace is."""
-    return f"timezone('{MARKETPLACE_ZONE}', {day}::timestamp)"
-
-
-# When an order was placed: what an upload said, else at midnight of its date.
-PLACED_AT = f"coalesce(orders.placed_at_given, {midnight('orders.order_date')})"
 # The database keeps this right, whoever writes the row. Most statuses need but the look at how they begin.
 STATUS_GROUP_SQL = (
     """CASE WHEN status COLLATE "C" >= 'Cb' AND status COLLATE "C" < 'c' THEN status"""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.turns import one_at_a_time
-from cardsync.activity import note
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
 from cardsync.orders.pull_sessions import order_number, take_out
 from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
 

@@ -10,12 +10,12 @@ from litestar import Router, get, post
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.database.session import Database
 from cardsync.orders import pull_marks, pull_reads, pull_sessions
 from cardsync.orders.filters import read_filter
-from cardsync.rate_limits.groups import WRITES
-from cardsync.web import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 

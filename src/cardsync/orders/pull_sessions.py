@@ -15,9 +15,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.turns import one_at_a_time
-from cardsync.activity import note
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
 from cardsync.orders.conditions import KNOWN_SESSION, all_conditions, unknown_session
 from cardsync.orders.filters import OrderFilter
 from cardsync.orders.pull_changes import CHANGED, KEPT_OF_ITEM, KEPT_OF_ORDER

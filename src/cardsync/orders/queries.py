@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from cardsync.database.snapshot_reads import Planned, Reading
 from cardsync.orders.conditions import (
     KNOWN_SESSION,
     all_of,
@@ -25,7 +26,6 @@ from cardsync.orders.page_order import PageOrder, page_order
 from cardsync.orders.pull_reads import RECENT, Summary
 from cardsync.orders.pullable import KEEP_WAITING
 from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
-from cardsync.reading import Planned, Reading
 
 Values = dict[str, Any]
 Counts = dict[str, int]

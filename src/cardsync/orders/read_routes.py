@@ -18,7 +18,7 @@ from cardsync.orders.filters import Given, read_filter, read_page
 from cardsync.orders.pull_routes import PullSession, pull_session
 from cardsync.orders.queries import Found, find_orders
 from cardsync.orders.shown import OrderBody, moment, money, order_body
-from cardsync.web import BEHIND_A_KEY, Polled, problems, provide_caller, reading
+from cardsync.web.request import BEHIND_A_KEY, Polled, problems, provide_caller, reading
 
 # So many items are built into an answer without letting other requests in between.
 _AT_ONCE = 2_000

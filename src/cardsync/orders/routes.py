@@ -10,15 +10,15 @@ from litestar import Router, post
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Reference, RequestBody, Schema
 
 from cardsync import errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
-from cardsync.jobs import Work
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.database.session import Database
 from cardsync.orders import feedback
 from cardsync.orders.accept import accept
-from cardsync.rate_limits.groups import UPLOADS
 from cardsync.settings import Settings
 from cardsync.storage import Store
-from cardsync.web import FOR_AGENTS, ApiRequest, problems, takes_json
+from cardsync.web.request import FOR_AGENTS, ApiRequest, problems, takes_json
+from cardsync.work.jobs import Work
 
 
 class AcceptedRows(msgspec.Struct):

@@ -20,8 +20,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.database.marketplace_time import MARKETPLACE_ZONE
 from cardsync.orders.cells import read_amount, read_number
-from cardsync.orders.models import MARKETPLACE_ZONE, Order, SalesReport
+from cardsync.orders.models import Order, SalesReport
 
 COUNTS = ("order_count", "refunded_orders")
 REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net_sales_minus_fees")

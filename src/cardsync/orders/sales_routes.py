@@ -13,15 +13,16 @@ from litestar import Router, get, post
 from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import bodies, clock, errors, limits
-from cardsync.accounts.admitted import A_SESSION, BY_EITHER
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
+from cardsync import clock, errors, limits
+from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import UPLOADS
+from cardsync.database.session import Database
 from cardsync.orders import sales_reports
 from cardsync.orders.models import SalesReport
-from cardsync.rate_limits.groups import UPLOADS
-from cardsync.sync import state as sync_state
-from cardsync.web import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems, takes_json
+from cardsync.seller_state import state as sync_state
+from cardsync.web import bodies
+from cardsync.web.request import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems, takes_json
 
 
 class ReportStored(msgspec.Struct, omit_defaults=True):

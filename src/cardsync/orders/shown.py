@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from cardsync import clock, limits
-from cardsync.orders.models import PLACED_AT
+from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.orders.pullable import marked_shipped_pending
 
 _CENT = Decimal("0.01")

@@ -11,12 +11,12 @@ import click
 from sqlalchemy import select
 
 from cardsync import errors
-from cardsync.accounts.known import known_seller
-from cardsync.accounts.models import Seller
-from cardsync.command_line import ROW_ID, settings_with, with_database
-from cardsync.db import Database
-from cardsync.pricing import receipts
+from cardsync.access.known_seller import known_seller
+from cardsync.access.models import Seller
+from cardsync.database.session import Database
 from cardsync.pricing.models import PriceRun
+from cardsync.pricing.receipts import columns
+from cardsync.processes.command_line import ROW_ID, settings_with, with_database
 from cardsync.storage import ObjectMissing, Store, open_store
 
 
@@ -83,7 +83,7 @@ async def _replayed(database: Database, store: Store, seller_id: int) -> AsyncIt
 
 
 def _counted(data: bytes) -> tuple[int, int]:
-    return receipts.unpack(data)[0].height, receipts.replay(data)
+    return columns.unpack(data)[0].height, columns.replay(data)
 
 
 async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:

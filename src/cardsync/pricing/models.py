@@ -12,9 +12,7 @@ from sqlalchemy import BigInteger, ForeignKeyConstraint, Identity, Index, Intege
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.accounts.models import NOW, TRUE, Moment
-from cardsync.db import Base
-from cardsync.inventory.models import Money
+from cardsync.database.columns import NOW, TRUE, Base, Moment, Money
 
 
 class PricingRule(Base):

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from cardsync import clock
-from cardsync.command_line import plain, settings_with, show, with_database
-from cardsync.db import Database
+from cardsync.database.session import Database
+from cardsync.processes.command_line import plain, settings_with, show, with_database
 from cardsync.releases import publish, signing
 from cardsync.releases.known import published_of
 from cardsync.releases.models import Release

@@ -16,8 +16,8 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.background import beside
-from cardsync.db import Database
+from cardsync.concurrency import beside
+from cardsync.database.session import Database
 from cardsync.releases.models import Release, ReleaseKill
 from cardsync.releases.offer import PRODUCTS, Published, Shelf, read_version, same_platform, shelve
 

@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, CheckConstraint, Identity, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.accounts.models import NOW, Moment
-from cardsync.db import Base
+from cardsync.database.columns import NOW, Base, Moment
 
 
 class Release(Base):

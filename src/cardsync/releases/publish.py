@@ -21,8 +21,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.db import Database
-from cardsync.notices import notify
+from cardsync.database.notify import notify
+from cardsync.database.session import Database
 from cardsync.releases.known import TOPIC
 from cardsync.releases.models import Release, ReleaseKill
 from cardsync.releases.offer import LONGEST_VERSION, read_version, same_platform

@@ -12,14 +12,14 @@ from litestar.params import Parameter
 from litestar.response import Stream
 
 from cardsync import clock, errors
-from cardsync.accounts.caller import Caller
+from cardsync.access.caller import Caller
 from cardsync.releases import download
 from cardsync.releases.known import KnownReleases
 from cardsync.releases.offer import STABLE, Installation, Published
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
 from cardsync.storage import ObjectMissing, Store
-from cardsync.web import FOR_AGENTS, ApiRequest, problems
+from cardsync.web.request import FOR_AGENTS, ApiRequest, problems
 
 log = structlog.get_logger(__name__)
 

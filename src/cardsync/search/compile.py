@@ -15,9 +15,9 @@ from cardsync import limits
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES, PRINTINGS
 from cardsync.catalog.product_lines import NAMES
-from cardsync.lists.names import name_key
 from cardsync.search.fields import CONDITIONS, ORDERS, QueryError, nearest
 from cardsync.search.flags import AMOUNTS, FLAGS, ON_LIST, SHELVED, THINGS, previous_agrees
+from cardsync.search.list_names import name_key
 from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
 from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
 from cardsync.search.words import NAME, NUMBER, RARITY, SET, TOTAL, folded, plain_text, without_spaces, words

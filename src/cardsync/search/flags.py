@@ -5,7 +5,7 @@ What a flag looks up in other tables is one sub-select for all cards, never one 
 
 from __future__ import annotations
 
-from cardsync.orders.models import PLACED_AT
+from cardsync.database.marketplace_time import PLACED_AT
 
 SHELVED = "c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller)"
 _UNSHELVED = """greatest(c.quantity - coalesce((

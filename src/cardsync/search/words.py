@@ -14,8 +14,8 @@ from typing import Final
 
 import polars as pl
 
-from cardsync.ascii_texts import apart, is_ascii, spaced, stripped, table, together, words_table
 from cardsync.catalog.collector_number import number_columns
+from cardsync.texts import apart, is_ascii, spaced, stripped, table, together, words_table
 
 # What normalisation leaves apart although people write both.
 _SAME = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "’": "'", "‘": "'", "ʼ": "'"})

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.turns import one_at_a_time
-from cardsync.activity import note
-from cardsync.cards.picked import Selection, run_picked
-from cardsync.contributions.promote import refuse_picked_promoted
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import Selection, run_picked
+from cardsync.cards.promoted import refuse_picked_promoted
 from cardsync.shelving.place import Place
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, CheckConstraint, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from cardsync.db import Base
+from cardsync.database.columns import Base
 
 
 class CardLocation(Base):

@@ -13,11 +13,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.accounts.turns import one_at_a_time
-from cardsync.activity import note
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.cards.promoted import refuse_promoted
 from cardsync.cards.visible import VISIBLE
-from cardsync.contributions.promote import refuse_promoted
 from cardsync.shelving.place import Place
 
 

@@ -11,8 +11,8 @@ from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.accounts.caller import Caller
-from cardsync.cards.picked import Selection
+from cardsync.access.caller import Caller
+from cardsync.cards.bulk_selection import Selection
 from cardsync.cards.shown import Location
 from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
@@ -20,7 +20,7 @@ from cardsync.shelving.boxes import BoxBody, CardInSlot
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 from cardsync.shelving.places import Shelved
-from cardsync.web import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems, provide_bounded_session
+from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems, provide_bounded_session
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]

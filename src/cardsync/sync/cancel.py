@@ -12,12 +12,14 @@ from typing import Literal
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors, observe
-from cardsync.accounts.caller import Caller
-from cardsync.inventory.models import Activity
-from cardsync.pricing.export import fingerprint
-from cardsync.sync import state as sync_state
-from cardsync.sync.models import SyncCycle, SyncState
+from cardsync import errors
+from cardsync.access.activity import Activity
+from cardsync.access.caller import Caller
+from cardsync.cards.exported import fingerprint
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.models import SyncState
+from cardsync.sync.models import SyncCycle
+from cardsync.work.metrics import UPLOADS
 
 # Whose runs stop at the seller's word: an import, and a pricing of the stored cards, be it an import's or on demand.
 REPRICE = "reprice"
@@ -126,7 +128,7 @@ async def _cancel_uploads(session: AsyncSession, seller_id: int, now: datetime) 
         {"seller": seller_id, "now": now},
     )
     cancelled: dict[int, str | None] = {row.id: row.sync_cycle_id for row in ended}
-    observe.UPLOADS.labels("cancelled").inc(len(cancelled))
+    UPLOADS.labels("cancelled").inc(len(cancelled))
     return cancelled
 
 

@@ -11,10 +11,11 @@ from datetime import datetime
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.sync.decision import INVENTORY_KINDS
-from cardsync.sync.models import SyncCycle, SyncState, SyncStep
+from cardsync.seller_state.kinds import INVENTORY_KINDS
+from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.state import clear_lock, count_failure
+from cardsync.sync.models import SyncCycle, SyncStep
 from cardsync.sync.planner import HISTORY_STEPS, STEPS
-from cardsync.sync.state import clear_lock, count_failure
 
 
 def is_of_another(state: SyncState, row: SyncCycle | None, agent_id: str | None) -> bool:

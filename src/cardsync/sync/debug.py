@@ -1,6 +1,6 @@
 """Debug screenshots: a cycle's picture in, an object and a row out, and both away again when they are old.
 
-The object is written before the row that names it; one whose row never came is swept with the old ones (retention.py).
+The object is written before the row that names it; one whose row never came is swept with the old ones (processes/retention.py).
 Reading them belongs to the seller's members, who sign in.
 """
 
@@ -17,14 +17,14 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.db import Database
-from cardsync.jobs import jobs, mark_due_by, work_of
+from cardsync.database.session import Database
+from cardsync.seller_state.state import locked, refresh
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.logs import CycleId, place_cycle
 from cardsync.sync.models import DebugScreenshot, SyncCycle
 from cardsync.sync.screenshots import BadScreenshot, read_screenshot
-from cardsync.sync.state import locked, refresh
+from cardsync.work.jobs import jobs, mark_due_by, work_of
 
 STREAM = "screenshots"
 

@@ -7,24 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from cardsync.sync.planner import Plan
-
-KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
-# Kinds whose work the server finishes by importing and pricing; the others end with the agent's log.
-INVENTORY_KINDS = ("full", "pricing")
-
-
-def read_kind(value: Any) -> str:
-    """An absent, unknown or non-string kind means full."""
-    return value if isinstance(value, str) and value in KINDS else "full"
-
-
-def merge_kinds(waiting: str | None, new: str) -> str:
-    """Two requests before a cycle takes them: full wins, else the newer."""
-    return "full" if "full" in (waiting, new) else new
 
 
 @dataclass(frozen=True)
@@ -58,15 +43,6 @@ class SyncDecision:
     kind: str | None = None
     first_sync: bool = False
     plan: Plan | None = None
-
-
-def is_stale(
-    refreshed_at: datetime | None, *, lease_is_live: bool, uploads_open: int, now: datetime, stale_after: timedelta
-) -> bool:
-    """No refresh for long, nobody writing, nothing accepted unfinished."""
-    if lease_is_live or uploads_open:
-        return False
-    return refreshed_at is None or now - refreshed_at > stale_after
 
 
 def due_at(

@@ -14,8 +14,8 @@ import structlog
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.background import beside
-from cardsync.db import Database
+from cardsync.concurrency import beside
+from cardsync.database.session import Database
 from cardsync.sync.models import AgentSeen
 
 log = structlog.get_logger(__name__)

@@ -9,11 +9,11 @@ import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.accounts.caller import Caller
+from cardsync.access.caller import Caller
+from cardsync.seller_state.state import locked, refresh
 from cardsync.sync.cycle_end import end_cycle, is_of_another
 from cardsync.sync.models import SyncCycle
 from cardsync.sync.planner import STEPS
-from cardsync.sync.state import locked, refresh
 
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]

@@ -15,15 +15,16 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.accounts.caller import Caller
-from cardsync.db import Database
-from cardsync.polled import PolledQuery
+from cardsync.access.caller import Caller
+from cardsync.database.hot_reads import PolledQuery
+from cardsync.database.session import Database
+from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.state import drop_stale_lock, lock_is_stale, locked, refresh, take_lock
 from cardsync.settings import Settings
 from cardsync.sync import cancel
 from cardsync.sync.decision import Lock, SyncDecision, SyncFacts, decide, due_at, in_quiet_hours
-from cardsync.sync.models import SyncState, SyncStep
+from cardsync.sync.models import SyncStep
 from cardsync.sync.planner import Advertised, Plan, PlanFacts, make_plan
-from cardsync.sync.state import drop_stale_lock, lock_is_stale, locked, refresh, take_lock
 
 
 def facts_of(

@@ -8,13 +8,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
-from cardsync.accounts.caller import Caller
-from cardsync.activity import note
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.kinds import merge_kinds
+from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
-from cardsync.sync import state as sync_state
 from cardsync.sync.cooldown import meets, remaining_seconds
-from cardsync.sync.decision import merge_kinds
-from cardsync.sync.models import SyncState
 
 
 async def request_sync(

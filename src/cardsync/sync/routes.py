@@ -12,28 +12,29 @@ from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.caller import Caller
+from cardsync.access.patience import POLLED
+from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import sellers
-from cardsync.accounts.admitted import A_SESSION, BY_EITHER
-from cardsync.accounts.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import CATEGORY_IDS
-from cardsync.db import Database
-from cardsync.patience import POLLED
-from cardsync.pricing.price_updates import run_waits
-from cardsync.rate_limits.groups import SYNC_REQUEST
+from cardsync.database.session import Database
+from cardsync.pricing.export.price_updates import run_waits
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import Update, update_fields
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.kinds import read_kind
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync import cancel, request
-from cardsync.sync import state as sync_state
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
-from cardsync.sync.decision import SyncDecision, decide, phase, read_kind
+from cardsync.sync.decision import SyncDecision, decide, phase
 from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.logs import CycleLog, record_cycle
 from cardsync.sync.planner import Plan, read_capabilities
 from cardsync.sync.poll import changes_something, facts_of, keep, poll, told_again
-from cardsync.web import (
+from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_AGENTS,
     FOR_EITHER,

@@ -1,0 +1,139 @@
+"""Middleware of the routes that know their caller: an API key or a member's session in, `scope["caller"]` out, before the body is read.
+
+A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`) or alone
+(`BY_SESSION`); a session on any other is refused (`key_required`). Who sends a key is judged by the
+key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with
+every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from cardsync import errors
+from cardsync.access import patience, tokens
+from cardsync.access.caller import Caller, caller_of, header, owner_of
+from cardsync.access.rate_limits.admission import RateLimits
+from cardsync.access.sessions import caller_with
+from cardsync.limits import LARGEST_ID
+from cardsync.settings import Settings
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+
+class Callers(Enum):
+    EITHER = auto()
+    SESSION = auto()
+
+
+_OPTION = "callers"
+BY_EITHER = {_OPTION: Callers.EITHER}
+BY_SESSION = {_OPTION: Callers.SESSION}
+# How OpenAPI tells it.
+A_KEY = {"api_key": list[str]()}
+A_SESSION = {"session": list[str]()}
+
+
+def admitting(app: ASGIApp) -> ASGIApp:
+    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        opt = scope["route_handler"].opt
+        patience.allow(scope, opt, scope["litestar_app"].state.settings)
+        callers = opt.get(_OPTION)
+        token = session_token(scope) if header(scope, b"authorization") is None else None
+        caller = await (_admit_member(scope, token, opt) if token else _admit_key(scope, opt))
+        if callers is Callers.SESSION and not token:
+            raise errors.SessionRequired
+        _refuse_no_ids(scope)
+        scope["caller"] = caller  # type: ignore[typeddict-unknown-key]
+        await app(scope, receive, _for_its_browser_alone(send) if token else send)
+
+    return admitted
+
+
+def _refuse_no_ids(scope: Scope) -> None:
+    """An id in an address that is larger than any id is nobody's. Raises NotFound."""
+    for name, value in scope["path_params"].items():
+        if name.endswith("id") and isinstance(value, int) and abs(value) > LARGEST_ID:
+            raise errors.NotFound(f"there is nothing with the id {value}")
+
+
+def _for_its_browser_alone(send: Send) -> Send:
+    """No cache keeps what a cookie opened: unlike an Authorization header, a cookie does not keep shared ones away."""
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start" and not any(n == b"cache-control" for n, _ in message["headers"]):
+            message["headers"] = [*message["headers"], (b"cache-control", b"no-store")]
+        await send(message)
+
+    return answer
+
+
+def among_strangers(app: ASGIApp) -> ASGIApp:
+    """Middleware of the routes that take no credentials but make some: they are no other site's to call, and no address's too often."""
+
+    async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["litestar_app"].state.rate_limits.admit_anonymous(scope)
+        # Links lead here from everywhere, from letters above all.
+        if scope.get("method") not in tokens.SAFE_METHODS:
+            refuse_other_sites(scope)
+        await app(scope, receive, send)
+
+    return admitted
+
+
+async def _admit_key(scope: Scope, opt: Mapping[str, Any]) -> Caller:
+    state = scope["litestar_app"].state
+    limits: RateLimits = state.rate_limits
+    try:
+        seller_id, key_id = await owner_of(state.key_ring, header(scope, b"authorization"))
+        buckets = limits.of_key(scope, key_id, opt)
+        limits.refuse_flood(scope, buckets)
+        caller = await caller_of(state.database, seller_id, key_id)
+    except errors.Unauthorized:
+        await limits.admit_anonymous(scope)
+        raise
+    except errors.AccountSuspended:
+        # Its agents go on asking: within the key's limits like any other's.
+        await limits.admit_key(scope, buckets)
+        raise
+    await limits.admit_key(scope, buckets)
+    return caller
+
+
+async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Caller:
+    state = scope["litestar_app"].state
+    limits: RateLimits = state.rate_limits
+    try:
+        caller = await caller_with(state.database, state.session_ring, token, state.settings)
+    except errors.Unauthorized:
+        await limits.admit_anonymous(scope)
+        raise
+    assert caller.member_id is not None
+    await limits.admit_member(scope, caller.member_id, opt)
+    if caller.suspended:
+        raise errors.AccountSuspended
+    if _OPTION not in opt:
+        raise errors.KeyRequired
+    if scope.get("method") not in tokens.SAFE_METHODS:
+        refuse_other_sites(scope)
+        if not tokens.csrf_is_right(token, header(scope, b"x-csrf-token")):
+            raise errors.CsrfFailed("X-CSRF-Token is missing or not this session's; GET /api/session tells it")
+    return caller
+
+
+def session_token(scope: Scope) -> str | None:
+    """The session's token from the request's cookie."""
+    settings: Settings = scope["litestar_app"].state.settings
+    cookies = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
+    return tokens.session_token(cookies, settings.origin)
+
+
+def refuse_other_sites(scope: Scope) -> None:
+    settings: Settings = scope["litestar_app"].state.settings
+    fetch_site, origin, host = (header(scope, name) for name in (b"sec-fetch-site", b"origin", b"host"))
+    hosts = [host] if host is not None and settings.is_own_name(host) else []
+    if not tokens.comes_from_here(fetch_site, origin, hosts, settings.origin):
+        raise errors.CsrfFailed("this request comes from another site")

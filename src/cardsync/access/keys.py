@@ -1,0 +1,82 @@
+"""API keys: text in, checked and hashed; minting, revoking, listing. The key itself is shown once and never stored.
+
+`csk_` + 32 random base62 characters + the base62 CRC-32 of everything before it: a typo is refused without a query.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import zlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.access.known_seller import known_seller
+from cardsync.access.models import ApiKey
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+PREFIX = "csk_"
+_RANDOM = 32
+_CHECK = 6
+LENGTH = len(PREFIX) + _RANDOM + _CHECK
+
+
+def base62(number: int, width: int) -> str:
+    digits = ""
+    while number:
+        number, rest = divmod(number, 62)
+        digits = ALPHABET[rest] + digits
+    return digits.rjust(width, "0")
+
+
+def checksum(head: str) -> str:
+    return base62(zlib.crc32(head.encode()), _CHECK)
+
+
+def new_key() -> str:
+    head = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(_RANDOM))
+    return head + checksum(head)
+
+
+def is_well_formed(key: str) -> bool:
+    head, check = key[:-_CHECK], key[-_CHECK:]
+    return len(key) == LENGTH and key.startswith(PREFIX) and key.isascii() and checksum(head) == check
+
+
+def key_hash(key: str) -> bytes:
+    # A key carries 190 random bits: one SHA-256 is enough, a slow hash would only slow the heartbeat.
+    return hashlib.sha256(key.encode()).digest()
+
+
+@dataclass(frozen=True)
+class MintedKey:
+    key_id: int
+    api_key: str
+
+
+async def mint(session: AsyncSession, seller_id: int, name: str) -> MintedKey:
+    key = new_key()
+    row = ApiKey(seller_id=seller_id, name=name, key_hash=key_hash(key))
+    session.add(row)
+    await session.flush()
+    return MintedKey(row.id, key)
+
+
+async def revoke(session: AsyncSession, key_id: int) -> bool:
+    """True when the key exists; revoking twice keeps the first time."""
+    found = await session.scalar(select(ApiKey.id).where(ApiKey.id == key_id))
+    await session.execute(
+        update(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=clock.now())
+    )
+    return found is not None
+
+
+async def listed(session: AsyncSession, seller_id: int) -> list[tuple[int, str, datetime, datetime | None]]:
+    """(id, name, created_at, revoked_at) of a seller's keys, oldest first."""
+    await known_seller(session, seller_id)
+    rows = await session.execute(select(ApiKey).where(ApiKey.seller_id == seller_id).order_by(ApiKey.id))
+    return [(key.id, key.name, key.created_at, key.revoked_at) for key in rows.scalars()]

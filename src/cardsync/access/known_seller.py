@@ -1,0 +1,16 @@
+"""Whom an operator means: a seller's id in, the seller out, or a sentence that there is none."""
+
+from __future__ import annotations
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Seller
+from cardsync.errors import CommandError
+
+
+async def known_seller(session: AsyncSession, seller_id: int) -> Seller:
+    """Raises CommandError."""
+    seller = await session.get(Seller, seller_id)
+    if seller is None:
+        raise CommandError(f"there is no seller {seller_id}")
+    return seller

@@ -1,0 +1,110 @@
+"""Tables of accounts: `seller`, `member`, `api_key` (global: sign-in looks them up) and `account` (tenant: plan and switches)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    Numeric,
+    Text,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.access.entitlements import Entitlements, entitlements
+from cardsync.database.columns import FALSE, NOW, TRUE, Base, Moment
+
+
+class Seller(Base):
+    __tablename__ = "seller"
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    email: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class Member(Base):
+    """A person who signs in to a seller account: owner or staff. Passwords are Argon2 hashes; who is invited has none yet."""
+
+    __tablename__ = "member"
+    __table_args__ = (Index("uq_member_email", text("lower(email)"), unique=True),)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True)
+    email: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(Text)
+    role: Mapped[str] = mapped_column(Text)
+    password_hash: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+class ApiKey(Base):
+    """Only the SHA-256 of a key is kept; the key itself is shown once."""
+
+    __tablename__ = "api_key"
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str] = mapped_column(Text)
+    key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class Account(Base):
+    """One row a seller: the plan and every switch that the operator or the seller sets."""
+
+    __tablename__ = "account"
+    __table_args__ = (CheckConstraint("credit_balance >= 0", name="credit_balance"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    plan: Mapped[str] = mapped_column(Text)
+    trial_ends_at: Mapped[datetime | None] = mapped_column(Moment)
+    sync_mode: Mapped[str] = mapped_column(Text, server_default="full")
+    # The lines that are switched on, the default first; and those that the seller switched off.
+    product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    disabled_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    suspended: Mapped[bool] = mapped_column(server_default=FALSE)
+    past_due: Mapped[bool] = mapped_column(server_default=FALSE)
+    write_consent: Mapped[bool] = mapped_column(server_default=TRUE)
+    upload_approved: Mapped[bool] = mapped_column(server_default=FALSE)
+    auto_sync_paused: Mapped[bool] = mapped_column(server_default=FALSE)
+    automatic_pricing_paused: Mapped[bool] = mapped_column(server_default=FALSE)
+    sync_interval_minutes: Mapped[int | None]
+    quiet_hours: Mapped[str | None] = mapped_column(Text)
+    time_zone: Mapped[str] = mapped_column(Text, server_default="America/New_York")
+    full_history_requested: Mapped[bool] = mapped_column(server_default=FALSE)
+    planner_opt_in: Mapped[bool] = mapped_column(server_default=FALSE)
+    credits_metering_enabled: Mapped[bool] = mapped_column(server_default=FALSE)
+    credit_balance: Mapped[int] = mapped_column(server_default="0")
+    object_store_pipeline_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
+    attribution_logging: Mapped[bool] = mapped_column(server_default=TRUE)
+    tracking_threshold: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="50")
+    direct_program: Mapped[bool] = mapped_column(server_default=FALSE)
+    network_consent: Mapped[bool] = mapped_column(server_default=FALSE)
+    network_published: Mapped[bool] = mapped_column(server_default=FALSE)
+    store_name: Mapped[str | None] = mapped_column(Text)
+    direct_minimum: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.40")
+    default_rule_enabled: Mapped[bool] = mapped_column(server_default=TRUE)
+    minimum_move: Mapped[Decimal] = mapped_column(Numeric(12, 4), server_default="0.01")
+    max_age_hours: Mapped[int] = mapped_column(server_default="168")
+    fee_level: Mapped[str] = mapped_column(Text, server_default="1-4")
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+    def entitlements(self, now: datetime) -> Entitlements:
+        return entitlements(
+            plan=self.plan,
+            trial_ends_at=self.trial_ends_at,
+            sync_mode=self.sync_mode,
+            upload_approved=self.upload_approved,
+            past_due=self.past_due,
+            write_consent=self.write_consent,
+            automatic_pricing_paused=self.automatic_pricing_paused,
+            suspended=self.suspended,
+            now=now,
+        )

@@ -1,0 +1,180 @@
+"""Every request has an end: 503 when its answer does not begin in time, 400 when its body ends too
+early or hardly comes.
+
+What its caller takes for the body is not ours: the time for the answer stands still meanwhile, and
+the body has times of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from litestar.enums import ScopeType
+
+from cardsync import errors
+from cardsync.database import connections
+from cardsync.settings import Settings
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+SLOWEST_BYTES = 1_000
+"""A body comes at least so fast, in bytes a second."""
+# The wait for the database ends first, and says so itself. All other waits end so much later.
+_LATER = 0.25
+_OPTION = "patience"
+_IN_SCOPE = "patience"
+
+
+def _polled(settings: Settings) -> float:
+    return settings.polled_seconds
+
+
+def longest(settings: Settings) -> float:
+    """No answer may take longer to begin."""
+    return settings.request_seconds + settings.backtest_seconds
+
+
+POLLED: dict[str, Any] = {_OPTION: _polled}
+"""`opt` of the routes that agents poll: who is told in good time comes again soon."""
+BACKTEST: dict[str, Any] = {_OPTION: longest}
+"""`opt` of the route that prices many days in one request."""
+
+
+class Patience:
+    """One request's: how long it may still take, and how its body comes."""
+
+    def __init__(self, settings: Settings, receive: Receive) -> None:
+        self._settings = settings
+        self._receive = receive
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self.deadline = connections.Deadline(self._began + settings.request_seconds)
+        self.timeout = asyncio.timeout_at(self.deadline.at + _LATER)
+        self.answers = self.client_left = False
+        self._reads = self._whole = False
+        self._body_took = 0.0
+        # Of the present window: how long we have waited for the body, and what came.
+        self._waited = 0.0
+        self._came = 0
+
+    def allow(self, seconds: float) -> None:
+        """The answer must begin so long after the request, without the time that its body took."""
+        self.deadline.at = self._began + self._body_took + seconds
+        self._end_at(self.deadline.at + _LATER)
+
+    def answering(self) -> None:
+        """From here on the caller takes as long as it takes."""
+        self.answers = True
+        self.deadline.at = inf
+        self._end_at(None)
+
+    def _end_at(self, when: float | None) -> None:
+        # Who is ended already may still answer, and its end can't be moved any more.
+        if not self.timeout.expired():
+            self.timeout.reschedule(when)
+
+    async def receive(self) -> Any:
+        """Raises BadRequest for a body that ends too early or comes too slowly."""
+        if self._whole or self.answers:
+            return await self._receive()
+        began = self._loop.time()
+        self._reads = True
+        self._end_at(began + self._silence())
+        message: Any = await self._receive()
+        self._reads = False
+        took = self._loop.time() - began
+        self._waited += took
+        self._body_took += took
+        self.deadline.at += took
+        self._end_at(self.deadline.at + _LATER)
+        if message["type"] == "http.disconnect":
+            self.client_left = True
+            raise errors.BadRequest("the body ended before it was whole")
+        self._came += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        if not self._whole:
+            self._judge()
+        return message
+
+    def _silence(self) -> float:
+        """How long nothing may come now."""
+        window = self._settings.body_slow_seconds
+        enough = self._came >= window * SLOWEST_BYTES
+        left = window * (2 if enough else 1) - self._waited
+        return max(0, min(left, self._settings.body_seconds - self._body_took))
+
+    def _judge(self) -> None:
+        window = self._settings.body_slow_seconds
+        if self._waited >= window:
+            if self._came < window * SLOWEST_BYTES:
+                raise _too_slow()
+            self._waited, self._came = self._waited % window, 0
+        if self._body_took > self._settings.body_seconds:
+            raise _too_slow()
+
+    def problem(self) -> errors.Problem:
+        """Why the request was ended."""
+        if self._reads:
+            return _too_slow()
+        return errors.ServiceUnavailable("this took longer than one answer may; try again")
+
+
+def _too_slow() -> errors.BadRequest:
+    # What is left of the body is not waited for.
+    return errors.BadRequest("the body came too slowly", headers={"Connection": "close"})
+
+
+def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """Middleware around everything that answers."""
+
+    async def ended(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await app(scope, receive, send)
+            return
+        patience = Patience(settings, receive)
+        scope[_IN_SCOPE] = patience  # type: ignore[literal-required]
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                patience.answering()
+            await send(message)
+
+        try:
+            with connections.until(patience.deadline):
+                async with patience.timeout:
+                    await app(scope, patience.receive, answer)
+        except TimeoutError:
+            if patience.answers or not patience.timeout.expired():
+                raise
+            await _refuse(patience.problem(), answer)
+
+    return ended
+
+
+async def _refuse(problem: errors.Problem, send: Send) -> None:
+    body = msgspec.json.encode(problem.body())
+    headers = {"content-type": "application/json", "content-length": str(len(body))}
+    pairs = [(name.lower().encode(), value.encode()) for name, value in (headers | problem.headers).items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _of(scope: Scope) -> Patience:
+    return cast(Patience, scope[_IN_SCOPE])  # type: ignore[literal-required]
+
+
+def allow(scope: Scope, opt: Mapping[str, Any], settings: Settings) -> None:
+    """A route with a time of its own says so in one word: `opt=POLLED`."""
+    seconds: Callable[[Settings], float] | None = opt.get(_OPTION)
+    if seconds is not None:
+        _of(scope).allow(seconds(settings))
+
+
+def client_left(scope: Scope) -> bool:
+    patience = scope.get(_IN_SCOPE)
+    return isinstance(patience, Patience) and patience.client_left

@@ -1,0 +1,49 @@
+"""Who sent a request, by address: the peer, or what trusted proxies say of it. Pure.
+
+Peer and X-Forwarded-For in; an IPv4 address or the /64 of an IPv6 address out, because a /64 is what one customer gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+from cardsync.settings import Network
+
+Address = IPv4Address | IPv6Address
+UNKNOWN = "unknown"
+
+
+def read_address(text: str) -> Address | None:
+    """`192.0.2.7`, `192.0.2.7:443`, `2001:db8::7`, `[2001:db8::7]:443`; None for anything else."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        return address.ipv4_mapped
+    return address
+
+
+def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
+    """The rightmost hop that is no trusted proxy; `forwarded` are the X-Forwarded-For headers in their order."""
+    client = read_address(peer or "")
+    hops = [hop for header in forwarded for hop in header.split(",")]
+    while client is not None and hops and any(client in network for network in trusted):
+        before = read_address(hops.pop())
+        if before is None:
+            # A proxy that hides its client stands for it.
+            break
+        client = before
+    return _holder(client)
+
+
+def _holder(address: Address | None) -> str:
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((int(address) >> 64 << 64, 64)))
+    return str(address or UNKNOWN)

@@ -1,0 +1,109 @@
+"""Which limits bind a request: its key or address in; nothing out, or `RateLimited`.
+
+The buckets that were looked at stay in the scope, and the outermost ASGI layer tells of them on whatever the answer becomes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cardsync import clock, errors
+from cardsync.access.rate_limits import gcra
+from cardsync.access.rate_limits.addresses import client_of
+from cardsync.access.rate_limits.bucket import Bucket
+from cardsync.access.rate_limits.buckets import Buckets
+from cardsync.access.rate_limits.groups import Group, group_of, limits_of
+from cardsync.database.session import Database
+from cardsync.settings import Settings, read_networks
+
+if TYPE_CHECKING:
+    from litestar.types import Scope
+
+# So long a key that was found good is believed when all it gets is a refusal: its flood costs no query.
+BELIEVED_SECONDS = 0.5
+_LOOKED_AT = "rate_limit_buckets"
+
+
+class RateLimits:
+    """One per web process."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.buckets = Buckets(database)
+        self._limits = limits_of(settings)
+        self._trusted = read_networks(settings.trusted_proxies)
+
+    def of_key(self, scope: Scope, key_id: int, opt: Mapping[str, Any]) -> list[Bucket]:
+        """GENERAL, and the narrower group that the route's `opt` declares, as far as they are on."""
+        group = group_of(opt)
+        return self._look_at(scope, f"k{key_id}", *dict.fromkeys((Group.GENERAL, group)))
+
+    async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
+        """One request of a member who is signed in, whichever of the member's browsers it comes from."""
+        groups = dict.fromkeys((Group.GENERAL, group_of(opt)))
+        await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups))
+
+    def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
+        """Raises if this key, good a moment ago, has nothing left anyway."""
+        now = clock.monotonic()
+        for bucket in buckets:
+            if bucket.is_empty(now) and not bucket.unsaid and now - bucket.checked_at < BELIEVED_SECONDS:
+                self._refuse(scope, bucket)
+
+    async def admit_key(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
+        """One request of a key that was just found good."""
+        now = clock.monotonic()
+        for bucket in buckets:
+            bucket.checked_at = now
+        await self._admit(scope, buckets)
+
+    async def admit_anonymous(self, scope: Scope) -> None:
+        """A request without a valid credential, before it is refused as such."""
+        await self._admit(scope, self._look_at(scope, self._client(scope), Group.ANONYMOUS))
+
+    async def admit_sign_in(self, scope: Scope, account: str) -> None:
+        """An attempt to sign in: per address and account, whose name stays out of the table."""
+        name = hashlib.sha256(account.strip().casefold().encode()).hexdigest()[:32]
+        await self._admit(scope, self._look_at(scope, f"{self._client(scope)}:{name}", Group.SIGN_IN))
+
+    def _look_at(self, scope: Scope, holder: str, *groups: Group) -> list[Bucket]:
+        buckets = [self.buckets.find(group, self._limits[group], holder) for group in groups if group in self._limits]
+        scope[_LOOKED_AT] = buckets  # type: ignore[literal-required]
+        return buckets
+
+    async def _admit(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
+        now = clock.monotonic()
+        for bucket in buckets:
+            if bucket.is_empty(now):
+                await self._turn_away(scope, bucket)
+        for bucket in buckets:
+            if not await self.buckets.take(bucket):
+                await self._turn_away(scope, bucket)
+
+    async def _turn_away(self, scope: Scope, bucket: Bucket) -> None:
+        await self.buckets.settle(bucket)
+        self._refuse(scope, bucket)
+
+    def _refuse(self, scope: Scope, bucket: Bucket) -> None:
+        self.buckets.note(bucket)
+        scope[_LOOKED_AT] = [bucket]  # type: ignore[literal-required]
+        wait = gcra.seconds_until_admitted(bucket.limit, bucket.tat, clock.monotonic())
+        message = f"more than {bucket.limit.count} requests a minute (limit {bucket.group}); try again in {wait} s"
+        raise errors.RateLimited(message, headers={"Retry-After": str(wait)})
+
+    def _client(self, scope: Scope) -> str:
+        peer = scope.get("client")
+        forwarded = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        return client_of(peer[0] if peer else None, forwarded, self._trusted)
+
+
+def told(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """The raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one item a limit that was looked at."""
+    buckets: list[Bucket] | None = scope.get(_LOOKED_AT)  # type: ignore[assignment]
+    if not buckets:
+        return []
+    now = clock.monotonic()
+    policies = ", ".join([bucket.policy for bucket in buckets])
+    states = ", ".join([bucket.state(now) for bucket in buckets])
+    return [(b"ratelimit-policy", policies.encode()), (b"ratelimit", states.encode())]

@@ -1,0 +1,156 @@
+"""The token buckets of a process, shared with all others through the table `rate_limit`: a bucket in, admitted or not out.
+
+A process admits on what it knows and tells later: what all buckets spent goes out by one statement a second, which brings back what the
+other processes spent. A bucket that spends a good part of what is left is told at once, before more is admitted. What was admitted too
+much meanwhile stands in the arrival time and is paid back, so the rate is exact in the long run. See docs/adr/0006.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import islice
+
+import structlog
+from sqlalchemy import CursorResult, text
+
+from cardsync import clock
+from cardsync.access.rate_limits.bucket import Bucket, Verdict
+from cardsync.access.rate_limits.groups import Group
+from cardsync.concurrency import beside
+from cardsync.database.session import Database
+from cardsync.limits import Limit
+
+log = structlog.get_logger(__name__)
+
+# Times go out and come back relative to the database's clock, the only one that all hosts share.
+EXCHANGE_SQL = """
+    INSERT INTO rate_limit AS b (bucket, tat)
+    SELECT bucket, now() + spent * interval '1 second' FROM unnest(%s::text[], %s::float8[]) AS s (bucket, spent) ORDER BY bucket
+    ON CONFLICT (bucket) DO UPDATE SET tat = greatest(b.tat, now()) + (excluded.tat - now())
+    RETURNING b.bucket, extract(epoch FROM b.tat - now())::float8
+"""
+# SKIP LOCKED: it must not wait for an exchange that waits for it.
+DROP_PAST_SQL = text("""
+    DELETE FROM rate_limit WHERE bucket IN
+        (SELECT bucket FROM rate_limit WHERE tat < now() - interval '10 minutes' FOR UPDATE SKIP LOCKED)
+""")
+EXCHANGE_ROWS = 5_000
+EXCHANGE_SECONDS = 2.0
+# After a failed exchange nobody waits for another one so long.
+REST_SECONDS = 1.0
+
+
+class Buckets:
+    def __init__(self, database: Database, size: int = 50_000) -> None:
+        self._database = database
+        self._size = size
+        # Each group forgets for itself: a flood from many addresses must not drive out what is known of the keys.
+        self._kept: dict[Group, OrderedDict[str, Bucket]] = {group: OrderedDict() for group in Group}
+        self._noted: dict[str, Bucket] = {}
+        self._asked: dict[str, Bucket] = {}
+        self._turn = asyncio.Lock()
+        self._rests_until = 0.0
+
+    def find(self, group: Group, limit: Limit, holder: str) -> Bucket:
+        kept = self._kept[group]
+        bucket = kept.get(holder)
+        if bucket is None:
+            bucket = kept[holder] = Bucket(group, limit, holder)
+            if len(kept) > self._size:
+                self._noted.pop(kept.popitem(last=False)[1].name, None)
+        else:
+            kept.move_to_end(holder)
+        return bucket
+
+    async def take(self, bucket: Bucket) -> bool:
+        """Admit one request, or not."""
+        while True:
+            now = clock.monotonic()
+            verdict = bucket.verdict(now)
+            if verdict is not Verdict.TELL_FIRST or now < self._rests_until:
+                break
+            await self._tell(bucket)
+        self.note(bucket)
+        if verdict is Verdict.REFUSE:
+            return False
+        bucket.admit(now)
+        return True
+
+    async def settle(self, bucket: Bucket) -> None:
+        """Tell what was admitted here, before a refusal promises how long to wait: told later, it would count from later on."""
+        if bucket.unsaid and clock.monotonic() >= self._rests_until:
+            await self._tell(bucket)
+
+    def note(self, bucket: Bucket) -> None:
+        """The next flush tells of it and asks how it stands; until then a refusal costs no statement."""
+        self._noted[bucket.name] = bucket
+
+    async def _tell(self, bucket: Bucket) -> None:
+        """One statement at a time: who waits for its turn goes along with the next one, and a flood takes one connection."""
+        self._asked[bucket.name] = bucket
+        async with self._turn:
+            if bucket.name in self._asked:
+                await self._exchange_or_rest()
+
+    async def flush(self) -> None:
+        """Tell what was spent and learn what others spent."""
+        self._asked.update(islice(self._noted.items(), EXCHANGE_ROWS))
+        async with self._turn:
+            if self._asked:
+                await self._exchange_or_rest()
+
+    async def _exchange_or_rest(self) -> None:
+        try:
+            async with asyncio.timeout(EXCHANGE_SECONDS):
+                await self._exchange()
+        except Exception as e:
+            # The limits are then kept by each process alone; a request never fails for them.
+            self._rests_until = clock.monotonic() + REST_SECONDS
+            log.warning("rate_limits_not_exchanged", kind=type(e).__name__)
+
+    async def _exchange(self) -> None:
+        batch, self._asked = self._asked, {}
+        said = [bucket.say() for bucket in batch.values()]
+        spent = [times * bucket.limit.emission for times, bucket in zip(said, batch.values(), strict=True)]
+        for name in batch:
+            self._noted.pop(name, None)
+        asked_at = clock.monotonic()
+        try:
+            async with self._database.hot.connection() as connection:
+                rows = await (await connection.execute(EXCHANGE_SQL, (list(batch), spent))).fetchall()
+        except BaseException:
+            for times, bucket in zip(said, batch.values(), strict=True):
+                bucket.take_back(times)
+                self.note(bucket)
+            raise
+        for name, ahead in rows:
+            batch[name].learn(asked_at, ahead)
+
+    @asynccontextmanager
+    async def exchanging(self, every: float) -> AsyncIterator[None]:
+        try:
+            async with beside(self._exchange_forever(every)):
+                try:
+                    yield
+                finally:
+                    # Not ended in the middle of an exchange, which would cost its connection and the time to tell the rest.
+                    await self._turn.acquire()
+        finally:
+            self._turn.release()
+            await self.flush()
+
+    async def _exchange_forever(self, every: float) -> None:
+        while True:
+            await asyncio.sleep(every)
+            await self.flush()
+
+
+async def drop_past(database: Database) -> int:
+    """Delete buckets that are full again: none at all says the same."""
+    async with database.shared() as session:
+        gone = await session.execute(DROP_PAST_SQL)
+    assert isinstance(gone, CursorResult)
+    return int(gone.rowcount)

@@ -1,0 +1,38 @@
+"""The groups of rate limits and their settings. A route in a narrower group than GENERAL says so in one word: `opt=UPLOADS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from cardsync.limits import Limit, read_limit
+from cardsync.settings import Settings
+
+
+class Group(StrEnum):
+    GENERAL = "general"
+    UPLOADS = "uploads"
+    SYNC_REQUEST = "sync_request"
+    DISCOVERY = "discovery"
+    WRITES = "writes"
+    SIGN_IN = "sign_in"
+    ANONYMOUS = "anonymous"
+
+
+_OPTION = "rate_limit"
+UPLOADS = {_OPTION: Group.UPLOADS}
+SYNC_REQUEST = {_OPTION: Group.SYNC_REQUEST}
+DISCOVERY = {_OPTION: Group.DISCOVERY}
+WRITES = {_OPTION: Group.WRITES}
+
+
+def group_of(opt: Mapping[str, Any]) -> Group:
+    """The group that a route declared; every other is in GENERAL alone."""
+    return Group(opt.get(_OPTION, Group.GENERAL))
+
+
+def limits_of(settings: Settings) -> dict[Group, Limit]:
+    """The limits that are on."""
+    read = {group: read_limit(getattr(settings, f"rate_limit_{group}")) for group in Group}
+    return {group: limit for group, limit in read.items() if limit is not None}

@@ -1,0 +1,152 @@
+"""Sessions of members: email and password in, a session's token out; then the token in, a `Caller` out.
+
+As with keys, only whose session a token names is remembered by a process; whether it is still good is read on every request, in the
+same round trip as the account and the sync state. So signing out, removing a member or suspending a seller works on the next request.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import delete, func, select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access import passwords, tokens
+from cardsync.access.caller import CALLER_COLUMNS, Caller, KeyRing
+from cardsync.access.member_models import MemberSession
+from cardsync.access.models import Account, Member, Seller
+from cardsync.database.hot_reads import PolledQuery
+from cardsync.database.session import Database, enter_tenant
+from cardsync.settings import Settings
+
+OWNER_SQL = "SELECT seller_id, id FROM member_session WHERE token_hash = %s"
+# $1 is the seller and $2 the session's id.
+SESSION_CALLER = PolledQuery(
+    "session_caller",
+    f"""
+SELECT {", ".join((CALLER_COLUMNS | {"key_is_good": "true"}).values())}, m.id, m.role, w.last_seen_at, w.expires_at
+      FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN member_session w ON w.seller_id = a.seller_id
+      JOIN member m ON m.id = w.member_id AND m.seller_id = w.seller_id
+     WHERE a.seller_id = $1 AND s.seller_id = $1 AND w.id = $2
+""",
+)
+# A session's last use is written at most so often.
+_NOTED_SECONDS = 60
+
+
+class SignedIn(NamedTuple):
+    """A member with the seller's name, and the session's token where there is one."""
+
+    member_id: int
+    name: str
+    email: str
+    role: str
+    seller_id: int
+    seller_name: str
+    token: str
+
+
+def sessions_of(database: Database) -> KeyRing:
+    """Which session a token names."""
+    return KeyRing(database, sql=OWNER_SQL)
+
+
+async def caller_with(database: Database, ring: KeyRing, token: str, settings: Settings) -> Caller:
+    """The account may be suspended. Raises Unauthorized."""
+    now = clock.now()
+    owner = await ring.owner(token)
+    row = owner and await database.polled.first_row(owner[0], SESSION_CALLER, owner[1])
+    if not owner or not row:
+        raise errors.Unauthorized.ended()
+    *fields, last_seen_at, expires_at = row
+    idle = now - last_seen_at
+    if now >= expires_at or idle >= timedelta(seconds=settings.session_idle_seconds):
+        raise errors.Unauthorized.ended()
+    caller = Caller(*fields)
+    if idle >= timedelta(seconds=min(_NOTED_SECONDS, settings.session_idle_seconds / 4)):
+        await _note_use(database, *owner, now)
+    return caller
+
+
+async def _note_use(database: Database, seller_id: int, session_id: int, now: datetime) -> None:
+    query = update(MemberSession).where(MemberSession.seller_id == seller_id, MemberSession.id == session_id)
+    async with database.shared() as session:
+        await session.execute(query.values(last_seen_at=func.greatest(MemberSession.last_seen_at, now)))
+
+
+async def sign_in(
+    database: Database, settings: Settings, email: str, password: str, earlier: str | None = None
+) -> SignedIn:
+    """A new session, in place of the one that the browser had; raises InvalidCredentials or AccountSuspended."""
+    query = select(Member).where(func.lower(Member.email) == func.lower(email.strip()))
+    async with database.shared() as session:
+        member = await session.scalar(query)
+    if not await passwords.is_right(member.password_hash if member else None, password) or member is None:
+        raise errors.InvalidCredentials
+    async with database.shared() as session:
+        # What was true before the slow check: whoever changes the password meanwhile also ends this.
+        still = query.where(Member.id == member.id, Member.password_hash == member.password_hash)
+        if await session.scalar(still.with_for_update(read=True)) is None:
+            raise errors.InvalidCredentials
+        if earlier:
+            await session.execute(delete(MemberSession).where(MemberSession.token_hash == tokens.token_hash(earlier)))
+        return await begin(session, settings, member)
+
+
+async def begin(session: AsyncSession, settings: Settings, member: Member) -> SignedIn:
+    """A session of a member whose row the transaction holds; raises AccountSuspended."""
+    await enter_tenant(session, member.seller_id)
+    suspended = await session.scalar(select(Account.suspended).where(Account.seller_id == member.seller_id))
+    seller_name = await session.scalar(select(Seller.name).where(Seller.id == member.seller_id))
+    if suspended or seller_name is None:
+        raise errors.AccountSuspended
+    now, token = clock.now(), tokens.new_token()
+    session.add(
+        MemberSession(
+            seller_id=member.seller_id,
+            member_id=member.id,
+            token_hash=tokens.token_hash(token),
+            created_at=now,
+            last_seen_at=now,
+            expires_at=now + timedelta(seconds=settings.session_seconds),
+        )
+    )
+    await session.flush()
+    return SignedIn(member.id, member.name, member.email, member.role, member.seller_id, seller_name, token)
+
+
+async def who(session: AsyncSession, seller_id: int, member_id: int, token: str) -> SignedIn:
+    """Of a caller whose session was just found good."""
+    query = select(Member, Seller.name).join(Seller).where(Member.seller_id == seller_id, Member.id == member_id)
+    row = (await session.execute(query)).first()
+    if row is None:
+        raise errors.Unauthorized.ended()
+    member: Member = row[0]
+    return SignedIn(member.id, member.name, member.email, member.role, seller_id, row[1], token)
+
+
+async def sign_out(session: AsyncSession, seller_id: int, member_id: int, token: str) -> None:
+    """End this session of the member."""
+    theirs = (MemberSession.seller_id == seller_id, MemberSession.member_id == member_id)
+    await session.execute(delete(MemberSession).where(*theirs, MemberSession.token_hash == tokens.token_hash(token)))
+
+
+async def end_all(session: AsyncSession, seller_id: int, member_id: int) -> None:
+    """End every session of the member."""
+    await session.execute(
+        delete(MemberSession).where(MemberSession.seller_id == seller_id, MemberSession.member_id == member_id)
+    )
+
+
+async def drop_past(database: Database, settings: Settings, now: datetime) -> int:
+    """Delete the sessions and invitations that are over; returns how many."""
+    idle_since = now - timedelta(seconds=settings.session_idle_seconds)
+    async with database.shared() as session:
+        over = text("DELETE FROM member_session WHERE expires_at <= :now OR last_seen_at <= :idle RETURNING 1")
+        sessions = (await session.execute(over, {"now": now, "idle": idle_since})).all()
+        invitations = await session.execute(
+            text("DELETE FROM invitation WHERE expires_at <= :now RETURNING 1"), {"now": now}
+        )
+        return len(sessions) + len(invitations.all())

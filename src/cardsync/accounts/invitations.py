@@ -1,0 +1,113 @@
+"""Invitations: an address and a role in, a link out that is good once; then the link with name and password in, a session out.
+
+The same link serves who has forgotten the password. Only its newest form is good, and using it ends the member's sessions.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from sqlalchemy import delete, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access import passwords, sessions, tokens
+from cardsync.access.known_seller import known_seller
+from cardsync.access.member_models import Invitation
+from cardsync.access.models import Member, Seller
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+
+ROLES = ("owner", "staff")
+_ADDRESS = re.compile(r"[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+")
+
+
+class MemberError(errors.CommandError):
+    """A member can't be invited, changed or found as asked."""
+
+
+class Link(str):
+    """The path of an invitation's page, with its token; never logged."""
+
+
+async def invite(session: AsyncSession, settings: Settings, seller_id: int, email: str, role: str) -> tuple[int, Link]:
+    """(member id, link). Inviting who has not joined yet renews the link and sets the role."""
+    email = _address(email)
+    await known_seller(session, seller_id)
+    # One statement, so that two who invite the same person at once invite one person.
+    written = insert(Member).values(seller_id=seller_id, email=email, name=email, role=role)
+    written = written.on_conflict_do_update(
+        index_elements=[text("lower(email)")],
+        set_={"role": role},
+        where=(Member.seller_id == seller_id) & Member.password_hash.is_(None),
+    )
+    member_id = await session.scalar(written.returning(Member.id))
+    if member_id is None:
+        raise MemberError(f"{email} is taken by a member who has joined; each address belongs to one member")
+    return member_id, await link(session, settings, seller_id, member_id)
+
+
+async def link(session: AsyncSession, settings: Settings, seller_id: int, member_id: int) -> Link:
+    """A new link for a member, in place of an earlier one."""
+    now, token = clock.now(), tokens.new_token()
+    values = {
+        "token_hash": tokens.token_hash(token),
+        "created_at": now,
+        "expires_at": now + timedelta(days=settings.invitation_days),
+    }
+    written = insert(Invitation).values(member_id=member_id, seller_id=seller_id, **values)
+    await session.execute(written.on_conflict_do_update(index_elements=[Invitation.member_id], set_=values))
+    return Link(f"/invitations/{token}")
+
+
+async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
+    """Whom a link invites, and the seller's name; raises NotFound."""
+    query = (
+        select(Member, Seller.name)
+        .join(Invitation, Invitation.member_id == Member.id)
+        .join(Seller, Seller.id == Member.seller_id)
+        .where(Invitation.token_hash == tokens.token_hash(token), Invitation.expires_at > clock.now())
+    )
+    row = (await session.execute(query)).first()
+    if row is None:
+        raise errors.NotFound("this invitation is unknown, used, replaced or expired; ask for a new one")
+    return row[0], row[1]
+
+
+async def accept(
+    database: Database, settings: Settings, token: str, name: str | None, password: str
+) -> sessions.SignedIn:
+    """The member joins, or has a new password, and is signed in. Of two who accept at once one does."""
+    password = passwords.acceptable(password)
+    async with database.shared() as session:
+        member, _ = await invited(session, token)
+    name = _name(name, member)
+    password_hash = await passwords.hashed(password)
+    async with database.shared() as session:
+        # The member's row first, as everywhere.
+        await session.execute(select(Member.id).where(Member.id == member.id).with_for_update())
+        member, _ = await invited(session, token)
+        await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
+        await sessions.end_all(session, member.seller_id, member.id)
+        member.name, member.password_hash = name, password_hash
+        await session.flush()
+        return await sessions.begin(session, settings, member)
+
+
+def _address(text: str) -> str:
+    address = text.strip()
+    if len(address) > limits.EMAIL_CHARACTERS or not _ADDRESS.fullmatch(address):
+        raise MemberError(f"{text!r} is not an email address")
+    return address
+
+
+def _name(given: str | None, member: Member) -> str:
+    name = " ".join((given or "").split())
+    if not name and member.password_hash:
+        # A new password changes no name.
+        return member.name
+    if not 1 <= len(name) <= limits.MEMBER_NAME_CHARACTERS:
+        raise errors.InvalidPayload(f"name: 1 to {limits.MEMBER_NAME_CHARACTERS} characters, please")
+    return name

@@ -1,0 +1,79 @@
+"""Who belongs to a seller account: listed, given another role, removed. An account keeps at least one owner who has joined."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import select, text, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.known_seller import known_seller
+from cardsync.access.models import Member
+from cardsync.accounts import invitations
+from cardsync.accounts.invitations import Link, MemberError
+from cardsync.contributions.promote import retire_private
+from cardsync.database.session import enter_tenant
+from cardsync.settings import Settings
+
+
+class Listed(NamedTuple):
+    member_id: int
+    email: str
+    name: str
+    role: str
+    joined: bool
+    created_at: datetime
+
+
+async def listed(session: AsyncSession, seller_id: int) -> list[Listed]:
+    """Oldest first."""
+    await known_seller(session, seller_id)
+    rows = await session.scalars(select(Member).where(Member.seller_id == seller_id).order_by(Member.id))
+    return [Listed(m.id, m.email, m.name, m.role, m.password_hash is not None, m.created_at) for m in rows]
+
+
+async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
+    """Holds from the member's next request on, in every session."""
+    member = await _member(session, member_id)
+    if role != "owner":
+        await _keep_an_owner(session, member)
+    await session.execute(
+        update(Member).where(Member.seller_id == member.seller_id, Member.id == member_id).values(role=role)
+    )
+
+
+async def remove(session: AsyncSession, member_id: int) -> None:
+    """With its sessions, its invitation, and what it contributed for itself alone."""
+    member = await _member(session, member_id)
+    await _keep_an_owner(session, member)
+    await enter_tenant(session, member.seller_id)
+    await retire_private(session, member.seller_id, member_id)
+    await session.delete(member)
+
+
+async def reset_password(session: AsyncSession, settings: Settings, member_id: int) -> Link:
+    """A link with which the member chooses a password; until then the old one is good."""
+    member = await _member(session, member_id)
+    return await invitations.link(session, settings, member.seller_id, member_id)
+
+
+async def _member(session: AsyncSession, member_id: int) -> Member:
+    """Of those who change one seller's members at the same time, one goes after the other."""
+    lock = text("SELECT FROM seller WHERE id = (SELECT seller_id FROM member WHERE id = :id) FOR NO KEY UPDATE")
+    await session.execute(lock, {"id": member_id})
+    member = await session.get(Member, member_id, with_for_update=True)
+    if member is None:
+        raise MemberError(f"there is no member {member_id}; `cardsync admin member list SELLER_ID` shows them")
+    return member
+
+
+async def _keep_an_owner(session: AsyncSession, leaving: Member) -> None:
+    others = select(Member.id).where(
+        Member.seller_id == leaving.seller_id,
+        Member.id != leaving.id,
+        Member.role == "owner",
+        Member.password_hash.is_not(None),
+    )
+    if leaving.role == "owner" and leaving.password_hash and await session.scalar(others.limit(1)) is None:
+        raise MemberError(f"{leaving.email} is the only owner who has joined; make another one first")

@@ -1,0 +1,156 @@
+"""The cards that a caller picks for a write: ids of listings, ids of rows, or a search with filters in; a query of their ids out.
+
+The first of these forms that is given counts; `selected_ids` narrow any of them. Ids that are not the seller's are nobody's: skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.cards.filters import CardFilter, ids_of, line_of, read_filter
+from cardsync.cards.names_in_search import Rows
+from cardsync.cards.selection import select_cards
+from cardsync.cards.visible import VISIBLE
+from cardsync.search.fields import QueryError
+
+Ids = list[Any]
+"""Integers. Told as such by `Selection` itself: what reads bodies would take "5" and 5.0 for them."""
+_ID = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_TEXTS = ("search", "game", "product_line", "status")
+_FORMS = ("marketplace_ids", "card_ids")
+
+
+class Selection(msgspec.Struct):
+    """`marketplace_ids`, else `card_ids`, else `search` with its filters. Custom listings have negative marketplace ids."""
+
+    marketplace_ids: Ids | None = None
+    card_ids: Ids | None = None
+    search: str | None = None
+    game: str | None = None
+    product_line: str | None = None
+    status: str | None = None
+    selected_ids: list[Any] | str | msgspec.UnsetType | None = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        for name in _FORMS:
+            for place, id in enumerate(getattr(self, name) or ()):
+                if type(id) is not int:
+                    raise ValueError(f"{name}[{place}]: expected an integer")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What there is, by name. A blank text is nothing; `selected_ids` that hold nothing, even null, narrow."""
+        texts = {name: text for name in _TEXTS if (text := getattr(self, name)) and text.strip()}
+        forms = {name: ids for name in _FORMS if (ids := getattr(self, name)) is not None}
+        narrowing = {} if self.selected_ids is msgspec.UNSET else {"selected_ids": self.selected_ids}
+        return texts | forms | narrowing
+
+
+class Picked(NamedTuple):
+    """`query` finds each card once: its `id`, and its `place` in the order in which it was picked."""
+
+    query: str
+    values: dict[str, Any]
+
+
+_BY_ID = """
+    SELECT c.id, min(given.place) AS place
+      FROM unnest(CAST(:given AS bigint[])) WITH ORDINALITY AS given (id, place)
+           JOIN card c ON c.seller_id = :seller AND c.{column} = given.id
+     WHERE c.seller_id = :seller AND {visible} AND {narrowed} GROUP BY c.id
+"""
+_NARROWED = "c.id = ANY (CAST(:ids AS bigint[]))"
+
+
+def of_query(given: Mapping[str, Sequence[str]]) -> Selection:
+    """A selection in a query: ids with commas or repeated. Raises InvalidPayload."""
+    texts = {name: given[name][-1] for name in _TEXTS if given.get(name)}
+    ids = {name: _integers(name, given[name]) for name in _FORMS if name in given}
+    narrowing = ",".join(given["selected_ids"]) if "selected_ids" in given else msgspec.UNSET
+    return Selection(**texts, **ids, selected_ids=narrowing)  # type: ignore[arg-type]
+
+
+def _integers(name: str, texts: Sequence[str]) -> list[int]:
+    joined = ",".join(texts).strip()
+    parts = [part.strip() for part in joined.split(",")] if joined else []
+    ids = [id for part in parts if (id := read_id(part)) is not None]
+    if len(ids) < len(parts):
+        raise errors.InvalidPayload(f"{name}: {joined[:60]!r} is not a list of ids")
+    return ids
+
+
+def read_id(text: str) -> int | None:
+    """Custom listings have negative ones."""
+    return int(text) if _ID.fullmatch(text) else None
+
+
+def both(body: Selection | None, query: Selection) -> Selection:
+    """One selection of what stands in a body and in a query. Raises InvalidPayload for what stands in both."""
+    said, asked = (body or Selection()).given, query.given
+    for name in asked.keys() & said.keys():
+        raise errors.InvalidPayload(f"{name}: it stands in the body and in the query")
+    return Selection(**said, **asked)
+
+
+async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: datetime) -> Picked:
+    """Raises InvalidPayload for one that selects by nothing at all, and for a search that can't be read."""
+    if not selection.given:
+        raise errors.InvalidPayload(
+            "nothing is selected: send marketplace_ids, card_ids, or a search that is not blank"
+        )
+    ids = None if selection.selected_ids is msgspec.UNSET else ids_of(selection.selected_ids)
+    for column, given in (("marketplace_id", selection.marketplace_ids), ("id", selection.card_ids)):
+        if given is not None:
+            return _picked_by(column, [id for id in given if abs(id) < 2**63], ids, caller)
+    try:
+        found = await select_cards(rows, caller.seller_id, _filter(selection, ids), now, caller.member_id)
+    except QueryError as e:
+        raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
+    return Picked(f"SELECT c.id, c.id AS place FROM card c WHERE {found.where}", found.values)
+
+
+def _picked_by(column: str, given: list[int], ids: tuple[int, ...] | None, caller: Caller) -> Picked:
+    values = {"seller": caller.seller_id, "member": caller.member_id, "given": given}
+    if ids is None:
+        return Picked(_BY_ID.format(column=column, narrowed="true", visible=VISIBLE), values)
+    return Picked(_BY_ID.format(column=column, narrowed=_NARROWED, visible=VISIBLE), values | {"ids": list(ids)})
+
+
+def _filter(selection: Selection, ids: tuple[int, ...] | None) -> CardFilter:
+    status = read_filter({"status": [selection.status or ""]}).status
+    game = line_of(selection.game or "", selection.product_line or "")
+    return CardFilter((selection.search or "").replace("\0", "\ufffd"), game, status, ids)
+
+
+async def run_picked(
+    session: AsyncSession,
+    caller: Caller,
+    selection: Selection,
+    statement: str,
+    values: Mapping[str, Any],
+    seconds: float,
+) -> Sequence[Any]:
+    """The rows of a statement on `{picked}`, with those values that it names, `now` one of them. Raises InvalidPayload also if it takes too long."""
+
+    async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
+        return (await session.execute(text(query), given)).all()
+
+    picked = await pick_cards(rows, caller, selection, values["now"])
+    whole = statement.format(picked=picked.query)
+    try:
+        return await rows(whole, {n: value for n, value in {**picked.values, **values}.items() if f":{n}" in whole})
+    except DBAPIError as e:
+        if isinstance(e.orig, psycopg.errors.QueryCanceled):
+            raise errors.InvalidPayload(f"search: it takes longer than {seconds:g} s: ask for less") from e
+        raise

@@ -1,0 +1,29 @@
+"""The rows of cards that an upload writes: a frame, and the places of its rows by the kind of change. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
+
+
+IDENTITY = (
+    "product_line", "product_line_label", "set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The rows to write: where they stand in `rows`, in the order to write them. Nothing is copied before its slab is written."""
+
+    rows: pl.DataFrame
+    insert_at: pl.Series
+    update_at: pl.Series
+    rename_at: pl.Series
+    retarget_at: pl.Series
+
+    @property
+    def total(self) -> int:
+        return self.insert_at.len() + self.update_at.len() + self.rename_at.len() + self.retarget_at.len()

@@ -1,0 +1,54 @@
+"""Price history's partitions: a month each, made before something can be superseded into it, dropped when it is too old.
+
+A card's newest observation stands on the card; `price_observation` takes it when a newer one replaces it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import text
+
+from cardsync import clock
+from cardsync.work.jobs import Work
+
+
+def month_of(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def kept_since(work: Work) -> datetime:
+    """Observations before this month are not kept."""
+    return month_of(clock.now() - timedelta(days=work.settings.history_retention_days))
+
+
+async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime:
+    """Make sure the month of `observed_at` has its partition; returns `kept_since`."""
+    since = kept_since(work)
+    if observed_at >= since:
+        async with work.database.tenant(seller_id) as session:
+            await session.execute(
+                text("SELECT ensure_price_observation_partition(:month)"), {"month": month_of(observed_at).date()}
+            )
+    return max(since, await _oldest(work))
+
+
+async def _oldest(work: Work) -> datetime:
+    """The first month that has a partition: what is older was not kept when it was seen, whatever is kept now."""
+    async with work.database.shared() as session:
+        name = await session.scalar(
+            text(
+                "SELECT min(c.relname) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+                " WHERE i.inhparent = 'price_observation'::regclass"
+            )
+        )
+    return datetime.strptime(f"{name[-6:]}+0000", "%Y%m%z") if name else datetime.max.replace(tzinfo=UTC)
+
+
+async def drop_old(work: Work) -> int:
+    """Drop the months that are older than kept; returns how many."""
+    async with work.database.shared() as session:
+        dropped = await session.scalar(
+            text("SELECT drop_price_observation_partitions(:month)"), {"month": kept_since(work).date()}
+        )
+    return int(dropped or 0)

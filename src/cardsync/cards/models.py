@@ -1,0 +1,112 @@
+"""Tables of cards: `card`, `custom_listing` and `price_observation`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import BigInteger, Index, Integer, Text, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync.database.columns import FALSE, Base, Moment, Money
+
+
+class Card(Base):
+    """One inventory row of a seller with the marketplace's newest observation of it and our target.
+
+    In the order of the table: what searches look at stands before what is only shown, for a row is read from its beginning.
+    """
+
+    __tablename__ = "card"
+    __table_args__ = (
+        Index("uq_card_marketplace_id", "seller_id", "marketplace_id", unique=True),
+        Index("ix_card_contribution", "seller_id", "contribution", postgresql_where=text("contribution IS NOT NULL")),
+        Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
+        # Where in the table a seller's cards lie: searches read all of them, and nobody else's.
+        Index(
+            "ix_card_seller",
+            "seller_id",
+            postgresql_using="brin",
+            postgresql_ops={"seller_id": "int8_minmax_multi_ops"},
+            postgresql_with={"pages_per_range": "16"},
+        ),
+        {"postgresql_with": {"fillfactor": "85", "autovacuum_vacuum_insert_scale_factor": "0.02"}},
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger)
+    # The id that the marketplace's own file carries: equal to marketplace_id save for custom listings.
+    listing_id: Mapped[int] = mapped_column(BigInteger)
+    product_id: Mapped[int] = mapped_column(BigInteger)
+    identity_hash: Mapped[int] = mapped_column(BigInteger)
+    # Over the newest observation's amounts and quantity: an upload that brings the same writes nothing.
+    values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    observed_at: Mapped[datetime] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    updated_at: Mapped[datetime] = mapped_column(Moment)
+    quantity: Mapped[int] = mapped_column(Integer)
+    gone: Mapped[bool] = mapped_column(server_default=FALSE)
+    custom: Mapped[bool] = mapped_column(server_default=FALSE)
+    # What searches compare (search/words.py), made of name, set, rarity and number; and what the number begins with.
+    search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
+    condition: Mapped[str | None] = mapped_column(Text)
+    printing: Mapped[str] = mapped_column(Text)
+    language: Mapped[str] = mapped_column(Text)
+    product_line: Mapped[str] = mapped_column(Text)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    target_price: Mapped[Decimal | None] = mapped_column(Money)
+    number_leading: Mapped[int | None] = mapped_column(Integer)
+    priced_at: Mapped[datetime | None] = mapped_column(Moment)
+    # matched, provisional or ambiguous
+    match: Mapped[str] = mapped_column(Text)
+    market: Mapped[Decimal | None] = mapped_column(Money)
+    low: Mapped[Decimal | None] = mapped_column(Money)
+    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
+    direct_low: Mapped[Decimal | None] = mapped_column(Money)
+    product_line_label: Mapped[str] = mapped_column(Text)
+    set_name: Mapped[str] = mapped_column(Text)
+    product_name: Mapped[str] = mapped_column(Text)
+    title: Mapped[str] = mapped_column(Text)
+    number: Mapped[str] = mapped_column(Text)
+    rarity: Mapped[str] = mapped_column(Text)
+    condition_label: Mapped[str] = mapped_column(Text)
+    photo_url: Mapped[str] = mapped_column(Text)
+    # private, published or retired, of rows that a member added; no file of the marketplace speaks of them.
+    contribution: Mapped[str | None] = mapped_column(Text)
+    contributed_by: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class CustomListing(Base):
+    """The negative marketplace_id of a custom listing, kept for ever once minted."""
+
+    __tablename__ = "custom_listing"
+    __table_args__ = (
+        # Titles are as long as cells: their MD5 fits any index.
+        Index("uq_custom_listing_title", "seller_id", "listing_id", text("md5(title)"), unique=True),
+    )
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    listing_id: Mapped[int] = mapped_column(BigInteger)
+    title: Mapped[str] = mapped_column(Text)
+
+
+class PriceObservation(Base):
+    """What a card's prices were, from `observed_at` until the next observation. The newest one stands on the card itself.
+
+    Partitioned by month, so that retention drops a table instead of deleting rows.
+    """
+
+    __tablename__ = "price_observation"
+    __table_args__ = {"postgresql_partition_by": "RANGE (observed_at)"}  # noqa: RUF012
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    card_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    observed_at: Mapped[datetime] = mapped_column(Moment, primary_key=True)
+    quantity: Mapped[int] = mapped_column(Integer)
+    price: Mapped[Decimal | None] = mapped_column(Money)
+    market: Mapped[Decimal | None] = mapped_column(Money)
+    low: Mapped[Decimal | None] = mapped_column(Money)
+    low_with_shipping: Mapped[Decimal | None] = mapped_column(Money)
+    direct_low: Mapped[Decimal | None] = mapped_column(Money)
+
+
+CARD_ID_BLOCK = 1000

@@ -1,0 +1,95 @@
+"""The seller's own names that a search asks for: a tree and a way to read in, `Known` out. One look, and only when something is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from cardsync.cards.visible import VISIBLE
+from cardsync.catalog.product_lines import NAMES
+from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.search.compile import GoverningRule, Known
+from cardsync.search.completion import OwnNames
+from cardsync.search.fields import QueryError
+from cardsync.search.parser import parse
+from cardsync.search.tree import Tree, terms
+
+Rows = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[Sequence[Any]]]]
+"""Reads the rows of a statement with its values."""
+
+_LISTS = "SELECT id, slug, name_key FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
+_RULES = f"""
+    SELECT r.id, r.name, r.query,
+           r.enabled AND r.state = 'published' AND (r.priority <> {DEFAULT_PRIORITY} OR a.default_rule_enabled) AS governs
+      FROM pricing_rule r JOIN account a ON a.seller_id = r.seller_id
+     WHERE r.seller_id = :seller AND a.seller_id = :seller ORDER BY r.priority, r.id
+"""
+_LINES = "SELECT DISTINCT unnest(product_lines || disabled_lines) FROM account WHERE seller_id = :seller"
+_SEEN = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = :seller"
+
+
+async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
+    """What these trees name, and the rules' queries with them."""
+    values = {"seller": seller_id}
+    governing: tuple[GoverningRule, ...] = ()
+    idle: dict[int, str] = {}
+    if any(_asks_rules(tree) for tree in trees):
+        # Many long queries take longer to read than other requests may wait.
+        governing, idle = await asyncio.to_thread(_rules, await rows(_RULES, values))
+    asked = [*trees, *(rule.tree for rule in governing if rule.tree is not None)]
+    fields = {(term.field, value) for tree in asked for term in terms(tree) for value in term.values}
+    names = {name for name, _ in fields}
+    lists = await rows(_LISTS, values) if "list" in names else ()
+    return Known(
+        lists={slug: id for id, slug, _ in lists},
+        list_names={name: id for id, _, name in lists},
+        rules=governing,
+        idle_rules=idle,
+        lines=await _lines(rows, values) if "game" in names else NAMES,
+        seen=await _seen(rows, values) if fields & {("is", "confirmed"), ("is", "in-flux")} else {},
+    )
+
+
+def _asks_rules(tree: Tree) -> bool:
+    return any(term.field == "rule" or (term.field == "has" and "rule" in term.values) for term in terms(tree))
+
+
+def _rules(rows: Sequence[Sequence[Any]]) -> tuple[tuple[GoverningRule, ...], dict[int, str]]:
+    governing = tuple(GoverningRule(id, name, _tree(query)) for id, name, query, governs in rows if governs)
+    return governing, {id: name for id, name, _, governs in rows if not governs}
+
+
+def _tree(query: str) -> Tree | None:
+    try:
+        return parse(query)
+    except QueryError:
+        return None
+
+
+async def _lines(rows: Rows, values: Mapping[str, Any]) -> tuple[str, ...]:
+    return (*NAMES, *(line for (line,) in await rows(_LINES, values) if line not in NAMES))
+
+
+async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
+    return {row[0]: row[1] for row in await rows(_SEEN, values)}
+
+
+_SETS = f"""
+    SELECT DISTINCT c.set_name FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.set_name <> '' AND {VISIBLE} ORDER BY c.set_name
+"""
+_OWN_LISTS = "SELECT slug, name FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL ORDER BY position, id"
+_OWN_RULES = "SELECT name FROM pricing_rule WHERE seller_id = :seller ORDER BY priority, id"
+
+
+async def own_names(rows: Rows, seller_id: int, member_id: int | None = None) -> OwnNames:
+    """For completing a search: what the member may see, or, without one, a key."""
+    values = {"seller": seller_id, "member": member_id}
+    return OwnNames(
+        sets=[row[0] for row in await rows(_SETS, values)],
+        games=[row[0] for row in await rows(_LINES, values)],
+        lists=[(row[0], row[1]) for row in await rows(_OWN_LISTS, values)],
+        rules=[row[0] for row in await rows(_OWN_RULES, values)],
+    )

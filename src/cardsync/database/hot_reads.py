@@ -1,0 +1,146 @@
+"""The polled reads: a seller and a query of ours in, its first row out. One round trip, one implicit transaction, no planning.
+
+What is asked while all connections are busy goes out together with the next message, each part in its own seller's scope. So a
+burst of polls waits for one round trip and not for a queue of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextvars import Context
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from psycopg.errors import InvalidSqlStatementName
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+
+from cardsync.database.connections import Connection
+
+# As many reads go out in one message.
+TOGETHER = 32
+_LIGHTLY = "SET LOCAL synchronous_commit = off"
+
+
+class PolledQuery(NamedTuple):
+    """`$1` is the seller, `$2` and on are further integers.
+
+    What `writes` returns a row where it wrote one, waits for no row's lock, and may be lost with the database's last moment: its
+    commit does not wait for the disk.
+    """
+
+    name: str
+    sql: str
+    writes: bool = False
+
+
+class _Asked(NamedTuple):
+    query: PolledQuery
+    statement: str
+    row: asyncio.Future[TupleRow | None]
+
+
+class PolledReads:
+    """One per process; the pool's connections are its lines to the database."""
+
+    def __init__(self, pool: AsyncConnectionPool[Connection]) -> None:
+        self._pool = pool
+        self._free = pool.max_size
+        self._waiting: deque[_Asked] = deque()
+        self._prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
+        self._tasks: set[asyncio.Task[None]] = set()
+        # A task that has yet to begin takes along what is asked until then.
+        self._begins = False
+
+    async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
+        # The simple protocol carries several statements at once but no parameters: integers, which we format ourselves.
+        values = ", ".join([str(int(value)) for value in (seller_id, *ids)])
+        statement = f"SET LOCAL app.seller_id = '{int(seller_id)}'; EXECUTE {query.name} ({values})"
+        row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Asked(query, statement, row))
+        self._begin()
+        return await row
+
+    def _begin(self) -> None:
+        if self._waiting and self._free and not self._begins:
+            self._free -= 1
+            self._begins = True
+            # A task of its own: who asked may go away, and the others' rows with it.
+            # Of an empty context: their deadline is not the others'.
+            task = asyncio.create_task(self._read(), context=Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _read(self) -> None:
+        """One message; the connection goes back each time, for others wait for it, too."""
+        try:
+            # By hand: the pool's context would commit as well, and there is nothing to commit.
+            connection = await self._pool.getconn()
+        except Exception as e:
+            # No connection to be had: that is so for all who wait for one.
+            self._fail(self._take(len(self._waiting)), e)
+            self._free += 1
+            return
+        finally:
+            self._begins = False
+        try:
+            batch = self._take(TOGETHER)
+            self._begin()
+            await self._answer(connection, batch)
+        finally:
+            await self._pool.putconn(connection)
+            self._free += 1
+            self._begin()
+
+    def _take(self, most: int) -> list[_Asked]:
+        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+
+    async def _answer(self, connection: Connection, batch: list[_Asked]) -> None:
+        try:
+            rows = await self._rows(connection, batch)
+        except Exception as e:
+            reads = [asked for asked in batch if not asked.query.writes]
+            self._fail([asked for asked in batch if asked.query.writes], e)
+            if len(reads) == len(batch):
+                self._fail(reads, e)
+            elif reads:
+                # What could not be written, on a full disk say, takes no read along.
+                await self._answer(connection, reads)
+            return
+        for asked, row in zip(batch, rows, strict=True):
+            if not asked.row.done():
+                asked.row.set_result(row)
+
+    @staticmethod
+    def _fail(batch: list[_Asked], reason: Exception) -> None:
+        for asked in batch:
+            if not asked.row.done():
+                asked.row.set_exception(reason)
+
+    async def _rows(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
+        await self._prepare(connection, batch)
+        try:
+            return await self._execute(connection, batch)
+        except InvalidSqlStatementName:
+            # Somebody between us and the database gave the connection another session.
+            self._prepared.pop(connection, None)
+            await self._prepare(connection, batch)
+            return await self._execute(connection, batch)
+
+    async def _prepare(self, connection: Connection, batch: list[_Asked]) -> None:
+        known = self._prepared.setdefault(connection, set())
+        for query in {asked.query for asked in batch if asked.query.name not in known}:
+            await connection.execute(f"PREPARE {query.name} AS {query.sql}".encode())
+            known.add(query.name)
+
+    async def _execute(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
+        first = [_LIGHTLY] if any(asked.query.writes for asked in batch) else []
+        statements: Any = "; ".join([*first, *(asked.statement for asked in batch)])
+        cursor = await connection.execute(statements)
+        rows = []
+        for number in range(len(batch)):
+            # Each SET LOCAL has a result, too.
+            await cursor.set_result(len(first) + 2 * number + 1)
+            rows.append(await cursor.fetchone())
+        return rows

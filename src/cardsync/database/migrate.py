@@ -1,0 +1,126 @@
+"""Bringing a database to the current schema: a URL of the owning role in, Alembic's migrations run.
+
+Two processes may migrate at once: an advisory lock lets one go first, the other finds nothing left to do. A start that finds nothing
+to do, as nearly every one, loads neither Alembic nor SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from cardsync.database.urls import engine_url, libpq_url
+
+CONNECT_SECONDS = 10
+_LOCK = 0x63617264  # "card"
+
+
+def _folder() -> Path:
+    packaged = Path(__file__).parents[1] / "_migrations"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "migrations"
+
+
+@cache
+def head_revision() -> str:
+    """The newest migration of this program: its file's name begins with it."""
+    return max(path.name.partition("_")[0] for path in (_folder() / "versions").glob("[0-9]*_*.py"))
+
+
+def migrate(url: str) -> None:
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create roles.
+
+    Raises RuntimeError when the database cannot be reached or changed, or when a newer program has migrated it further.
+    """
+    plain = libpq_url(url, role=None)
+    if _revision(plain) != head_revision():
+        _upgrade(plain)
+
+
+def check(url: str) -> None:
+    """Raises RuntimeError unless the database can be reached and is at `head_revision`."""
+    revision = _revision(libpq_url(url))
+    if revision != head_revision():
+        at = f"at {revision}" if revision else "empty"
+        raise RuntimeError(f"the database is {at}, this program needs {head_revision()}: see `cardsync migrate`")
+
+
+def _revision(url: str) -> str | None:
+    """Raises RuntimeError also for a revision that is newer than this program."""
+    try:
+        with psycopg.connect(url, **_patience(url)) as connection:
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except psycopg.errors.UndefinedTable:
+        return None
+    except psycopg.OperationalError as e:
+        raise RuntimeError(
+            f"the database cannot be reached, see CARDSYNC_DATABASE_URL and CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
+        ) from e
+    except psycopg.Error as e:
+        raise RuntimeError(f"the database cannot be used: {_line(e)}") from e
+    revision: str | None = row[0] if row else None
+    if revision is not None and revision > head_revision():
+        raise RuntimeError(
+            f"the database is at {revision}, this program knows {head_revision()}: it takes a newer cardsync"
+        )
+    return revision
+
+
+def _upgrade(url: str) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.exc import DBAPIError
+
+    engine = create_engine(engine_url(url), connect_args=_patience(url))
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            config = Config()
+            # Config interpolates %, which a folder's name may hold.
+            config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except (CommandError, DBAPIError) as e:
+        reason = f"{e.orig} in: {e.statement or ''}" if isinstance(e, DBAPIError) else e
+        raise RuntimeError(f"the database cannot be brought to {head_revision()}: {_line(reason)[:1000]}") from e
+    finally:
+        engine.dispose()
+
+
+def _patience(url: str) -> dict[str, Any]:
+    """How long to wait for a connection, unless the operator says it."""
+    said = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
+    return {} if said else {"connect_timeout": CONNECT_SECONDS}
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())
+
+
+# No sub-select in the policy: the form that also works on tables spread over nodes by seller.
+_POLICY = """
+CREATE POLICY tenant ON {table}
+ USING (seller_id = nullif(current_setting('app.seller_id', true), '')::bigint)
+ WITH CHECK (seller_id = nullif(current_setting('app.seller_id', true), '')::bigint)
+"""
+
+
+def tenant_table(table: str) -> list[str]:
+    """The statements that put a new table of a migration under row-level security and give it to the application's role."""
+    return [
+        *shared_table(table),
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+        _POLICY.format(table=table),
+    ]
+
+
+def shared_table(table: str) -> list[str]:
+    """The same for a table that belongs to no seller. Granted table by table: distributed tables take no other form."""
+    return [f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO cardsync_app"]

@@ -1,0 +1,183 @@
+"""Reads that may be long: statements with their values in, the rows of each out. All statements of a message cost one round trip.
+
+They have connections of their own, so that however many wait for an answer, other work finds the pool as it was. A reading is one
+snapshot of one seller's tables, writes nothing, and none of its statements takes longer than it may. What is read again and again in
+the same way is planned once a connection (`Planned`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
+from math import inf
+from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy import text
+from sqlalchemy.dialects.postgresql.psycopg import dialect
+
+from cardsync.database.connections import CONNECT_SECONDS, RECONNECT_SECONDS, BoundedConnection, Connection, still_there
+
+_DIALECT = dialect()  # type: ignore[no-untyped-call]
+_KEPT_CHARACTERS = 6_000
+# Who gets no connection in this time is told to come again.
+_WAIT_SECONDS = 10
+
+
+class Planned(NamedTuple):
+    """A statement that is planned once, whatever its values: for rows that are found by their keys. `values` are named in it, each with
+    its type.
+    """
+
+    name: str
+    statement: str
+    values: Mapping[str, str]
+
+
+# By the names of what is planned on a connection already; none where names don't hold.
+_Known = WeakKeyDictionary[Connection, set[str] | None]
+# A plan is kept while its tables grow, which are small or empty when it is made.
+_BY_KEYS = "SET LOCAL enable_seqscan = off"
+
+
+class Reading:
+    """One transaction, begun by its first message. Values are bound by the client: several statements of a message take no others."""
+
+    def __init__(self, connection: Connection, known: _Known, seller_id: int, seconds: float) -> None:
+        self._connection = connection
+        self._known = known
+        # Literals we format ourselves.
+        self._beginning = [
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            f"SET LOCAL app.seller_id = '{int(seller_id)}'",
+            f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
+        ]
+        self._ahead: list[str] = []
+        self._open = self._begun = False
+
+    def ahead(self, statement: str) -> None:
+        """Goes out with the next message, before its statements: what it sets in the transaction is for them."""
+        self._ahead.append(statement)
+
+    async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
+        """Values stand in the statement as `:name`."""
+        [rows] = await self.together([statement], values)
+        return rows
+
+    async def together(
+        self, statements: Sequence[str | Planned], values: Mapping[str, Any], *, last: bool = False
+    ) -> list[list[TupleRow]]:
+        """The rows of each statement. The last message of a reading may end it."""
+        try:
+            return await self._together(statements, values, last)
+        except (InvalidSqlStatementName, DuplicatePreparedStatement):
+            # Somebody between us and the database gives connections other sessions: nothing is kept on this one any more.
+            self._known[self._connection] = None
+            await self._connection.execute("ROLLBACK")
+            self._begun = False
+            return await self._together(statements, values, last)
+
+    async def _together(
+        self, statements: Sequence[str | Planned], values: Mapping[str, Any], last: bool
+    ) -> list[list[TupleRow]]:
+        parts = [] if self._begun else [*self._beginning]
+        parts += [await _bindable(statement) for statement in self._ahead]
+        known = self._known.setdefault(self._connection, set())
+        asked, new = [], set()
+        by_keys = False
+        for one in statements:
+            if isinstance(one, Planned) and known is not None:
+                if not by_keys:
+                    parts.append(_BY_KEYS)
+                    by_keys = True
+                if one.name not in known:
+                    parts.append(await _prepared(one))
+                    new.add(one.name)
+                one = f"EXECUTE {one.name} ({', '.join(f':{name}' for name in one.values)})"
+            asked.append(len(parts))
+            parts.append(await _bindable(one.statement if isinstance(one, Planned) else one))
+        if last:
+            parts.append("COMMIT")
+        self._open = self._begun = True
+        # A cursor that binds by itself: made for it by the pool.
+        cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
+        self._open = not last
+        self._ahead.clear()
+        if known is not None:
+            known |= new
+        rows = []
+        for number in asked:
+            await cursor.set_result(number)
+            rows.append(await cursor.fetchall())
+        return rows
+
+    async def end(self) -> None:
+        if self._open:
+            # A connection that is lost has nothing left to end.
+            with suppress(psycopg.OperationalError):
+                await self._connection.execute("ROLLBACK")
+
+
+async def _prepared(planned: Planned) -> str:
+    statement = planned.statement
+    for number, name in enumerate(planned.values, 1):
+        statement = re.sub(rf"(?<!:):{name}\b", f"${number}", statement)
+    return f"PREPARE {planned.name} ({', '.join(planned.values.values())}) AS {await _bindable(statement)}"
+
+
+async def _bindable(statement: str) -> str:
+    """What is too long to be kept is also too long to be read while others wait."""
+    if len(statement) > _KEPT_CHARACTERS:
+        return await asyncio.to_thread(_read, statement)
+    return _kept(statement)
+
+
+def _read(statement: str) -> str:
+    return str(text(statement).compile(dialect=_DIALECT))
+
+
+_kept = lru_cache(maxsize=500)(_read)
+
+
+async def _keep_plans(connection: Connection) -> None:
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+
+
+class Readings:
+    """One per process; the pool's connections are as many as read at once."""
+
+    def __init__(self, url: str, connections: int, seconds: float = inf) -> None:
+        options = {
+            "autocommit": True,
+            "cursor_factory": psycopg.AsyncClientCursor,
+            "connect_timeout": CONNECT_SECONDS,
+        }
+        self.pool = AsyncConnectionPool[Connection](
+            url,
+            connection_class=BoundedConnection.within(seconds),
+            min_size=0,
+            max_size=max(1, connections),
+            reconnect_timeout=RECONNECT_SECONDS,
+            kwargs=options,
+            check=still_there,
+            configure=_keep_plans,
+            open=False,
+            name="readings",
+        )
+        self._known: _Known = WeakKeyDictionary()
+
+    @asynccontextmanager
+    async def of(self, seller_id: int, seconds: float) -> AsyncIterator[Reading]:
+        async with self.pool.connection(timeout=_WAIT_SECONDS) as connection:
+            reading = Reading(connection, self._known, seller_id, seconds)
+            try:
+                yield reading
+            finally:
+                await reading.end()

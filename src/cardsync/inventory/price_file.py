@@ -1,0 +1,177 @@
+"""The whole flow on one file: a pricing export and a set of rules in, a price-updates CSV or one card's explanation out.
+
+No server, and no database either unless a rule or sale has a query: the search language is answered by PostgreSQL alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cardsync import clock, limits
+from cardsync.catalog.condition import condition_columns
+from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
+from cardsync.database.session import Database
+from cardsync.errors import CommandError, InvalidCsv, InvalidRule
+from cardsync.inventory.csv_format import price_updates_csv
+from cardsync.inventory.diff import current_price
+from cardsync.inventory.parse import Parsed, ProductLines, parse
+from cardsync.money import dollars
+from cardsync.pricing.engine import breaker, engine, rules
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.engine.steps import BLOCKERS
+from cardsync.pricing.receipts.explain import told_rules
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
+from cardsync.pricing.rules.file_queries import resolve, untold
+from cardsync.pricing.rules.rule_file import RuleSet, read_rule_set
+from cardsync.web import bodies
+
+Ask = Callable[[Callable[[Database], Any]], Any]
+"""Runs what needs a database with one."""
+
+
+def read(path: Path) -> Parsed:
+    pieces = bodies.pieces(path.read_bytes(), limits.BODY_INFLATED_BYTES)
+    try:
+        return parse(pieces, ProductLines(NAME_BY_LABEL, NAMES, allow_unknown=True), None)
+    except bodies.BadGzip as e:
+        raise InvalidCsv(f"{path} is damaged gzip: {e}") from e
+
+
+def rule_set(path: Path | None, preset: str) -> RuleSet:
+    """The file's rules, or without a file the preset's. Raises CommandError."""
+    if path is None:
+        try:
+            return RuleSet([rules.preset_rule(preset)])
+        except rules.InvalidRule as e:
+            raise CommandError(str(e)) from e
+    try:
+        return read_rule_set(path.read_text(encoding="utf-8-sig"))
+    except InvalidRule as e:
+        raise CommandError(f"{path}: {e}") from e
+    except UnicodeDecodeError as e:
+        raise CommandError(f"{path}: is no text in UTF-8") from e
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The file, its rows as they were read, and what the engine made of each."""
+
+    parsed: Parsed
+    rows: pl.DataFrame
+    run: Run
+    out: pl.DataFrame
+
+
+def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Priced:
+    """Every row, or those of one id. Raises InvalidCsv, InvalidQuery."""
+    parsed = read(path)
+    rows = parsed.frame if only is None else parsed.frame.filter(pl.col("listing_id") == only)
+    rows = rows.hstack(condition_columns(rows["condition_label"]).select("condition", "printing", "language"))
+    # The file's own time is when the prices were seen; a file copied from elsewhere must not look older than a week old export.
+    now = clock.now()
+    observed_at = min(datetime.fromtimestamp(path.stat().st_mtime, UTC), now)
+    run = Run(given.rules, given.seller, now, given.sales)
+    cards = rows.select(
+        "quantity", "custom", "market", "low", "low_with_shipping", "direct_low", "condition", "printing", "language",
+        marketplace_id=pl.col("listing_id"), current_price=current_price(rows),
+        observed_at=pl.lit(observed_at),
+    )  # fmt: skip
+    if run.queried:
+        cards = cards.hstack(ask(lambda database: resolve(database, rows, run)))
+    return Priced(parsed, rows, run, engine.price(cards, run.rules, run.seller, now, run.sales))
+
+
+def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]:
+    """Writes `out` and yields the story line by line; the original columns of changed rows stay as they were."""
+    done = priced(path, given, ask)
+    parsed = done.parsed
+    rows = done.rows.with_columns(target_price=done.out["target"])
+    changed = rows.filter(pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")))
+    # An id that stands twice would have the marketplace refuse the whole file.
+    shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
+    shared = shared.filter(shared.is_duplicated()).unique().sort()
+    changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))
+    write_whole(out, price_updates_csv(changed.sort("listing_id")))
+    yield f"{parsed.rows:,} rows read, {rows.height:,} usable, {parsed.rejected_count:,} rejected, {parsed.duplicates:,} duplicates"
+    yield from (f"  line {row.line}: {row.message} ({row.code})" for row in parsed.rejected[:20])
+    yield from (f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20])
+    yield from left_out(done.run)
+    told = engine.summary(done.out)
+    blocked = ", ".join(f"{code} {n:,}" for code, n in told.blocked.items() if n)
+    live = done.run.live
+    by = live[0].name if len(live) == 1 else f"{len(live)} rules"
+    yield f"{told.priced:,} priced by {by}, {changed.height:,} changed" + (
+        f"; kept as they are: {blocked}" if blocked else ""
+    )
+    if not shared.is_empty():
+        ids = ", ".join(map(str, shared.head(10))) + (", …" if shared.len() > 10 else "")
+        yield f"left out, because a custom listing has the same id and the marketplace would refuse the file: {ids}"
+    for row in changed.head(10).iter_rows(named=True):
+        old = dollars(row["price"]) if row["price"] is not None else "-"
+        yield f"  {row['product_name']} · {row['set_name']} · {row['condition_label']}: {old} → {dollars(row['target_price'])}"
+    if breaker.stops(done.out, breaker.leaps(done.out)):
+        yield "Look before you import: more than a fifth of the prices would move by more than half."
+    yield f"price updates: {out}"
+
+
+def write_whole(out: Path, data: bytes) -> None:
+    """A file appears whole, in place of the one before; what is no file (a terminal, a pipe) is written to."""
+    if out.exists() and not out.is_file():
+        out.write_bytes(data)
+        return
+    out = out.resolve()  # a link stays one
+    draft = out.with_name(f".{out.name}.part")
+    draft.write_bytes(data)
+    draft.replace(out)
+
+
+def left_out(run: Run) -> Iterator[str]:
+    """What of the set takes no part in this run, and what of it a file cannot answer."""
+    for rule in run.rules:
+        if rule not in run.live:
+            why = "a draft" if rule.state == "draft" else "switched off"
+            yield f"  rule “{rule.name}” is {why} and prices nothing"
+    for sale in run.sales:
+        if sale not in run.active_sales:
+            yield f"  sale “{sale.name}” is not on now"
+    for kind, thing in [("rule", rule) for rule in run.live] + [("sale", sale) for sale in run.active_sales]:
+        asked = untold(thing.query)
+        if asked:
+            yield f"  {kind} “{thing.name}” asks for {', '.join(asked)}, which a file does not tell: no card has it here"
+    if run.stale:
+        yield "  a file does not tell since when a card is listed: no stale card is reduced"
+    if run.gated or "sales_anchor" in run.sources:
+        yield "  a file tells nothing of sales and listings: gates stay shut and sales are no source"
+
+
+def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -> dict[str, Any]:
+    """The same fields as `GET /api/v1/pricing/explain/{marketplace_id}`, of a row. Raises CommandError."""
+    done = priced(path, given, ask, marketplace_id)
+    if not done.rows.height:
+        raise CommandError(f"{path} has no usable row with the id {marketplace_id}")
+    row, card = done.out.row(-1, named=True), done.rows.row(-1, named=True)
+    # Without queries every live rule selects every card.
+    losing = row["candidates"]
+    selecting = [rule for rule in done.run.live if losing is None or rule.id == row["rule_id"] or rule.id in losing]
+    sales = [sale for sale in done.run.active_sales if not sale.query or sale.id == row["sale_id"]]
+    governing = next((rule for rule in selecting if rule.id == row["rule_id"]), None)
+    return {
+        "marketplace_id": marketplace_id,
+        "card": {name: card[name] for name in ("product_name", "set_name", "number", "condition", "printing")},
+        "currency": "USD",
+        "current_price": money(row["current_price"]),
+        "target_price": money(row["target"]),
+        "computed_at": clock.rfc3339(done.run.now),
+        "blockers": [{"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])],
+        "matching_rules": told_rules(selecting, sales, row),
+        "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        "steps": explain(row, done.run),
+        "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS},
+        "historical_breakdown": None,
+    }

@@ -1,0 +1,66 @@
+"""What the service says about itself: structured logs. No secret, key, name or address."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from contextlib import suppress
+from typing import Any, TextIO, cast
+
+import structlog
+
+
+class Unfailing:
+    """A text stream that loses what finds no room: a log on a full disk ends nobody's request."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
+def setup_logging(level: str, form: str) -> None:
+    """`json`, `text`, or `auto`: text where a person looks on."""
+    text = form == "text" or (form == "auto" and sys.stderr.isatty())
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()) if text else structlog.processors.JSONRenderer()
+    )
+    number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        _without_detail,
+    ]
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Unfailing(sys.stderr))),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    formatter = structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
+    handler.setFormatter(formatter)
+    logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
+
+
+# A value may have lines of its own: all is cut up to what Python or SQLAlchemy says next.
+_DETAIL = re.compile(
+    r"\n(DETAIL|CONTEXT): .*?(?=\n\nThe above exception |\n\nDuring handling of |\n\[SQL: |\n\(Background on |\nTraceback |\Z)",
+    re.DOTALL,
+)
+
+
+def _without_detail(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """PostgreSQL's DETAIL quotes values of the row; they are nobody's business here."""
+    if "exception" in event:
+        event["exception"] = _DETAIL.sub("", str(event["exception"]))
+    return event

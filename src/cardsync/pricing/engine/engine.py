@@ -1,0 +1,263 @@
+"""Prices: cards, rules and a moment in; one target and its receipt per card out. Pure: no database, no clock.
+
+Sync, preview, explanation, backtest and replay all call `price`. Money is Int64 ten-thousandths of a dollar throughout.
+Every row depends on itself and the run alone, so neither the order nor the company of the rows changes a price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import polars as pl
+
+from cardsync.pricing.engine import sources, steps
+from cardsync.pricing.engine.rules import PRICE_SOURCES, Rule, Sale, SellerPricing
+from cardsync.pricing.engine.run_inputs import TIME, Run, rule_parameters, sale_parameters
+from cardsync.pricing.engine.steps import BLOCKER_BIT
+
+REQUIRED_COLUMNS: Final[dict[str, pl.DataType]] = {
+    "marketplace_id": pl.Int64(),
+    "condition": pl.String(),
+    "printing": pl.String(),
+    "language": pl.String(),
+    "quantity": pl.Int64(),
+    "custom": pl.Boolean(),
+    "current_price": pl.Int64(),
+    "market": pl.Int64(),
+    "low": pl.Int64(),
+    "low_with_shipping": pl.Int64(),
+    "direct_low": pl.Int64(),
+    "observed_at": TIME,
+}
+OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
+    "stamped": pl.Boolean(),
+    "product_line_enabled": pl.Boolean(),
+    "pin": pl.Int64(),
+    "day_start_price": pl.Int64(),
+    "week_start_price": pl.Int64(),
+    "listed_since": TIME,
+    "last_sold_at": TIME,
+    "last_moved_at": TIME,
+    "sales_median": pl.Int64(),
+    "sales_count": pl.Int64(),
+    "sales_newest_at": TIME,
+    "sales_fetched_at": TIME,
+    "listings_low": pl.Int64(),
+    "listings_count": pl.Int64(),
+    "listings_observed_at": TIME,
+    "buy_out_detected_at": TIME,
+}
+INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS
+# Zero and negative mean "no price", never a price of zero.
+PRICE_INPUTS: Final = (
+    "current_price",
+    "market",
+    "low",
+    "low_with_shipping",
+    "direct_low",
+    "day_start_price",
+    "week_start_price",
+    "sales_median",
+    "listings_low",
+)
+
+# Every step's columns, in the order of the steps; those of steps that no rule of the run asks for are null.
+RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
+    "blockers": pl.UInt16(),
+    "rule_id": pl.Int64(),
+    "candidates": pl.List(pl.Int64()),
+    "source": sources.SOURCE,
+    "source_observed_at": TIME,
+    **{f"refused_{source}": sources.REFUSAL for source in PRICE_SOURCES},
+    "base": pl.Int64(),
+    "after_formula": pl.Int64(),
+    "after_market_gate": pl.Int64(),
+    "aggressive_price": pl.Int64(),
+    "gate_verdict": steps.VERDICT,
+    "after_stale_reduction": pl.Int64(),
+    "stale_days": pl.Int32(),
+    "stale_spared": pl.Boolean(),
+    "after_bounds": pl.Int64(),
+    "bound": steps.BOUND,
+    "period_start_price": pl.Int64(),
+    "after_cap": pl.Int64(),
+    "seller_limit": pl.Int64(),
+    "held": pl.Boolean(),
+    "after_sale": pl.Int64(),
+    "sale_id": pl.Int64(),
+    "sale_ends_at": TIME,
+    "after_direct_minimum": pl.Int64(),
+    "after_fee_gap": pl.Int64(),
+    "after_rounding": pl.Int64(),
+    "target": pl.Int64(),
+    "changed": pl.Boolean(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the steps 4 to 13: the column that it leaves, and whether a run needs it at all."""
+
+    output: str
+    of: Callable[[pl.Expr, Run], list[pl.Expr]]
+    needed: Callable[[Run], bool] = lambda run: True
+
+
+PRICE_STEPS: Final = (
+    Step("after_formula", steps.formula),
+    Step("after_market_gate", steps.market_gate, lambda run: run.gated),
+    Step("after_stale_reduction", steps.stale_reduction, lambda run: run.stale),
+    Step("after_bounds", steps.bounds),
+    Step("after_cap", steps.cap, lambda run: run.capped),
+    Step("after_sale", steps.sale, lambda run: run.on_sale),
+    Step("after_direct_minimum", steps.direct_minimum, lambda run: run.seller.direct_program),
+    Step("after_fee_gap", steps.fee_gap, lambda run: run.fee_gapped),
+    Step("after_rounding", steps.rounding),
+    Step("target", steps.change),
+)
+# What a run resolves before the engine: queries are answered in SQL. Only what a frame brings is taken from it.
+RESOLVED: Final = ("rule_id", "sale_id", "candidates")
+
+
+def price(
+    cards: pl.DataFrame, rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale] = ()
+) -> pl.DataFrame:
+    """The cards in their order, with RECEIPT_COLUMNS. Columns `rule_id` and `sale_id` among them name what governs each."""
+    run = _run(rules, seller, now, sales)
+    inputs = _inputs(cards)
+    frame = _on_sale(_governed(inputs, run), inputs, run)
+    # Eligibility is the first step, and reads what the second and third could not find.
+    if run.periodic:
+        frame = frame.with_columns(sources.period_start(run))
+    for stage in (sources.refusals, steps.price_source, steps.source_price, steps.eligibility, steps.hard_limits):
+        frame = frame.with_columns(stage(run))
+    if run.capped:
+        frame = frame.with_columns(steps.cap_limits(run))
+    before: pl.Expr = pl.when(pl.col("blockers") == 0).then(pl.col("base"))
+    for step in PRICE_STEPS:
+        if step.needed(run):
+            frame = frame.with_columns(step.of(before, run))
+            before = pl.col(step.output)
+    return _with_receipt(frame, inputs.columns, set(cards.columns))
+
+
+def _run(rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale]) -> Run:
+    if now.tzinfo is None:
+        raise ValueError("now must have a time zone")
+    for kind, known in (("rules", rules), ("sales", sales)):
+        if len({entry.id for entry in known}) != len(known):
+            raise ValueError(f"two {kind} have the same id")
+    return Run(rules, seller, now.astimezone(UTC), sales)
+
+
+def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
+    """Step 2, and the governing rule's parameters beside each card."""
+    resolved = "rule_id" in inputs.columns
+    if run.queried and not resolved:
+        raise ValueError("queries are resolved before the engine: the cards lack rule_id")
+    governed = inputs.with_columns(steps.governing_rule(run, resolved=resolved))
+    if resolved:
+        _need_known(governed["rule_id"], {rule.id for rule in run.live}, "rules that may not govern")
+    return governed.lazy().join(
+        rule_parameters(run).lazy(), on="rule_id", how="left", maintain_order="left", validate="m:1"
+    )
+
+
+def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
+    """The sale of each governed card and its parameters; a pinned card is in none."""
+    if not run.on_sale:
+        return frame.drop("sale_id", strict=False)
+    every_card = next((sale.id for sale in run.active_sales if not sale.query), None)
+    sale = pl.lit(every_card, pl.Int64)
+    if "sale_id" in inputs.columns:
+        _need_known(inputs["sale_id"], {sale.id for sale in run.active_sales}, "sales that are not active")
+        sale = pl.col("sale_id")
+    governed = pl.when(pl.col("rule_id").is_not_null()).then(sale)
+    return frame.with_columns(sale_id=governed).join(
+        sale_parameters(run).lazy(), on="sale_id", how="left", maintain_order="left", validate="m:1"
+    )
+
+
+def _inputs(cards: pl.DataFrame) -> pl.DataFrame:
+    """The cards with every input column, typed, and without prices that are none. Other columns pass through."""
+    missing = REQUIRED_COLUMNS.keys() - set(cards.columns)
+    if missing:
+        raise ValueError(f"cards lack {', '.join(sorted(missing))}")
+    # What an earlier run left in the frame is not an input of this one.
+    stale = [name for name in RECEIPT_COLUMNS if name not in RESOLVED and name in cards.columns]
+    return cards.drop(stale).with_columns(_input(cards.schema, name) for name in INPUT_COLUMNS)
+
+
+def _input(schema: pl.Schema, name: str) -> pl.Expr:
+    dtype = INPUT_COLUMNS[name]
+    given = schema.get(name)
+    if given is None:
+        return pl.lit(None, dtype).alias(name)
+    if given.is_float() or given.is_decimal():
+        raise TypeError(f"{name} is {given}: prices are whole ten-thousandths of a dollar")
+    column = pl.col(name) if given == dtype else pl.col(name).cast(dtype)
+    return pl.when(column > 0).then(column).alias(name) if name in PRICE_INPUTS else column
+
+
+def _need_known(ids: pl.Series, known: set[int], what: str) -> None:
+    unknown = set(ids.unique().drop_nulls()) - known
+    if unknown:
+        raise ValueError(f"{ids.name} names {what}: {sorted(unknown)}")
+
+
+def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -> pl.DataFrame:
+    columns = [name for name in inputs if name not in RESOLVED]
+    written = {name for name in frame.collect_schema().names() if name in RECEIPT_COLUMNS}
+    kept = [name for name in (*columns, *RECEIPT_COLUMNS) if name in written or name in given - RECEIPT_COLUMNS.keys()]
+    priced = frame.select(kept).collect()
+    # What nobody gave and steps that did not run are added to the result: as one null each they cost nothing.
+    nothing = {name: dtype for name, dtype in (OPTIONAL_COLUMNS | RECEIPT_COLUMNS).items() if name not in kept}
+    return priced.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in nothing.items()).select(
+        *columns, *RECEIPT_COLUMNS
+    )
+
+
+def held(priced: pl.DataFrame) -> list[int]:
+    """The marketplace ids of the cards whose prices were held."""
+    return priced.filter("held")["marketplace_id"].to_list()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts of a run. priced = unchanged + changed; changed = up + down + cards that had no price."""
+
+    cards: int
+    priced: int
+    changed: int
+    unchanged: int
+    up: int
+    down: int
+    held: int
+    blocked: dict[str, int]
+
+
+def summary(priced: pl.DataFrame) -> Summary:
+    target, current = pl.col("target"), pl.col("current_price")
+    blocked = {code: (pl.col("blockers") & pl.lit(bit, pl.UInt16)) != 0 for code, bit in BLOCKER_BIT.items()}
+    counts = priced.select(
+        pl.len().alias("cards"),
+        target.is_not_null().sum().alias("priced"),
+        pl.col("changed").sum(),
+        (target > current).sum().alias("up"),
+        (target < current).sum().alias("down"),
+        pl.col("held").sum(),
+        **{code: flag.sum() for code, flag in blocked.items()},
+    ).row(0, named=True)
+    return Summary(
+        cards=counts["cards"],
+        priced=counts["priced"],
+        changed=counts["changed"],
+        unchanged=counts["priced"] - counts["changed"],
+        up=counts["up"],
+        down=counts["down"],
+        held=counts["held"],
+        blocked={code: counts[code] for code in BLOCKER_BIT if counts[code]},
+    )

@@ -1,0 +1,55 @@
+"""Small words of column expressions that the steps are written in: first choice, condition, half-up in integers, age."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from cardsync.money import UNITS_PER_CENT
+from cardsync.pricing.engine.rules import WHOLE_BP
+
+TIME: Final = pl.Datetime("us", "UTC")
+
+
+def where(condition: pl.Expr, value: pl.Expr | str) -> pl.Expr:
+    return pl.when(condition).then(value)
+
+
+def first(choices: Iterable[tuple[pl.Expr, pl.Expr]], dtype: pl.DataType) -> pl.Expr:
+    """The value of the first choice whose condition holds, null when none does."""
+    result: pl.Expr = pl.lit(None, dtype)
+    for condition, value in reversed(list(choices)):
+        result = pl.when(condition).then(value).otherwise(result)
+    return result
+
+
+def true(condition: pl.Expr) -> pl.Expr:
+    return condition.fill_null(False)
+
+
+def moment(at: datetime) -> pl.Expr:
+    return pl.lit(at, TIME)
+
+
+def since(oldest: datetime, column: str) -> pl.Expr:
+    return true(pl.col(column) >= moment(oldest))
+
+
+def scaled(price: pl.Expr, factor: pl.Expr) -> pl.Expr:
+    """The price times so many basis points, half-up."""
+    return (price * factor + WHOLE_BP // 2) // WHOLE_BP
+
+
+def cents(price: pl.Expr) -> pl.Expr:
+    return (price + UNITS_PER_CENT // 2) // UNITS_PER_CENT
+
+
+def cents_down(price: pl.Expr) -> pl.Expr:
+    return price // UNITS_PER_CENT
+
+
+def cents_up(price: pl.Expr) -> pl.Expr:
+    return -(-price // UNITS_PER_CENT)

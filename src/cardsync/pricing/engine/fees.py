@@ -1,0 +1,87 @@
+"""What the marketplace keeps of a price: a price, a fee level and a date in, the net out. Pure, exact.
+
+Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is ever rounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from cardsync.money import UNITS_PER_CENT
+from cardsync.pricing.engine.rules import WHOLE_BP, FeeLevel
+
+MARKETPLACE_ZONE: Final = ZoneInfo("America/New_York")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectFees:
+    """`below` a price the marketplace keeps a share; from there on an amount a card, and the percentages of every sale."""
+
+    below: int
+    share_bp: int
+    a_card: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeeSchedule:
+    """The fees from a day on. `commission_most` is the most that the commission takes of one product."""
+
+    since: date
+    commission_bp: dict[FeeLevel, int]
+    commission_most: int
+    processing_bp: dict[FeeLevel, int]
+    a_sale: int
+    direct: DirectFees | None
+
+
+_STANDARD: Final = FeeSchedule(
+    since=date(2026, 1, 1),
+    commission_bp={"1-4": 1_075, "pro": 925},
+    commission_most=750_000,
+    processing_bp={"1-4": 250, "pro": 500},
+    a_sale=3_000,
+    direct=None,
+)
+SCHEDULES: Final = (
+    _STANDARD,
+    FeeSchedule(
+        since=date(2026, 6, 18),
+        commission_bp=_STANDARD.commission_bp,
+        commission_most=_STANDARD.commission_most,
+        processing_bp=_STANDARD.processing_bp,
+        a_sale=_STANDARD.a_sale,
+        direct=DirectFees(below=24_900, share_bp=5_000, a_card=11_200),
+    ),
+)
+
+
+def schedule_at(moment: datetime) -> FeeSchedule:
+    """The newest one that holds at `moment`; before the first, the first."""
+    day = moment.astimezone(MARKETPLACE_ZONE).date()
+    return next((schedule for schedule in reversed(SCHEDULES) if schedule.since <= day), SCHEDULES[0])
+
+
+def net(price: int, schedule: FeeSchedule, level: FeeLevel, *, direct: bool) -> int:
+    """What is left of a price without shipping, times 10,000."""
+    kept = min(price * schedule.commission_bp[level], schedule.commission_most * WHOLE_BP)
+    kept += price * schedule.processing_bp[level]
+    if not direct or schedule.direct is None:
+        return price * WHOLE_BP - kept - schedule.a_sale * WHOLE_BP
+    if price < schedule.direct.below:
+        return price * (WHOLE_BP - schedule.direct.share_bp)
+    return price * WHOLE_BP - kept - schedule.direct.a_card * WHOLE_BP
+
+
+def gap(schedule: FeeSchedule, level: FeeLevel) -> tuple[int, int] | None:
+    """The prices of a Direct card, from and up to but not including, that net less than the last one of the lower tier."""
+    if schedule.direct is None:
+        return None
+    first = schedule.direct.below
+    lower = net(first - UNITS_PER_CENT, schedule, level, direct=True)
+    end = first
+    while net(end, schedule, level, direct=True) < lower:
+        end += UNITS_PER_CENT
+    return (first, end) if end > first else None

@@ -1,0 +1,300 @@
+"""What a seller may ask of the pricing engine: the base rule, the sale, the four presets, the seller-wide settings.
+
+In: values already read from the wire or the database (money in ten-thousandths of a dollar, percentages in basis points).
+Out: frozen objects that cannot contradict themselves; `InvalidRule` names the field that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Literal, get_args
+
+from cardsync.limits import DEFAULT_PRIORITY
+from cardsync.money import MAX_UNITS, UNITS_PER_CENT, dollars
+
+PriceSource = Literal["market", "low", "low_with_shipping", "direct_low", "sales_anchor", "current"]
+Rounding = Literal["cent", "x9", "x99", "x49_x99"]
+RuleState = Literal["draft", "published"]
+CapPeriod = Literal["sync", "day", "week"]
+CapMode = Literal["clamp", "hold"]
+FeeLevel = Literal["1-4", "pro"]
+PresetName = Literal["premium", "competitive", "move", "buy-box"]
+
+PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
+WHOLE_BP: Final = 10_000
+# Not in the spec: +10,000 %. It keeps every product inside Int64, and a seller who types more has mistyped.
+ADJUST_BP_MAX: Final = 1_000_000
+# A hundred years: an age is subtracted from a time, which must stay a time.
+DAYS_MAX: Final = 36_525
+DEFAULT_PRESET: Final = "competitive"
+
+
+class InvalidRule(ValueError):
+    """A value that no rule or setting may have; `field` is its name on the wire."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
+def _need(holds: bool, field: str, message: str) -> None:
+    if not holds:
+        raise InvalidRule(field, message)
+
+
+def _need_member(value: str, allowed: object, field: str) -> None:
+    names = get_args(allowed)
+    _need(value in names, field, f"must be one of {', '.join(names)}")
+
+
+def _need_range(value: int | None, low: int, high: int, field: str) -> None:
+    _need(value is None or low <= value <= high, field, f"must be between {low} and {high}")
+
+
+def _need_amount(units: int | None, low: int, high: int, field: str) -> None:
+    # Whoever wrote dollars is answered in dollars.
+    told = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
+    _need(units is None or low <= units <= high, field, f"must be between {told[0]} and {told[1]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """From `after_days` without a sale on: minus `step_bp` every `every_days`, at most `limit_bp` in all."""
+
+    after_days: int
+    step_bp: int
+    every_days: int
+    limit_bp: int
+
+    def __post_init__(self) -> None:
+        _need_range(self.after_days, 0, DAYS_MAX, "stale.after_days")
+        _need_range(self.every_days, 1, DAYS_MAX, "stale.every_days")
+        _need_range(self.step_bp, 0, WHOLE_BP, "stale.step_bp")
+        _need_range(self.limit_bp, 0, WHOLE_BP, "stale.limit_bp")
+
+
+@dataclass(frozen=True, slots=True)
+class SmallCap:
+    """Limits of their own for cards whose period began below this price."""
+
+    below: int
+    up_bp: int | None
+    down_bp: int | None
+
+    def __post_init__(self) -> None:
+        _need_amount(self.below, 1, MAX_UNITS, "cap.small.below")
+        _need_range(self.up_bp, 0, ADJUST_BP_MAX, "cap.small.up_bp")
+        _need_range(self.down_bp, 0, WHOLE_BP, "cap.small.down_bp")
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """How far a price may move within a period. None leaves that direction free, 0 forbids it."""
+
+    up_bp: int | None
+    down_bp: int | None
+    period: CapPeriod = "day"
+    mode: CapMode = "clamp"
+    small: SmallCap | None = None
+
+    def __post_init__(self) -> None:
+        _need_range(self.up_bp, 0, ADJUST_BP_MAX, "cap.up_bp")
+        _need_range(self.down_bp, 0, WHOLE_BP, "cap.down_bp")
+        _need_member(self.period, CapPeriod, "cap.period")
+        _need_member(self.mode, CapMode, "cap.mode")
+
+
+@dataclass(frozen=True, slots=True)
+class MarketGate:
+    """The evidence that must be there before the lowest listing is undercut."""
+
+    min_listings: int
+    min_sales_30d: int
+    max_age_hours: int
+    undercut_bp: int
+
+    def __post_init__(self) -> None:
+        _need(self.min_listings >= 0, "market_gate.min_listings", "must not be negative")
+        _need(self.min_sales_30d >= 0, "market_gate.min_sales_30d", "must not be negative")
+        _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "market_gate.max_age_hours")
+        _need_range(self.undercut_bp, 0, WHOLE_BP, "market_gate.undercut_bp")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A base rule. The defaults are those of a posted rule whose fields are omitted."""
+
+    id: int
+    name: str
+    priority: int
+    enabled: bool = True
+    state: RuleState = "draft"
+    query: str = ""
+    price_source: PriceSource = "market"
+    fallback_sources: tuple[PriceSource, ...] = ("market",)
+    adjust_bp: int = 0
+    adjust_amount: int = 0
+    floor: int | None = None
+    ceiling: int | None = None
+    never_lower: bool = False
+    stale: Stale | None = None
+    velocity_boost_enabled: bool = False
+    cap: Cap | None = None
+    market_gate: MarketGate | None = None
+    fee_gap_adjustment: bool = False
+    rounding: Rounding = "cent"
+    # Not the seller's: the saved query no longer reads. Such a rule takes every card that no earlier one governs, and blocks it.
+    broken: bool = False
+
+    def __post_init__(self) -> None:
+        _check_names(self)
+        _check_amounts(self)
+        _check_bounds(self)
+
+    @property
+    def live(self) -> bool:
+        return self.enabled and self.state == "published"
+
+    @property
+    def sources(self) -> tuple[PriceSource, ...]:
+        """Every source in the order it is tried, each once: the default fallback repeats the default source."""
+        return tuple(dict.fromkeys((self.price_source, *self.fallback_sources)))
+
+
+def _check_names(rule: Rule) -> None:
+    _need_member(rule.state, RuleState, "state")
+    _need_member(rule.rounding, Rounding, "rounding")
+    _need_member(rule.price_source, PriceSource, "price_source")
+    for source in rule.fallback_sources:
+        _need_member(source, PriceSource, "fallback_sources")
+
+
+def _check_amounts(rule: Rule) -> None:
+    _need_range(rule.adjust_bp, -WHOLE_BP, ADJUST_BP_MAX, "adjust_bp")
+    _need_amount(rule.adjust_amount, -MAX_UNITS, MAX_UNITS, "adjust_amount")
+    _need_amount(rule.floor, 0, MAX_UNITS, "floor")
+    _need_amount(rule.ceiling, UNITS_PER_CENT, MAX_UNITS, "ceiling")
+
+
+def _check_bounds(rule: Rule) -> None:
+    if rule.floor is None or rule.ceiling is None:
+        return
+    _need(rule.floor <= rule.ceiling, "floor", "is above the ceiling")
+    # Prices are whole cents in the end: a floor of 1.001 and a ceiling of 1.009 leave none.
+    _need(up_to_cent(rule.floor) <= down_to_cent(rule.ceiling), "floor", "leaves no whole cent below the ceiling")
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """A temporary overlay on what the base rules ask."""
+
+    id: int
+    name: str
+    priority: int
+    adjust_bp: int
+    starts_at: datetime
+    ends_at: datetime
+    query: str = ""
+    floor: int | None = None
+    enabled: bool = True
+    # As for a rule, but a sale that can't be read only selects nothing: without it the price stands.
+    broken: bool = False
+
+    def __post_init__(self) -> None:
+        _need_range(self.adjust_bp, -WHOLE_BP, -1, "adjust_bp")
+        _need_amount(self.floor, 0, MAX_UNITS, "floor")
+        _need(self.starts_at < self.ends_at, "ends_at", "must be after starts_at")
+
+    def active(self, now: datetime) -> bool:
+        return self.enabled and not self.broken and self.starts_at <= now < self.ends_at
+
+
+def up_to_cent(units: int) -> int:
+    return -(-units // UNITS_PER_CENT) * UNITS_PER_CENT
+
+
+def down_to_cent(units: int) -> int:
+    return units // UNITS_PER_CENT * UNITS_PER_CENT
+
+
+@dataclass(frozen=True, slots=True)
+class SellerPricing:
+    """What holds for all rules of a seller. Pins are per card: the column `pin`."""
+
+    direct_minimum: int = 4_000
+    direct_program: bool = False
+    default_rule_enabled: bool = True
+    minimum_move: int = 100
+    max_age_hours: int = 168
+    fee_level: FeeLevel = "1-4"
+    automatic_pricing_paused: bool = False
+    awaiting_review: bool = False
+
+    def __post_init__(self) -> None:
+        _need_amount(self.direct_minimum, 0, MAX_UNITS, "direct_minimum")
+        _need_amount(self.minimum_move, 0, MAX_UNITS, "minimum_move")
+        _need_range(self.max_age_hours, 1, 24 * DAYS_MAX, "max_age_hours")
+        _need_member(self.fee_level, FeeLevel, "fee_level")
+
+
+def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
+    """The rules that may govern, first wins; a disabled default rule leaves unmatched cards as they are."""
+    candidates = (r for r in rules if r.live and (r.priority != DEFAULT_PRIORITY or seller.default_rule_enabled))
+    return sorted(candidates, key=lambda rule: (rule.priority, rule.id))
+
+
+def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
+    """The sales that may apply at this moment, first wins."""
+    return sorted((sale for sale in sales if sale.active(now)), key=lambda sale: (sale.priority, sale.id))
+
+
+def _daily(bp: int, small_bp: int) -> Cap:
+    return Cap(bp, bp, small=SmallCap(below=50_000, up_bp=small_bp, down_bp=small_bp))
+
+
+_PRESET = Rule(id=0, name="", priority=DEFAULT_PRIORITY, state="published")
+
+PRESETS: Final[dict[PresetName, Rule]] = {
+    "premium": replace(
+        _PRESET,
+        name="Premium",
+        fallback_sources=("low",),
+        adjust_bp=500,
+        never_lower=True,
+        cap=_daily(1_500, 1_000),
+    ),
+    "competitive": replace(
+        _PRESET,
+        name="Competitive",
+        fallback_sources=("low",),
+        adjust_bp=-100,
+        never_lower=True,
+        cap=_daily(2_000, 1_500),
+    ),
+    "move": replace(
+        _PRESET,
+        name="Move",
+        price_source="low",
+        fallback_sources=("market",),
+        stale=Stale(after_days=60, step_bp=500, every_days=7, limit_bp=4_000),
+        cap=_daily(2_500, 5_000),
+    ),
+    "buy-box": replace(
+        _PRESET,
+        name="Buy box",
+        price_source="low_with_shipping",
+        fallback_sources=("low", "market"),
+        adjust_bp=-200,
+        cap=_daily(3_000, 5_000),
+    ),
+}
+
+
+def preset_rule(name: str) -> Rule:
+    """The one ordinary rule that a preset makes; id 0 until it is saved."""
+    for preset, rule in PRESETS.items():
+        if preset == name:
+            return rule
+    raise InvalidRule("preset", f"must be one of {', '.join(PRESETS)}")

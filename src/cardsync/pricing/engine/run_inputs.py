@@ -1,0 +1,219 @@
+"""What is the same for every card of a run: rules, sales, settings and the moment in; the parameters that the steps read out.
+
+The parameters of rules and sales stand in small frames that are joined to the cards. Columns that begin with `_` are the working set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, Final
+
+import polars as pl
+
+from cardsync.pricing.engine.fees import FeeSchedule, gap, schedule_at
+from cardsync.pricing.engine.rules import (
+    PRICE_SOURCES,
+    WHOLE_BP,
+    CapPeriod,
+    PriceSource,
+    Rounding,
+    Rule,
+    Sale,
+    SellerPricing,
+    active_sales,
+    live_rules,
+)
+
+TIME: Final = pl.Datetime("us", "UTC")
+# An ending is met where cents + 1 is a multiple of this.
+ENDING_CENTS: Final[dict[Rounding, int]] = {"cent": 1, "x9": 10, "x99": 100, "x49_x99": 50}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One pricing of a seller's cards at one moment."""
+
+    rules: Sequence[Rule]
+    seller: SellerPricing
+    now: datetime
+    sales: Sequence[Sale] = ()
+
+    @cached_property
+    def live(self) -> list[Rule]:
+        return live_rules(self.rules, self.seller)
+
+    @cached_property
+    def active_sales(self) -> list[Sale]:
+        return active_sales(self.sales, self.now)
+
+    @cached_property
+    def orders(self) -> list[tuple[PriceSource, ...]]:
+        """The different orders in which sources are tried: far fewer than rules, so each is worked out once."""
+        return list(dict.fromkeys(rule.sources for rule in self.live))
+
+    @property
+    def sources(self) -> list[PriceSource]:
+        return [source for source in PRICE_SOURCES if any(source in order for order in self.orders)]
+
+    @cached_property
+    def schedule(self) -> FeeSchedule:
+        return schedule_at(self.now)
+
+    @cached_property
+    def fee_gap(self) -> tuple[int, int] | None:
+        return gap(self.schedule, self.seller.fee_level)
+
+    def any(self, asks: Callable[[Rule], object]) -> bool:
+        """Whether some live rule asks for it: a step that none asks for is left out of the run."""
+        return any(asks(rule) for rule in self.live)
+
+    @property
+    def queried(self) -> bool:
+        """Whether PostgreSQL has to say which rule and which sale selects a card."""
+        return self.any(lambda rule: rule.query) or any(sale.query for sale in self.active_sales)
+
+    @property
+    def gated(self) -> bool:
+        return self.any(lambda rule: rule.market_gate)
+
+    @property
+    def stale(self) -> bool:
+        return self.any(lambda rule: rule.stale)
+
+    @property
+    def capped(self) -> bool:
+        return self.any(lambda rule: rule.cap)
+
+    @property
+    def periodic(self) -> bool:
+        """Whether the price at the period's begin is looked at."""
+        return self.capped or "current" in self.sources
+
+    @property
+    def periods(self) -> set[CapPeriod]:
+        """The periods whose first prices are looked at; without a cap, the source `current` begins with the day's."""
+        asking = [rule for rule in self.live if rule.cap or "current" in rule.sources]
+        return {rule.cap.period if rule.cap else "day" for rule in asking} - {"sync"}
+
+    @property
+    def fee_gapped(self) -> bool:
+        return (
+            self.any(lambda rule: rule.fee_gap_adjustment) and self.seller.direct_program and self.fee_gap is not None
+        )
+
+    @property
+    def on_sale(self) -> bool:
+        return bool(self.active_sales)
+
+
+_PARAMETERS: Final[dict[str, pl.DataType]] = {
+    "rule_id": pl.Int64(),
+    "_broken": pl.Boolean(),
+    "_order": pl.Int16(),
+    "_factor": pl.Int64(),
+    "_amount": pl.Int64(),
+    "_gate_since": TIME,
+    "_gate_listings": pl.Int64(),
+    "_gate_sales": pl.Int64(),
+    "_gate_factor": pl.Int64(),
+    "_stale_after": pl.Int64(),
+    "_stale_every": pl.Int64(),
+    "_stale_step": pl.Int64(),
+    "_stale_limit": pl.Int64(),
+    "_velocity": pl.Boolean(),
+    "_floor": pl.Int64(),
+    "_ceiling": pl.Int64(),
+    "_never_lower": pl.Boolean(),
+    "_cap_period": pl.String(),
+    "_cap_hold": pl.Boolean(),
+    "_cap_up": pl.Int64(),
+    "_cap_down": pl.Int64(),
+    "_small_below": pl.Int64(),
+    "_small_up": pl.Int64(),
+    "_small_down": pl.Int64(),
+    "_fee_gap": pl.Boolean(),
+    "_ending": pl.Int64(),
+}
+
+
+def rule_parameters(run: Run) -> pl.DataFrame:
+    """What the steps read of a rule, one row a live rule, to be joined to the cards by `rule_id`."""
+    return pl.DataFrame([_parameters(rule, run) for rule in run.live], schema=_PARAMETERS)
+
+
+def _parameters(rule: Rule, run: Run) -> dict[str, Any]:
+    return {
+        "rule_id": rule.id,
+        "_broken": rule.broken,
+        "_order": run.orders.index(rule.sources),
+        "_factor": WHOLE_BP + rule.adjust_bp,
+        "_amount": rule.adjust_amount,
+        "_velocity": rule.velocity_boost_enabled,
+        "_floor": rule.floor,
+        "_ceiling": rule.ceiling,
+        "_never_lower": rule.never_lower,
+        "_fee_gap": rule.fee_gap_adjustment,
+        "_ending": ENDING_CENTS[rule.rounding],
+        **_gate_parameters(rule, run),
+        **_stale_parameters(rule),
+        **_cap_parameters(rule),
+    }
+
+
+def _gate_parameters(rule: Rule, run: Run) -> dict[str, Any]:
+    gate = rule.market_gate
+    if gate is None:
+        return {}
+    return {
+        "_gate_since": run.now - timedelta(hours=gate.max_age_hours),
+        "_gate_listings": gate.min_listings,
+        "_gate_sales": gate.min_sales_30d,
+        "_gate_factor": WHOLE_BP - gate.undercut_bp,
+    }
+
+
+def _stale_parameters(rule: Rule) -> dict[str, Any]:
+    stale = rule.stale
+    if stale is None:
+        return {}
+    return {
+        "_stale_after": stale.after_days,
+        "_stale_every": stale.every_days,
+        "_stale_step": stale.step_bp,
+        "_stale_limit": stale.limit_bp,
+    }
+
+
+def _cap_parameters(rule: Rule) -> dict[str, Any]:
+    cap = rule.cap
+    if cap is None:
+        return {}
+    small = cap.small
+    return {
+        "_cap_period": cap.period,
+        "_cap_hold": cap.mode == "hold",
+        "_cap_up": cap.up_bp,
+        "_cap_down": cap.down_bp,
+        "_small_below": small and small.below,
+        "_small_up": small and small.up_bp,
+        "_small_down": small and small.down_bp,
+    }
+
+
+def sale_parameters(run: Run) -> pl.DataFrame:
+    """What the steps read of a sale, one row an active sale, to be joined to the cards by `sale_id`."""
+    return pl.DataFrame(
+        [
+            {
+                "sale_id": sale.id,
+                "sale_ends_at": sale.ends_at,
+                "_sale_factor": WHOLE_BP + sale.adjust_bp,
+                "_sale_floor": sale.floor,
+            }
+            for sale in run.active_sales
+        ],
+        schema={"sale_id": pl.Int64, "sale_ends_at": TIME, "_sale_factor": pl.Int64, "_sale_floor": pl.Int64},
+    )

@@ -1,0 +1,69 @@
+"""Where a rule's base price comes from: which columns hold a source, and why one that was asked for cannot be used."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import polars as pl
+
+from cardsync.pricing.engine.expressions import first, since, true, where
+from cardsync.pricing.engine.rules import PRICE_SOURCES, PriceSource
+from cardsync.pricing.engine.run_inputs import Run
+
+SOURCE: Final = pl.Enum(PRICE_SOURCES)
+REFUSAL: Final = pl.Enum(["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old"])
+
+SALES_ANCHOR_MIN_SALES: Final = 3
+SALES_ANCHOR_NEWEST: Final = timedelta(days=30)
+SALES_ANCHOR_FETCHED: Final = timedelta(hours=24)
+
+_PRICE_COLUMN: Final[dict[PriceSource, str]] = {
+    "sales_anchor": "sales_median",
+    # So that repeated runs do not compound.
+    "current": "period_start_price",
+}
+
+
+def period_start(run: Run) -> list[pl.Expr]:
+    """The price when the governing rule's period began; a card without one began with the price that it has."""
+    period = pl.col("_cap_period")
+    began = first(
+        [(period == "sync", pl.lit(None, pl.Int64)), (period == "week", pl.col("week_start_price"))], pl.Int64()
+    )
+    began = pl.when(true(period.is_in(["sync", "week"]))).then(began).otherwise("day_start_price")
+    return [pl.coalesce(began, "current_price").alias("period_start_price")]
+
+
+def refusals(run: Run) -> list[pl.Expr]:
+    """Why each price that some rule asks for cannot be used; null where it can."""
+    governed = pl.col("rule_id").is_not_null()
+    return [where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources]
+
+
+def price_of(source: PriceSource) -> pl.Expr:
+    return pl.col(_PRICE_COLUMN.get(source, source))
+
+
+def observed_at(source: PriceSource) -> pl.Expr | None:
+    if source == "current":
+        return None
+    return pl.col("sales_fetched_at" if source == "sales_anchor" else "observed_at")
+
+
+def unrefused(source: PriceSource) -> pl.Expr:
+    return where(pl.col(f"refused_{source}").is_null(), pl.lit(source, SOURCE))
+
+
+def _refusal(source: PriceSource, run: Run) -> pl.Expr:
+    checks = [("absent", price_of(source).is_null())]
+    if source == "sales_anchor":
+        checks += [
+            ("too_few_sales", ~true(pl.col("sales_count") >= SALES_ANCHOR_MIN_SALES)),
+            ("sales_too_old", ~since(run.now - SALES_ANCHOR_NEWEST, "sales_newest_at")),
+            ("evidence_too_old", ~since(run.now - SALES_ANCHOR_FETCHED, "sales_fetched_at")),
+        ]
+    elif source != "current":
+        # A price of unknown age is not known to be young enough.
+        checks += [("too_old", ~since(run.now - timedelta(hours=run.seller.max_age_hours), "observed_at"))]
+    return first([(fails, pl.lit(reason, REFUSAL)) for reason, fails in checks], REFUSAL)

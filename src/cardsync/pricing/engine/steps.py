@@ -1,0 +1,279 @@
+"""The thirteen steps of pricing.md, one function each, in the order of its table: a run in, column expressions out.
+
+Every step from 4 on takes the price that the one before it left and writes `after_<its name>`, the last one `target`.
+Columns that begin with `_` are the working set (`pricing.run`) and are dropped at the end; all others are receipt columns.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import reduce
+from operator import or_
+from typing import Final
+
+import polars as pl
+
+from cardsync.money import MAX_UNITS, UNITS_PER_CENT
+from cardsync.pricing.engine.expressions import cents, cents_down, cents_up, first, moment, scaled, since, true, where
+from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent
+from cardsync.pricing.engine.run_inputs import TIME, Run
+from cardsync.pricing.engine.sources import SOURCE, observed_at, price_of, unrefused
+
+# The order is the bit of each code in the column `blockers`; append only, receipts are kept.
+BLOCKERS: Final[dict[str, str]] = {
+    "automatic_pricing_paused": "Automatic pricing is paused.",
+    "pinned": "The price is pinned.",
+    "product_line_disabled": "Its product line is switched off for pricing.",
+    "no_rule": "No published rule selects it.",
+    "rule_broken": "The query of a rule that might select it cannot be read.",
+    "no_usable_reference": "None of the rule's price sources is present and recent enough.",
+    "out_of_stock": "None are in stock.",
+    "custom_without_reference": "It is a custom listing without a usable reference price.",
+    "awaiting_review": "The run waits for your review.",
+}
+BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
+
+BOUND: Final = pl.Enum(["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price"])
+VERDICT: Final = pl.Enum(
+    [
+        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale", "too_few_sales",
+        "buy_out", "not_lower",
+    ]
+)  # fmt: skip
+
+LARGEST_PRICE: Final = down_to_cent(MAX_UNITS)
+BUY_OUT_WINDOW: Final = timedelta(hours=4)
+RECENT_MOVE: Final = timedelta(days=14)
+
+
+# 1
+def eligibility(run: Run) -> list[pl.Expr]:
+    """Every reason why a card keeps its price, as bits. It is judged after steps 2 and 3, whose failures are reasons."""
+    governed, usable = pl.col("rule_id").is_not_null(), pl.col("source").is_not_null()
+    broken = true(pl.col("_broken"))
+    lacking = governed & ~usable & ~broken
+    custom = pl.col("custom").fill_null(False)
+    reasons = {
+        "automatic_pricing_paused": pl.lit(run.seller.automatic_pricing_paused),
+        "product_line_disabled": ~pl.col("product_line_enabled").fill_null(True),
+        "no_rule": ~governed,
+        "rule_broken": broken,
+        "no_usable_reference": lacking & ~custom,
+        "out_of_stock": pl.col("quantity").fill_null(0) <= 0,
+        "custom_without_reference": lacking & custom,
+        "awaiting_review": pl.lit(run.seller.awaiting_review),
+    }
+    bits = [flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16) for code, flag in reasons.items()]
+    # No step runs for a pinned card, this one included: its blockers do not name the pin, nor anything else.
+    unpinned = pl.col("pin").is_null().cast(pl.UInt16)
+    return [(reduce(or_, bits) * unpinned).alias("blockers")]
+
+
+# 2
+def governing_rule(run: Run, *, resolved: bool) -> list[pl.Expr]:
+    """With `resolved`, the column `rule_id` came with the cards (queries are answered in SQL); else the first live rule."""
+    rule = pl.col("rule_id") if resolved else pl.lit(run.live[0].id if run.live else None, pl.Int64)
+    return [where(pl.col("pin").is_null(), rule).alias("rule_id")]
+
+
+# 3
+def price_source(run: Run) -> list[pl.Expr]:
+    """The first source of the governing rule's order that was not refused; never the current price by itself."""
+    picks = [
+        (pl.col("_order") == number, pl.coalesce(*(unrefused(source) for source in order)))
+        for number, order in enumerate(run.orders)
+    ]
+    return [where(~true(pl.col("_broken")), first(picks, SOURCE)).alias("source")]
+
+
+def source_price(run: Run) -> list[pl.Expr]:
+    source = pl.col("source")
+    prices = [(source == name, price_of(name)) for name in run.sources]
+    times = [(source == name, time) for name in run.sources if (time := observed_at(name)) is not None]
+    return [first(prices, pl.Int64()).alias("base"), first(times, TIME).alias("source_observed_at")]
+
+
+# 4
+def formula(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    return [(scaled(price, pl.col("_factor")) + pl.col("_amount")).alias("after_formula")]
+
+
+# 5
+def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """The lowest listing undercut, if all evidence for it is fresh and deep and nobody bought the market out; never upward."""
+
+    def fresh(column: str) -> pl.Expr:
+        return true((pl.col(column) >= pl.col("_gate_since")) & (pl.col(column) <= moment(run.now)))
+
+    gated = pl.col("_gate_since").is_not_null() & price.is_not_null()
+    market = pl.col("market").is_not_null() & fresh("observed_at")
+    aggressive = where(gated & market, scaled(pl.col("listings_low"), pl.col("_gate_factor")))
+    verdicts = [
+        ("market_stale", ~market),
+        ("no_listing", pl.col("listings_low").is_null()),
+        ("listings_stale", ~fresh("listings_observed_at")),
+        ("too_few_listings", ~(pl.col("listings_count").fill_null(0) >= pl.col("_gate_listings"))),
+        ("sales_stale", ~fresh("sales_fetched_at")),
+        ("too_few_sales", ~(pl.col("sales_count").fill_null(0) >= pl.col("_gate_sales"))),
+        ("buy_out", since(run.now - BUY_OUT_WINDOW, "buy_out_detected_at")),
+        ("not_lower", ~true(aggressive < price)),
+        ("taken", pl.lit(True)),
+    ]
+    verdict = first([(holds, pl.lit(name, VERDICT)) for name, holds in verdicts], VERDICT)
+    return [
+        pl.when(true(gated & (verdict == "taken"))).then(aggressive).otherwise(price).alias("after_market_gate"),
+        aggressive.alias("aggressive_price"),
+        where(gated, verdict).alias("gate_verdict"),
+    ]
+
+
+# 6
+def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Less and less for a card that does not sell; one whose market moved lately is spared if the rule says so."""
+    asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
+    unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
+    days = where(asked, (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days())
+    due = true(days >= pl.col("_stale_after"))
+    spared = due & true(pl.col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
+    cuts = 1 + (days - pl.col("_stale_after")) // pl.col("_stale_every")
+    off = pl.min_horizontal(cuts * pl.col("_stale_step"), "_stale_limit")
+    return [
+        pl.when(due & ~spared).then(scaled(price, WHOLE_BP - off)).otherwise(price).alias("after_stale_reduction"),
+        days.cast(pl.Int32).alias("stale_days"),
+        where(asked, spared).alias("stale_spared"),
+    ]
+
+
+# 7
+def hard_limits(run: Run) -> list[pl.Expr]:
+    current = where(pl.col("_never_lower"), pl.col("current_price"))
+    return [
+        pl.max_horizontal("_floor", current, pl.lit(UNITS_PER_CENT, pl.Int64)).alias("_low"),
+        pl.min_horizontal("_ceiling", pl.lit(LARGEST_PRICE, pl.Int64)).alias("_high"),
+    ]
+
+
+def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """The ceiling comes last: never_lower yields to it."""
+    low, high = pl.col("_low"), pl.col("_high")
+    raised = price.clip(lower_bound=low)
+    too_high, too_low = raised > high, price < low
+    binding = [
+        (too_high & (pl.col("_ceiling") == high), "ceiling"),
+        (too_high, "largest_price"),
+        (too_low & (pl.col("_floor") == low), "floor"),
+        (too_low & pl.col("_never_lower") & (pl.col("current_price") == low), "never_lower"),
+        (too_low, "marketplace_minimum"),
+    ]
+    return [
+        raised.clip(upper_bound=high).alias("after_bounds"),
+        first([(holds, pl.lit(bound, BOUND)) for holds, bound in binding], BOUND).alias("bound"),
+    ]
+
+
+# 8
+def cap_limits(run: Run) -> list[pl.Expr]:
+    """How far the price may be from where the period began; a current price that is already outside is itself the limit."""
+    start, current = pl.col("period_start_price"), pl.col("current_price")
+    small = true(start < pl.col("_small_below"))
+    up = pl.when(small).then("_small_up").otherwise("_cap_up")
+    down = pl.when(small).then("_small_down").otherwise("_cap_down")
+    highest = pl.max_horizontal(start * (WHOLE_BP + up) // WHOLE_BP, current)
+    lowest = pl.min_horizontal(-(-(start * (WHOLE_BP - down)) // WHOLE_BP), current)
+    return [
+        where(current.is_not_null() & down.is_not_null(), lowest).alias("_cap_low"),
+        where(current.is_not_null() & up.is_not_null(), highest).alias("_cap_high"),
+    ]
+
+
+def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    up, down = price > pl.col("_cap_high"), price < pl.col("_cap_low")
+    limit = pl.when(true(up)).then("_cap_high").when(true(down)).then("_cap_low")
+    held = limit.is_not_null() & pl.col("_cap_hold")
+    return [
+        pl.when(held).then("current_price").otherwise(pl.coalesce(limit, price)).alias("after_cap"),
+        limit.alias("seller_limit"),
+        where(price.is_not_null(), true(held)).alias("held"),
+    ]
+
+
+# 9
+def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """On the capped price, also under never_lower; not below the sale's own floor."""
+    reduced = pl.max_horizontal(scaled(price, pl.col("_sale_factor")), "_sale_floor")
+    applies = pl.col("_sale_factor").is_not_null() & price.is_not_null()
+    return [
+        pl.when(applies).then(reduced).otherwise(price).alias("after_sale"),
+        where(applies, "sale_id").alias("sale_id"),
+        where(applies, "sale_ends_at").alias("sale_ends_at"),
+    ]
+
+
+# 10
+def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    return [pl.max_horizontal(price, where(price.is_not_null(), _direct_low(run))).alias("after_direct_minimum")]
+
+
+def _direct_low(run: Run) -> pl.Expr:
+    """The least price of a Direct-eligible card: the program is on and the card has a Direct low."""
+    return where(pl.col("direct_low").is_not_null(), pl.lit(run.seller.direct_minimum, pl.Int64))
+
+
+# 11
+def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """A price that nets less than the last one of the lower tier goes up to the first that does not, if the ceiling lets it."""
+    assert run.fee_gap is not None
+    begin, end = run.fee_gap
+    asked = pl.col("_fee_gap") & pl.col("direct_low").is_not_null() & (pl.col("_high") >= end)
+    inside = true(asked & (price >= begin) & (price < end))
+    return [pl.when(inside).then(pl.lit(end, pl.Int64)).otherwise(price).alias("after_fee_gap")]
+
+
+# 12
+def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """Half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down), then up to the ending."""
+    lowest, highest = cents_up(_bound_below(run)), cents_down(pl.col("_high"))
+    rounded, ending_limit = cents(price), highest
+    if run.capped:
+        top, bottom = cents_down(pl.col("_cap_high")), cents_up(pl.col("_cap_low"))
+        stopped, limit = pl.col("after_cap"), pl.col("seller_limit")
+        # A cap that binds stands before floor and ceiling; what steps 9 to 11 moved past it stays past it.
+        up, down = true(limit < pl.col("after_bounds")), true(limit > pl.col("after_bounds"))
+        lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
+        highest = pl.when(down).then(pl.max_horizontal(highest, cents_up(stopped))).otherwise(highest)
+        rounded = pl.when(true(price < pl.col("_cap_low"))).then(rounded).otherwise(pl.max_horizontal(rounded, bottom))
+        rounded = pl.when(true(price > pl.col("_cap_high"))).then(rounded).otherwise(pl.min_horizontal(rounded, top))
+        ending_limit = pl.min_horizontal(highest, where(top.is_not_null(), pl.max_horizontal(top, rounded)))
+    lowest = pl.max_horizontal(lowest, *(cents_up(low) for low in _raised_to(run)), pl.lit(1, pl.Int64))
+    rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
+    ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
+    # An ending that would pass a limit is not applied: the cent price stands.
+    chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
+    # A cap that holds leaves the price as it is, to the last fraction.
+    shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)
+    untouched = pl.col("held") & shown if run.capped else pl.lit(False)
+    chosen = pl.when(true(untouched)).then(price).otherwise(chosen)
+    return [where(price.is_not_null(), chosen).alias("after_rounding")]
+
+
+def _bound_below(run: Run) -> pl.Expr:
+    """The floor, and the current price under never_lower where no sale goes below it."""
+    current = pl.col("_never_lower")
+    if run.on_sale:
+        current = current & pl.col("sale_id").is_null()
+    return pl.max_horizontal("_floor", where(current, pl.col("current_price")), pl.lit(0, pl.Int64))
+
+
+def _raised_to(run: Run) -> list[pl.Expr]:
+    """What steps 9 and 10 do not go below."""
+    sale_floor = [pl.col("_sale_floor")] if run.on_sale else []
+    return sale_floor + ([_direct_low(run)] if run.seller.direct_program else [])
+
+
+# 13
+def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
+    """A pin is taken as it is; a move below the minimum keeps the price, unless no marketplace could show it."""
+    current, pin = pl.col("current_price"), pl.col("pin")
+    keeps = ((price - current).abs() < max(run.seller.minimum_move, 1)) & (current >= UNITS_PER_CENT)
+    target = pl.coalesce(pin, pl.when(keeps).then(current).otherwise(price))
+    return [target.alias("target"), (target.is_not_null() & target.ne_missing(current)).alias("changed")]

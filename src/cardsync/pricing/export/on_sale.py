@@ -1,0 +1,122 @@
+"""Targets that are a sale's price: a run's cards in; the sales whose targets are not served out.
+
+They are noted before a run writes its first target, and cleared of earlier sales when it has
+written the last one. In between a card may stand here with two sales, and its target is served only
+while both are on: a run that is killed leaves nothing behind that is served too long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.database.session import Database
+from cardsync.seller_state.state import Lease, hold_lease
+from cardsync.work.jobs import SALES, mark_due_by
+
+_PAIR: Final = {"marketplace_id": pl.Int64, "sale_id": pl.Int64}
+_NOTE = """
+    INSERT INTO sale_target (seller_id, marketplace_id, sale_id)
+    SELECT :seller, given.id, given.sale
+      FROM unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
+    ON CONFLICT DO NOTHING
+"""
+_NOTED = """
+    SELECT coalesce(array_agg(marketplace_id), '{}') AS marketplace_id,
+           coalesce(array_agg(sale_id), '{}') AS sale_id
+      FROM sale_target WHERE seller_id = :seller
+"""
+_DROP = """
+    DELETE FROM sale_target t
+     USING unnest(CAST(:ids AS bigint[]), CAST(:sales AS bigint[])) AS given (id, sale)
+     WHERE t.seller_id = :seller AND t.marketplace_id = given.id AND t.sale_id = given.sale
+"""
+_DROP_UNASKED = """
+    DELETE FROM sale_target t
+     WHERE t.seller_id = :seller AND NOT EXISTS (
+        SELECT FROM card c
+         WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
+           AND c.target_price IS NOT NULL)
+"""
+# Statistics may know nothing of a seller's new rows: for each of them a nested loop would read all.
+JOINED_BY_HASH: Final = "SET LOCAL enable_nestloop = off"
+_AS_EVER = "SET LOCAL enable_nestloop TO DEFAULT"
+# The sales that targets were worked out with; one that was deleted has no row of its own any more.
+_SALES = """
+    (SELECT DISTINCT sale_id FROM sale_target WHERE seller_id = :seller) t
+      LEFT JOIN pricing_sale p ON p.seller_id = :seller AND p.id = t.sale_id
+"""
+_ENDED = f"""
+    SELECT t.sale_id FROM {_SALES}
+     WHERE p.id IS NULL OR NOT p.enabled OR p.starts_at > :now OR p.ends_at <= :now
+     ORDER BY t.sale_id
+"""
+_UNTIL = f"""
+    UPDATE sync_state SET export_until = (
+        SELECT min(CASE WHEN p.enabled AND p.starts_at <= :now THEN p.ends_at
+                        ELSE CAST(:now AS timestamptz) END)
+          FROM {_SALES})
+     WHERE seller_id = :seller
+"""
+
+
+@dataclass(frozen=True)
+class OnSale:
+    """The cards that a run prices; `rows` are those at a sale's price, with the sale."""
+
+    priced: pl.Series
+    rows: pl.DataFrame
+
+
+def on_sale(priced: pl.DataFrame) -> OnSale:
+    reduced = pl.col("sale_id").is_not_null() & pl.col("target").is_not_null()
+    return OnSale(priced["marketplace_id"], priced.filter(reduced).select(*_PAIR))
+
+
+async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) -> None:
+    """Before the run writes its first target. Raises LeaseLost or CancelRequested."""
+    for part in found.rows.iter_slices(slab_rows):
+        now = clock.now()
+        async with database.tenant(lease.seller_id) as session:
+            await hold_lease(session, lease, now)
+            await session.execute(text(_NOTE), {"seller": lease.seller_id} | _arrays(part))
+            await note_until(session, lease.seller_id, now)
+
+
+async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
+    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing."""
+    row = (await session.execute(text(_NOTED), {"seller": seller_id})).one()
+    noted = pl.DataFrame(dict(row._mapping), schema=_PAIR)
+    if noted.is_empty():
+        return
+    earlier = noted.filter(pl.col("marketplace_id").is_in(found.priced.implode())).join(
+        found.rows, on=list(_PAIR), how="anti"
+    )
+    await session.execute(text(JOINED_BY_HASH))
+    await session.execute(text(_DROP), {"seller": seller_id} | _arrays(earlier))
+    await session.execute(text(_DROP_UNASKED), {"seller": seller_id})
+    await session.execute(text(_AS_EVER))
+    await note_until(session, seller_id, now)
+    if await ended_sales(session, seller_id, now):
+        # Another run has to follow: this one priced other cards, or for a moment that is past.
+        await mark_due_by(session, seller_id, SALES, now)
+
+
+async def note_until(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """From when on the export's fingerprint says too much; noted when targets or sales changed."""
+    await session.execute(text(_UNTIL), {"seller": seller_id, "now": now})
+
+
+async def ended_sales(session: AsyncSession, seller_id: int, now: datetime) -> list[int]:
+    """The sales that targets were worked out with and that are not on."""
+    return list(await session.scalars(text(_ENDED), {"seller": seller_id, "now": now}))
+
+
+def _arrays(pairs: pl.DataFrame) -> dict[str, list[int]]:
+    return {"ids": pairs["marketplace_id"].to_list(), "sales": pairs["sale_id"].to_list()}

@@ -1,0 +1,103 @@
+"""One answer of GET /export/price-updates: the caller in, the file out, or a header-only one with the reasons for it.
+
+Some reasons hold prices back, `forced_reasons` those that the caller's row tells; `no_updates` and `drafts_only` only explain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agentwork.tasks import note_push
+from cardsync.cards.exported import fingerprint_served
+from cardsync.catalog.marketplace_columns import HEADER_ONLY
+from cardsync.database.session import Database, copy_bytes
+from cardsync.pricing.export.content import REASONS, csv_of, export_sql, forced_reasons, holds_at, served, weak_etag
+from cardsync.pricing.export.drafts import would_change
+from cardsync.pricing.export.on_sale import JOINED_BY_HASH, ended_sales
+from cardsync.seller_state.models import SyncState
+
+_APPLIED_NOW = """
+    SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
+                      AND claim_expires_at > :now)
+"""
+# A run that came to its end since has priced the cards anew, be it an import's that was asked for later or earlier.
+_RUN_WAITS = """
+    SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
+     ORDER BY finished_at DESC, id DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True)
+class Export:
+    """`body` is the CSV, `empty_reason` the header's value when it holds no rows, `etag` only in read_only."""
+
+    body: bytes
+    empty_reason: str | None
+    etag: str | None
+
+
+async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export:
+    """`session` reads in one snapshot (repeatable read), so that body and ETag are of one set."""
+    read_only = caller.entitlements(now).sync_mode == "read_only"
+    forced = await _forced(session, caller, now, read_only=read_only)
+    # Targets of sales that are over are not served, though no run has worked them out anew yet.
+    ended = await ended_sales(session, caller.seller_id, now)
+    if ended:
+        await session.execute(text(JOINED_BY_HASH))
+    which = served(caller.seller_id, ended)
+    if forced:
+        waits = await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})"))
+        drafts = not waits and await would_change(session, caller.seller_id, now)
+        reasons = ",".join([*forced, *(["drafts_only"] if drafts else [])])
+        return Export(HEADER_ONLY, reasons, weak_etag(forced, "") if read_only else None)
+    rows = await copy_bytes(session, export_sql("card c", which, "c.target_price"))
+    etag = None
+    if read_only:
+        etag = weak_etag([], await _current_fingerprint(session, caller.seller_id, which, now))
+    if rows:
+        return Export(csv_of(rows), None, etag)
+    drafts = await would_change(session, caller.seller_id, now)
+    return Export(HEADER_ONLY, "drafts_only" if drafts else "no_updates", etag)
+
+
+async def note_served(database: Database, caller: Caller, served: Export) -> None:
+    """While a price push is open: the agent names by its SHA-256 the file that it imported."""
+    if served.empty_reason is None and caller.price_tasks_due_at is not None:
+        async with database.tenant(caller.seller_id) as session:
+            await note_push(session, caller.seller_id, "files", hashlib.sha256(served.body).hexdigest())
+
+
+async def _forced(session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool) -> list[str]:
+    """The caller's own reasons, and those that stand in other tables. A read_only seller looks at a run's file anyway."""
+    reasons = set(forced_reasons(caller, now))
+    if read_only and caller.price_tasks_due_at is not None:
+        applied = await session.scalar(text(_APPLIED_NOW), {"seller": caller.seller_id, "now": now})
+        reasons |= {"apply_in_progress"} if applied else set()
+    if not read_only and await run_waits(session, caller.seller_id):
+        reasons.add("awaiting_review")
+    return [reason for reason in REASONS if reason in reasons]
+
+
+async def run_waits(session: AsyncSession, seller_id: int) -> bool:
+    """Whether the last run that came to its end stopped for the seller's word."""
+    return bool(await session.scalar(text(_RUN_WAITS), {"seller": seller_id}))
+
+
+async def _current_fingerprint(
+    session: AsyncSession,
+    seller_id: int,
+    which: str,
+    now: datetime,
+) -> str:
+    """The stored one; while a run changes the set, or a sale in it is over, that of the rows seen."""
+    columns = select(SyncState.export_fingerprint, SyncState.export_until)
+    known, until = (await session.execute(columns.where(SyncState.seller_id == seller_id))).one()
+    if known is not None and holds_at(known, until, now):
+        return known
+    return await fingerprint_served(session, which)

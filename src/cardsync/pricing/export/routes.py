@@ -1,0 +1,78 @@
+"""The price-updates export over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Response, Router, get
+from litestar.datastructures import ResponseHeader
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import HeaderParameter
+
+from cardsync import clock
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.pricing.export import content as price_export
+from cardsync.pricing.export import price_updates as answers
+from cardsync.pricing.rollback import serve
+from cardsync.seller_state import state as sync_state
+from cardsync.web.request import FOR_AGENTS, problems
+
+_CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
+
+
+@get(
+    "/export/price-updates",
+    media_type="text/csv",
+    response_headers=[
+        ResponseHeader(
+            "ETag", documentation_only=True, description="Weak; names the set of (id, target). read_only accounts only"
+        ),
+        ResponseHeader("Cache-Control", documentation_only=True, description="private, no-cache"),
+        ResponseHeader("Vary", documentation_only=True, description="Authorization"),
+        ResponseHeader(
+            "X-Price-Export-Empty-Reason",
+            documentation_only=True,
+            description=f"Why the CSV is header-only, joined by commas: {', '.join(price_export.REASONS)}",
+        ),
+    ],
+    responses={
+        304: ResponseSpec(
+            data_container=None, description="Nothing changed since the ETag in If-None-Match (read_only accounts)"
+        ),
+        **problems(*FOR_AGENTS),
+    },
+)
+async def price_updates(
+    caller: Caller,
+    database: Database,
+    if_none_match: Annotated[str | None, HeaderParameter(name="If-None-Match", required=False)] = None,
+) -> Response[bytes]:
+    """The price changes as the marketplace's pricing CSV; header-only, with the reasons in X-Price-Export-Empty-Reason, if none.
+
+    While a rollback is ready or served, its file is the answer, whatever the account may push.
+    """
+    now = clock.now()
+    if caller.lock_kind is not None:
+        async with database.tenant(caller.seller_id) as session:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
+    if price_export.rollback_waits(caller, now):
+        body = await serve.serve(database, caller, now)
+        if body is not None:
+            return Response(body, media_type="text/csv", headers=_CACHE)
+    if (etag := price_export.unchanged(caller, if_none_match, now)) is not None:
+        return Response(b"", status_code=304, headers={**_CACHE, "ETag": etag})
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        answer = await answers.export(session, caller, now)
+    headers = dict(_CACHE)
+    if answer.etag:
+        headers["ETag"] = answer.etag
+        if price_export.matches(if_none_match, answer.etag):
+            return Response(b"", status_code=304, headers=headers)
+    await answers.note_served(database, caller, answer)
+    if answer.empty_reason:
+        headers["X-Price-Export-Empty-Reason"] = answer.empty_reason
+    return Response(answer.body, media_type="text/csv", headers=headers)
+
+
+router = Router(path="", route_handlers=[price_updates], tags=["pricing"])

@@ -1,0 +1,208 @@
+"""What a set of rules would have asked on each day: rules, sales and a span of time in; days, what sold beside them, and a summary out.
+
+Every stored snapshot of the span is priced in its turn, each after the one before (`rehearsal`), and only one of them is in memory.
+Nothing is written and one snapshot of the database is read, so it disturbs no run and needs no lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.limits import BACKTEST_SNAPSHOTS, BACKTEST_SOLD
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.preview import snapshots
+from cardsync.pricing.preview.preview import asked
+from cardsync.pricing.preview.simulated_shop import Shop
+from cardsync.pricing.preview.snapshots import Snapshot
+from cardsync.pricing.receipts.sentences import money
+from cardsync.pricing.rules.rows import pins_of, run_of
+from cardsync.pricing.runs.cards_to_price import Choices, choices
+from cardsync.pricing.runs.price_history import unsold
+
+
+@dataclass
+class Told:
+    """What was found until now, in ten-thousandths."""
+
+    zone: str
+    days: dict[date, dict[str, Any]] = field(default_factory=dict)
+    sold: list[pl.DataFrame] = field(default_factory=list)
+    snapshots: int = 0
+    changed: int = 0
+    before: int = 0
+    after: int = 0
+    blocked: dict[str, int] = field(default_factory=dict)
+
+    def add(self, at: datetime, out: pl.DataFrame) -> None:
+        """A day tells of its last snapshot, and of the changes of all."""
+        counted = engine.summary(out)
+        quantity = pl.col("quantity").cast(pl.Int128)
+        before, after = out.select(
+            (pl.col("current_price") * quantity).sum(),
+            (pl.coalesce("target", "current_price") * quantity).sum().alias("after"),
+        ).row(0)
+        if not self.snapshots:
+            self.before = int(before)
+        self.snapshots, self.changed = self.snapshots + 1, self.changed + counted.changed
+        self.after, self.blocked = int(after), counted.blocked
+        day = at.astimezone(ZoneInfo(self.zone)).date()
+        earlier = self.days.get(day, {"changed": 0})["changed"]
+        self.days[day] = {
+            "date": day.isoformat(),
+            "cards": counted.cards,
+            "listed_value": money(self.after),
+            "changed": earlier + counted.changed,
+        }
+
+
+async def backtest(
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime, most: timedelta
+) -> dict[str, Any]:
+    """The answer as it goes over the wire. Raises InvalidRule, InvalidQuery, InvalidPayload."""
+    caller.must_be_owner()
+    seller_id = caller.seller_id
+    ends = clock.monotonic() + most.total_seconds()
+    account = await session.get_one(Account, seller_id)
+    since, until = _span(body, account.time_zone)
+    if body.get("rules") is None:
+        raise errors.InvalidPayload("rules: is missing")
+    run = await asked(session, seller_id, body, await run_of(session, account, now))
+    # A pause of today says nothing of then.
+    run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
+    kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
+    if len(kept) > BACKTEST_SNAPSHOTS:
+        raise errors.InvalidPayload(
+            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots lie between them: ask for fewer days"
+        )
+    sold = await snapshots.sold_lines(session, seller_id, since, until)
+    told = Told(account.time_zone)
+    earlier = sold
+    if kept:
+        await _go_through(session, account, run, kept, sold, told, lambda: clock.monotonic() > ends)
+        earlier = sold.filter(pl.col("sold_at") < kept[0].at)
+    return _answer(told, pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold]))
+
+
+def _span(body: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
+    """Days of the seller's zone, both included, or moments."""
+    since, until = _moment(body, "from", zone), _moment(body, "to", zone)
+    if since > until:
+        raise errors.InvalidPayload("from: is after to")
+    return since, until
+
+
+def _moment(body: Mapping[str, Any], name: str, zone: str) -> datetime:
+    value = body.get(name)
+    refused = errors.InvalidPayload(f"{name}: must be a day like 2026-11-21, or a time like 2026-11-21T08:00:00Z")
+    if not isinstance(value, str):
+        raise refused
+    try:
+        day = date.fromisoformat(value) if len(value) == 10 else None
+        if day is not None:
+            begins = datetime.combine(day + timedelta(days=name == "to"), datetime.min.time(), ZoneInfo(zone))
+            return begins - timedelta(microseconds=name == "to")
+    except (ValueError, OverflowError):
+        raise refused from None
+    moment = clock.read_moment(value)
+    if moment is None:
+        raise refused
+    return moment
+
+
+async def _go_through(
+    session: AsyncSession,
+    account: Account,
+    asked: Run,
+    kept: Sequence[Snapshot],
+    sold: pl.DataFrame,
+    told: Told,
+    is_late: Callable[[], bool],
+) -> None:
+    pins = await pins_of(session, account.seller_id)
+    await snapshots.gather(session, account, replace(asked, now=kept[0].at), kept[-1].at)
+    shop: Shop | None = None
+    chosen: Choices | None = None
+    for place, snapshot in enumerate(kept):
+        if is_late():
+            raise errors.InvalidPayload(f"from, to: {place} of {len(kept)} snapshots took too long: ask for fewer days")
+        run = replace(asked, now=snapshot.at)
+        again = chosen is None or chosen.run.active_sales != run.active_sales
+        known = await choices(session, account.seller_id, run) if chosen is None or again else chosen
+        chosen = replace(known, run=replace(known.run, now=snapshot.at))
+        # What asks for the time may select other cards though nothing changed.
+        whole = again or chosen.timed
+        after = None if whole else kept[place - 1].at
+        changed = await snapshots.changed(session, account, chosen, after)
+        if shop is None:
+            past = await unsold(session, account.seller_id, chosen.run, None, until=snapshot.at)
+            shop = Shop(changed, snapshot.at, account.time_zone, past)
+        else:
+            await asyncio.to_thread(shop.advance, changed, snapshot.at)
+        following = kept[place + 1].at if place + 1 < len(kept) else None
+        await asyncio.to_thread(
+            _price, shop, snapshot, account, chosen.run, pins, told, _between(sold, snapshot.at, following)
+        )
+
+
+def _between(sold: pl.DataFrame, since: datetime, until: datetime | None) -> pl.DataFrame:
+    lines = sold.filter(pl.col("sold_at") >= since)
+    return lines if until is None else lines.filter(pl.col("sold_at") < until)
+
+
+def _price(
+    shop: Shop,
+    snapshot: Snapshot,
+    account: Account,
+    run: Run,
+    pins: dict[int, int],
+    told: Told,
+    sold: pl.DataFrame,
+) -> None:
+    lines = account.product_lines
+    shop.seen(snapshot.at, lines.index(snapshot.line) + 1 if snapshot.line in lines else None)
+    told.add(snapshot.at, shop.price(run, pins))
+    told.sold.append(shop.sell(sold))
+
+
+def _answer(told: Told, sold: pl.DataFrame) -> dict[str, Any]:
+    compared = sold.filter(pl.col("sold_price").is_not_null() & pl.col("asked_price").is_not_null())
+    quantity = pl.col("quantity").cast(pl.Int128)
+    real, would = compared.select(
+        (pl.col("sold_price") * quantity).sum(), (pl.col("asked_price") * quantity).sum()
+    ).row(0)
+    newest = sold.sort("sold_at", descending=True, maintain_order=True).head(BACKTEST_SOLD)
+    return {
+        "days": list(told.days.values()),
+        "sold": [
+            {
+                "marketplace_id": row["marketplace_id"],
+                "sold_at": clock.rfc3339(row["sold_at"]),
+                "sold_price": money(row["sold_price"]),
+                "asked_price": money(row["asked_price"]),
+            }
+            for row in newest.iter_rows(named=True)
+        ],
+        "summary": {
+            "snapshots": told.snapshots,
+            "changed": told.changed,
+            "blocked": told.blocked,
+            "listed_value_before": money(told.before),
+            "listed_value_after": money(told.after),
+            "sold": sold.height,
+            "compared": compared.height,
+            "sold_value": money(int(real)),
+            "asked_value": money(int(would)),
+        },
+    }

@@ -1,0 +1,185 @@
+"""What a set of rules would ask, without asking it: rules and sales in place of the live ones in, counts and the largest moves out.
+
+Everything is read in one snapshot and no price is written. The lease is held while it reads, if it is free: during a run a snapshot is
+as good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.cards.write import decimal
+from cardsync.database.session import Database
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.rules import Rule, Sale
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.preview import evidence
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
+from cardsync.pricing.rules.queries import need_readable, selections
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.rules.rule_file import read_rules, read_sales
+from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.seller_state.lease import held_to_read
+from cardsync.settings import Settings
+
+LARGEST: Final = 50
+# Moves in basis points of the current price; the last bin is open.
+_EDGES: Final = (-10_000, -5_000, -2_000, -1_000, -500, -100, 0, 100, 500, 1_000, 2_000, 5_000, 10_000)
+
+
+@asynccontextmanager
+async def reading(database: Database, caller: Caller, settings: Settings) -> AsyncIterator[AsyncSession]:
+    """The snapshot that a preview is made from, and the lease as long as it reads."""
+    caller.must_be_owner()
+    async with (
+        held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
+        database.tenant(caller.seller_id, snapshot=True) as session,
+    ):
+        yield session
+
+
+async def priced(
+    session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime
+) -> tuple[Stock, pl.DataFrame]:
+    """Every card that the search leaves, priced by the body's rules. Raises InvalidRule, InvalidQuery, InvalidPayload."""
+    account = await session.get_one(Account, seller_id)
+    run = await asked(session, seller_id, body, await run_of(session, account, now))
+    bound: dict[str, Any] = {}
+    stock = await read_stock(
+        session, account, run, await _where(session, seller_id, body.get("search"), bound), **bound
+    )
+    out = await asyncio.to_thread(
+        engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
+    )
+    return stock, out
+
+
+async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], live: Run) -> Run:
+    """The live ones with drafts, unless the body brings its own. Raises InvalidRule, InvalidQuery."""
+    rules: Sequence[Rule] = [replace(rule, state="published") for rule in live.rules]
+    sales: Sequence[Sale] = live.sales
+    if body.get("rules") is not None:
+        rules = read_rules(body["rules"])
+    if body.get("sales") is not None:
+        sales = read_sales(body["sales"])
+    queries = {"rules": [rule.query for rule in rules], "sales": [sale.query for sale in sales]}
+    for kind, asked_for in queries.items():
+        if body.get(kind) is not None:
+            for query in dict.fromkeys(asked_for):
+                place = asked_for.index(query)
+                await need_readable(session, seller_id, query, f"{kind}[{place}].query")
+    return replace(live, rules=list(rules), sales=list(sales))
+
+
+async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict[str, Any]) -> str:
+    if search is None or search == "":
+        return ON_SALE
+    if not isinstance(search, str):
+        raise errors.InvalidPayload("search: must be a text")
+    await need_readable(session, seller_id, search, "search")
+    [selection] = await selections(session, seller_id, [search])
+    return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
+
+
+async def told(session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame) -> dict[str, Any]:
+    """The preview as it goes over the wire."""
+    counted = engine.summary(out)
+    current, target = pl.col("current_price"), pl.col("target")
+    quantity, kept = pl.col("quantity").cast(pl.Int128), pl.col("held").fill_null(False) & ~pl.col("changed")
+    sums = out.select(
+        up=(target > current.fill_null(0)).sum(),
+        down=(target < current).sum(),
+        held=kept.sum(),
+        before=(current * quantity).sum(),
+        after=(pl.coalesce(target, current) * quantity).sum(),
+    ).row(0, named=True)
+    return {
+        "cards": counted.cards,
+        "up": sums["up"],
+        "down": sums["down"],
+        "unchanged": counted.unchanged - sums["held"],
+        "held": sums["held"],
+        "blocked": counted.blocked,
+        "listed_value_before": money(int(sums["before"])),
+        "listed_value_after": money(int(sums["after"])),
+        "largest": await _largest(session, seller_id, stock, out),
+        "histogram": _histogram(out),
+        "warnings": evidence.told(stock.run.live),
+    }
+
+
+async def _largest(session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame) -> list[dict[str, Any]]:
+    moves = (
+        out.filter("changed")
+        .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
+        .sort(["move", "marketplace_id"], descending=[True, False])
+    )
+    rows = moves.head(LARGEST).to_dicts()
+    found = await session.execute(
+        text("SELECT marketplace_id, product_name FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"),
+        {"seller": seller_id, "ids": [row["marketplace_id"] for row in rows]},
+    )
+    names = {row.marketplace_id: row.product_name for row in found}
+    return [
+        {
+            "marketplace_id": row["marketplace_id"],
+            "product_name": names.get(row["marketplace_id"]),
+            "current_price": money(row["current_price"]),
+            "target_price": money(row["target"]),
+            "rule_id": row["rule_id"],
+            "reason": _reason(row, stock.run),
+        }
+        for row in rows
+    ]
+
+
+def _reason(row: Mapping[str, Any], run: Run) -> str:
+    """The sentence of the last step that moved the price, the closing ones aside."""
+    steps = explain(row, run)[2:-2]
+    moved = [step for step in steps if step["input"] != step["output"]]
+    return str((moved or steps)[-1]["summary"]) if steps else "The price is pinned."
+
+
+def _histogram(out: pl.DataFrame) -> list[dict[str, Any]]:
+    moved = out.filter(pl.col("changed") & pl.col("current_price").is_not_null())
+    share = (pl.col("target") - pl.col("current_price")) * 10_000 // pl.col("current_price")
+    bins = moved.select(share.alias("bp"))["bp"]
+    edges = [*pairwise(_EDGES), (_EDGES[-1], None)]
+    return [
+        {"from_bp": low, "to_bp": high, "count": int(((bins >= low) & (True if high is None else bins < high)).sum())}
+        for low, high in edges
+    ]
+
+
+def every_card(out: pl.DataFrame, kind: str) -> bytes:
+    """Every card as CSV or Parquet, amounts in dollars."""
+    codes = {bits: ";".join(blocker_codes(bits)) for bits in out["blockers"].unique().to_list()}
+    frame = out.select(
+        "marketplace_id",
+        decimal("current_price").cast(pl.Decimal(18, 4)),
+        decimal("target").cast(pl.Decimal(18, 4)).alias("target_price"),
+        "rule_id",
+        "sale_id",
+        "held",
+        pl.col("blockers").replace_strict(codes, return_dtype=pl.String).alias("blocked"),
+    )
+    buffer = io.BytesIO()
+    if kind == "csv":
+        frame.write_csv(buffer)
+    else:
+        frame.write_parquet(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,96 @@
+"""A shop that goes on through stored snapshots as if other rules had priced it: a snapshot's changes in, what would have been asked out. Pure.
+
+A card begins with the price that it really had. Once the rules have priced it, it has the price that they asked, so caps and
+`never_lower` bind on it day after day as they would have; a card that they keep as it is has the price that it really had.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.periods import day_start, week_start
+from cardsync.pricing.engine.run_inputs import TIME, Run
+
+_STALE: Final = ("listed_since", "last_sold_at", "last_moved_at")
+_CARRIED: Final = ("asked", "day_start_price", "week_start_price", *_STALE)
+_STARTS: Final = {"day_start_price": day_start, "week_start_price": week_start}
+CURRENT: Final = pl.coalesce("asked", "price")
+
+
+class Shop:
+    """The cards as of the newest snapshot that came."""
+
+    def __init__(self, cards: pl.DataFrame, at: datetime, zone: str, past: pl.DataFrame | None = None) -> None:
+        """`past`: (id, listed_since, last_sold_at, last_moved_at) of them, where a rule asks for it."""
+        self._zone, self._at = zone, at
+        never = [pl.lit(None, TIME).alias(name) for name in _STALE]
+        known = cards.with_columns(never) if past is None else cards.join(past.select("id", *_STALE), "id", how="left")
+        self.cards = known.with_columns(
+            pl.col("listed_since").fill_null(pl.col("observed_at")),
+            *(pl.coalesce(name, "price").alias(name) for name in _STARTS),
+            asked=pl.lit(None, pl.Int64),
+            seen_at=pl.col("observed_at"),
+        )
+
+    def advance(self, changed: pl.DataFrame, at: datetime) -> None:
+        """The next snapshot: cards that are other than before, new ones among them."""
+        begun = [name for name, start in _STARTS.items() if start(at, self._zone) != start(self._at, self._zone)]
+        self._at = at
+        before = self.cards.with_columns(CURRENT.alias(name) for name in begun)
+        old = before.select("id", *_CARRIED, was=pl.col("quantity"), before="market")
+        now, market = pl.col("market"), pl.col("before")
+        moved = (market > 0) & (now > 0) & ((now - market).abs() * 20 >= market)
+        back = (pl.col("was").fill_null(0) == 0) & (pl.col("quantity") > 0)
+        after = (
+            changed.drop(_STARTS)
+            .join(old, on="id", how="left")
+            .with_columns(
+                *(pl.coalesce(name, "price").alias(name) for name in _STARTS),
+                listed_since=pl.when(back).then("observed_at").otherwise("listed_since"),
+                last_moved_at=pl.when(moved).then("observed_at").otherwise("last_moved_at"),
+                seen_at=pl.col("observed_at"),
+            )
+        )
+        untouched = before.join(changed.select("id"), on="id", how="anti")
+        self.cards = pl.concat([untouched, after.select(untouched.columns)])
+
+    def seen(self, at: datetime, line: int | None) -> None:
+        """The snapshot spoke of every card of the line, by its number; None for all."""
+        spoken = pl.lit(True) if line is None else pl.col("line") == line
+        self.cards = self.cards.with_columns(
+            seen_at=pl.when(spoken).then(pl.lit(at, TIME)).otherwise("seen_at"),
+        )
+
+    def sell(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Lines that were sold since the snapshot, each with what was asked for its card."""
+        last = lines.group_by("marketplace_id").agg(newest=pl.col("sold_at").max())
+        asked = self.cards.select("marketplace_id", asked_price=CURRENT)
+        if lines.height:
+            self.cards = (
+                self.cards.join(last, on="marketplace_id", how="left")
+                .with_columns(last_sold_at=pl.max_horizontal("last_sold_at", "newest"))
+                .drop("newest")
+            )
+        return lines.join(asked, on="marketplace_id", how="left", maintain_order="left")
+
+    def price(self, run: Run, pins: dict[int, int]) -> pl.DataFrame:
+        """Every card in stock priced by the run, and its price asked from now on."""
+        stocked = self.cards.filter(pl.col("quantity") > 0)
+        pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+        inputs = stocked.drop("price", "asked", "seen_at", "line").with_columns(
+            current_price=stocked.select(CURRENT).to_series(),
+            observed_at=stocked["seen_at"],
+            product_line_enabled=stocked["line"] > 0,
+            pin=pinned if pins else pl.lit(None, pl.Int64),
+            **{name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")},
+        )
+        out = engine.price(inputs, run.rules, run.seller, run.now, run.sales)
+        told = stocked.select("id").with_columns(out["target"])
+        self.cards = (
+            self.cards.join(told, on="id", how="left").with_columns(asked=pl.coalesce("target", "asked")).drop("target")
+        )
+        return out

@@ -1,0 +1,92 @@
+"""Receipts in the object store: a priced run's file written under a key of its own, a card's latest receipt found and told again.
+
+The key stands in the run's summary; a run without one was made while attribution logging was off, or came of no sync. Files are deleted
+when they are old (`retention`), and so are those that a killed worker never told of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.cards.models import Card
+from cardsync.clock import rfc3339
+from cardsync.money import to_units
+from cardsync.pricing.engine.engine import INPUT_COLUMNS
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.receipts import columns
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
+from cardsync.storage import ObjectMissing, Store
+
+# The last upload that spoke of the card's whole product line, or the run that followed it because rules have queries.
+_LATEST = """
+    SELECT r.id, r.summary ->> 'receipts' AS key FROM price_run r
+     WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
+       AND (r.upload_id IS NULL OR r.upload_id = (
+            SELECT l.upload_id FROM line_snapshot l WHERE l.seller_id = :seller AND l.product_line = :line))
+     ORDER BY r.id DESC LIMIT 1
+"""
+
+
+async def keep(store: Store, seller_id: int, run_id: int, priced: pl.DataFrame, run: Run) -> str:
+    """The key of the file."""
+    key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
+    data = await asyncio.to_thread(columns.pack, priced, run)
+    with store.spool() as (path, file):
+        file.write(data)
+        file.flush()
+        await store.write(key, path)
+    return key
+
+
+async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str, Any]:
+    """`historical_breakdown`: what the last sync wrote down of this card; where that is null, why, as `historical_breakdown_absent`."""
+    latest = (await session.execute(text(_LATEST), {"seller": card.seller_id, "line": card.product_line})).first()
+    if latest is None:
+        return _absent("never_synced")
+    if latest.key is None:
+        return _absent("not_kept")
+    try:
+        data = await store.read(latest.key)
+    except ObjectMissing:
+        return _absent("no_longer_kept")
+    row = await asyncio.to_thread(columns.receipt, data, card.marketplace_id)
+    if row is None:
+        return _absent("not_priced")
+    told = _told(row, columns.run_of(data), latest.id, card)
+    return {"historical_breakdown": told, "historical_breakdown_absent": None}
+
+
+_ABSENT: Final = {
+    "never_synced": "No sync has priced the card yet.",
+    "not_kept": "The last sync wrote nothing down: attribution logging was off, or its pricing was not ended.",
+    "no_longer_kept": "What the last sync wrote down is no longer kept: receipts are deleted when they are old.",
+    "not_priced": "The last sync did not price the card.",
+}
+
+
+def _absent(code: str) -> dict[str, Any]:
+    return {
+        "historical_breakdown": None,
+        "historical_breakdown_absent": {"code": code, "message": _ABSENT[code]},
+    }
+
+
+def _told(row: dict[str, Any], run: Run, run_id: int, card: Card) -> dict[str, Any]:
+    target = None if card.target_price is None else to_units(card.target_price)
+    return {
+        "run_id": run_id,
+        "computed_at": rfc3339(run.now),
+        "reflects_current_price": row["target"] == target,
+        "current_price": money(row["current_price"]),
+        "final_price": money(row["target"]),
+        "rule_id": row["rule_id"],
+        "blockers": blocker_codes(row["blockers"]),
+        "steps": explain(row, run),
+        "inputs": {name: input_told(name, row[name]) for name in INPUT_COLUMNS if name in row},
+    }

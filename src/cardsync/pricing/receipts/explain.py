@@ -1,0 +1,142 @@
+"""Why a card asks for what it asks: one stored card priced anew by the live rules, told step by step, beside what they lost against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.models import Account
+from cardsync.cards.models import Card
+from cardsync.clock import rfc3339
+from cardsync.money import dollars, to_units
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.rules import Rule, Sale
+from cardsync.pricing.engine.steps import BLOCKERS
+from cardsync.pricing.export.price_updates import run_waits
+from cardsync.pricing.receipts.archive import breakdown
+from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
+from cardsync.pricing.rules.rows import run_of
+from cardsync.pricing.runs.cards_to_price import Choices, condition_of, read_stock
+from cardsync.seller_state.models import SyncState
+from cardsync.storage import Store
+
+
+async def explain_card(
+    session: AsyncSession, store: Store, seller_id: int, marketplace_id: int, now: datetime
+) -> dict[str, Any]:
+    """The explanation as it goes over the wire. Raises NotFound for a card that is not the seller's."""
+    card = await session.scalar(select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id))
+    if card is None or card.contribution is not None:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    account = await session.get_one(Account, seller_id)
+    asked = await run_of(session, account, now)
+    stock = await read_stock(session, account, asked, "c.id = :wanted", card_id=card.id, wanted=card.id)
+    run = stock.run
+    rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
+    cards = stock.cards.with_columns(candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)))
+    row = engine.price(cards, run.rules, run.seller, run.now, run.sales).row(0, named=True)
+    governing = next((rule for rule in rules if rule.id == row["rule_id"]), None)
+    return {
+        "marketplace_id": marketplace_id,
+        "card": {
+            name: getattr(card, name) for name in ("id", "product_name", "set_name", "number", "condition", "printing")
+        },
+        "currency": "USD",
+        "current_price": money(row["current_price"]),
+        "target_price": None if card.target_price is None else dollars(to_units(card.target_price)),
+        "computed_at": rfc3339(now),
+        "blockers": [
+            {"code": code, "message": BLOCKERS[code]}
+            for code in await _blockers(session, account, row["blockers"], now)
+        ],
+        "matching_rules": told_rules(rules, sales, row),
+        "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        "steps": explain(row, run),
+        "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS}
+        | {name: getattr(card, name) for name in _TEXTS},
+        **await breakdown(session, store, card),
+    }
+
+
+_TEXTS: Final = ("condition", "printing", "language")
+
+
+async def _matching(
+    session: AsyncSession, seller_id: int, chosen: Choices, card_id: int
+) -> tuple[list[Rule], list[Sale]]:
+    """The live rules and active sales that select the card, by priority."""
+    run = chosen.run
+    bound: dict[str, Any] = {"seller": seller_id, "now": run.now, "wanted": card_id}
+    of_rules = [condition_of(selection, bound, f"r{id}") for id, selection in chosen.rules]
+    of_sales = [condition_of(selection, bound, f"s{id}") for id, selection in chosen.sales]
+    columns = ", ".join(f"coalesce({condition}, false)" for condition in (*of_rules, *of_sales)) or "true"
+    found = await session.execute(
+        text(f"SELECT {columns} FROM card c WHERE c.seller_id = :seller AND c.id = :wanted"), bound
+    )
+    flags = list(found.one())
+    selecting = {id for (id, _), flag in zip(chosen.rules, flags, strict=False) if flag}
+    reducing = {id for (id, _), flag in zip(chosen.sales, flags[len(chosen.rules) :], strict=False) if flag}
+    rules = [rule for rule in run.live if rule.id in selecting]
+    return rules, [sale for sale in run.active_sales if sale.id in reducing]
+
+
+def _losing(rules: Sequence[Rule], cards: pl.DataFrame) -> list[int]:
+    governing = cards["rule_id"].item()
+    return [rule.id for rule in rules if rule.id != governing]
+
+
+async def _blockers(session: AsyncSession, account: Account, bits: int, now: datetime) -> list[str]:
+    of_seller = SyncState.seller_id == account.seller_id
+    waits = await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None
+    # As the export has it: whoever is read_only looks at a run's file anyway.
+    if not waits and account.entitlements(now).sync_mode == "full":
+        waits = await run_waits(session, account.seller_id)
+    codes = blocker_codes(bits)
+    return [*codes, "awaiting_review"] if waits and "awaiting_review" not in codes else codes
+
+
+def told_rules(rules: Sequence[Rule], sales: Sequence[Sale], row: dict[str, Any]) -> list[dict[str, Any]]:
+    told = [_told_rule(rule, rules, row) for rule in rules] + [_told_sale(sale, row) for sale in sales]
+    return sorted(told, key=lambda entry: (entry["priority"], entry["kind"]))
+
+
+def _told_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> dict[str, Any]:
+    if row["pin"] is not None:
+        outcome, reason = "lost", "The card's price is pinned."
+    elif rule.id == row["rule_id"]:
+        outcome, reason = "governs", "It is the first that selects the card."
+        if rule.broken:
+            outcome, reason = "blocks", "Its query can't be read any more."
+    else:
+        outcome, reason = "lost", f"Rule “{rules[0].name}” comes before it."
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "kind": "base",
+        "priority": rule.priority,
+        "outcome": outcome,
+        "reason": reason,
+    }
+
+
+def _told_sale(sale: Sale, row: dict[str, Any]) -> dict[str, Any]:
+    if sale.id == row["sale_id"]:
+        outcome, reason = "applies", "It is the first active sale that selects the card."
+    elif row["target"] is None or row["pin"] is not None:
+        outcome, reason = "lost", "No rule prices the card."
+    else:
+        outcome, reason = "lost", "An earlier sale applies."
+    return {
+        "id": sale.id,
+        "name": sale.name,
+        "kind": "sale",
+        "priority": sale.priority,
+        "outcome": outcome,
+        "reason": reason,
+    }

@@ -1,0 +1,116 @@
+"""What agents report of a file of prices, over HTTP: imported or failed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Router, post
+
+from cardsync import clock, errors
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.pricing.rollback import apply_imported_prices, repricing_events
+from cardsync.pricing.rollback.repricing_events import Report
+from cardsync.settings import Settings
+from cardsync.storage import Store
+from cardsync.sync.logs import CycleId
+from cardsync.web.request import FOR_AGENTS, WITH_JSON_BODY, problems
+from cardsync.work.jobs import Work
+
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]
+RowCount = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
+class ImportedRow(msgspec.Struct):
+    """Prices are numbers or decimal strings, in dollars."""
+
+    marketplace_id: int
+    old_price: Any = None
+    new_price: Any = None
+
+
+class ImportReport(msgspec.Struct, kw_only=True):
+    """`file_sha256` is of the file as it was downloaded."""
+
+    imported_at: str
+    row_count: RowCount
+    sync_cycle_id: CycleId | None = None
+    file_sha256: Sha256 | None = None
+    rows: list[ImportedRow] | None = None
+
+
+class ImportFailure(msgspec.Struct):
+    code: Annotated[str, msgspec.Meta(max_length=200)]
+    message: Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
+class FailureReport(msgspec.Struct, kw_only=True):
+    """The same of a file that was not imported; what never came so far has no `imported_at`."""
+
+    step: Annotated[str, msgspec.Meta(max_length=200)]
+    error: ImportFailure
+    imported_at: str | None = None
+    row_count: RowCount = 0
+    sync_cycle_id: CycleId | None = None
+    file_sha256: Sha256 | None = None
+
+
+class Recorded(msgspec.Struct):
+    status: Literal["recorded"]
+    id: int
+
+
+def _moment(value: str) -> datetime:
+    moment = clock.read_moment(value)
+    if moment is None:
+        raise errors.InvalidPayload("imported_at: must be a time, as 2026-11-21T08:00:00Z")
+    return moment
+
+
+def _sha256(value: str | None) -> str | None:
+    return value and value.lower()
+
+
+@post("/repricing_events", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
+async def record_import(
+    caller: Caller, database: Database, settings: Settings, store: Store, data: ImportReport
+) -> Recorded:
+    """A file of prices was imported: the cards' current prices move, and the agent's task is done. Told again it is the same event."""
+    rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
+    report = Report(
+        "imported",
+        _moment(data.imported_at),
+        data.row_count,
+        data.sync_cycle_id,
+        _sha256(data.file_sha256),
+        repricing_events.moved_rows(rows),
+    )
+    async with database.tenant(caller.seller_id) as session:
+        event_id, moving = await repricing_events.record(session, caller, report, clock.now())
+    if 0 < moving <= settings.slab_rows:
+        # At once, where nobody else writes prices; the job finds nothing left then.
+        await apply_imported_prices.work_off_one(Work(settings, database, store), caller.seller_id)
+    return Recorded("recorded", event_id)
+
+
+@post("/repricing_events/failure", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
+async def record_failure(caller: Caller, database: Database, data: FailureReport) -> Recorded:
+    """A file of prices could not be imported. A rollback that fails changes nothing and can be asked for again."""
+    now = clock.now()
+    report = Report(
+        "failed",
+        _moment(data.imported_at) if data.imported_at else now,
+        data.row_count,
+        data.sync_cycle_id,
+        _sha256(data.file_sha256),
+        step=data.step,
+        error={"code": data.error.code, "message": data.error.message},
+    )
+    async with database.tenant(caller.seller_id) as session:
+        event_id, _ = await repricing_events.record(session, caller, report, now)
+    return Recorded("recorded", event_id)
+
+
+router = Router(path="", route_handlers=[record_import, record_failure], tags=["pricing"])

@@ -1,0 +1,126 @@
+"""What an agent reports of a file of prices: imported or failed in, one event recorded however often it is told, and what follows begun.
+
+The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import as soon as the prices are moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from numbers import Real
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.agentwork.tasks import end_pushes
+from cardsync.money import MAX_UNITS, UNITS_PER_CENT, to_units
+from cardsync.pricing.models import PriceRollback, RepricingEvent
+from cardsync.pricing.rollback import apply_imported_prices
+from cardsync.pricing.rollback.rollbacks import OPEN, end
+from cardsync.seller_state import state as sync_state
+
+
+@dataclass(frozen=True)
+class Report:
+    """`rows` are {id, old, price}, each card once; prices as text."""
+
+    outcome: Literal["imported", "failed"]
+    imported_at: datetime
+    row_count: int
+    sync_cycle_id: str | None = None
+    file_sha256: str | None = None
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    step: str | None = None
+    error: dict[str, str] | None = None
+
+    @property
+    def key(self) -> str:
+        """What makes it the same event told again: its cycle, without one the moment, and the file."""
+        told_by = self.sync_cycle_id or self.imported_at.isoformat()
+        return msgspec.json.encode([self.outcome, told_by, self.file_sha256, self.step]).decode()
+
+
+def read_price(value: Any, field: str) -> str | None:
+    """A price as text, of a number or a plain decimal string. Raises InvalidPayload."""
+    if value is None:
+        return None
+    try:
+        amount = Decimal(str(value)) if isinstance(value, str | Real) and not isinstance(value, bool) else None
+    except InvalidOperation:
+        amount = None
+    if amount is None or not amount.is_finite() or not 0 <= amount <= Decimal(MAX_UNITS).scaleb(-4):
+        raise errors.InvalidPayload(f"{field}: must be a price")
+    return str(amount)
+
+
+def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
+    """Rows of (marketplace_id, old_price, new_price) as they are kept; the last of a card counts. Raises InvalidPayload."""
+    kept: dict[int, dict[str, Any]] = {}
+    for place, (id, old, new) in enumerate(rows):
+        if abs(id) >= 2**63:
+            raise errors.InvalidPayload(f"rows[{place}].marketplace_id: must be an id")
+        was = read_price(old, f"rows[{place}].old_price")
+        price = read_price(new, f"rows[{place}].new_price")
+        if price is not None and to_units(Decimal(price)) >= UNITS_PER_CENT:
+            kept[id] = {"id": id, "old": was, "price": price}
+    return list(kept.values())
+
+
+async def record(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> tuple[int, int]:
+    """The event's id, and how many cards are to be moved; told again it is the same event."""
+    state = await sync_state.locked(session, caller.seller_id)
+    known = await session.scalar(
+        select(RepricingEvent).where(RepricingEvent.seller_id == caller.seller_id, RepricingEvent.key == report.key)
+    )
+    if known is not None:
+        return known.id, 0
+    rollback = await _served_as(session, caller.seller_id, report.file_sha256)
+    event = RepricingEvent(
+        seller_id=caller.seller_id,
+        key=report.key,
+        outcome=report.outcome,
+        sync_cycle_id=report.sync_cycle_id,
+        file_sha256=report.file_sha256,
+        rollback_id=rollback and rollback.id,
+        row_count=report.row_count,
+        rows=report.rows or None,
+        step=report.step,
+        error=report.error,
+        imported_at=min(report.imported_at, now),
+        recorded_at=now,
+    )
+    session.add(event)
+    await session.flush()
+    open_cards = rollback.cards if rollback and rollback.state != "applied" else 0
+    moving = len(report.rows) + open_cards if report.outcome == "imported" else 0
+    if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
+        await end(session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})})
+    if report.outcome == "imported" and rollback is None:
+        cycle, sha256 = report.sync_cycle_id, report.file_sha256
+        await end_pushes(session, caller.seller_id, cycle, sha256, event.imported_at, now)
+    if moving:
+        await apply_imported_prices.begin(session, caller.seller_id)
+    else:
+        event.settled_at = now
+    of = f"rollback {rollback.id}" if rollback else "price updates"
+    note(session, caller, f"pricing.{report.outcome}", f"{of}: {report.outcome}, {report.row_count} rows", now)
+    return event.id, moving
+
+
+async def _served_as(session: AsyncSession, seller_id: int, sha256: str | None) -> PriceRollback | None:
+    """The rollback whose file it is; one that was given up meanwhile was applied all the same, and one that is applied already is told
+    of again by an agent that names another cycle: no price updates were imported."""
+    if sha256 is None:
+        return None
+    statement = select(PriceRollback).where(
+        PriceRollback.seller_id == seller_id,
+        PriceRollback.files.any_() == sha256,
+        PriceRollback.state.in_(("served", "failed", "expired", "applied")),
+    )
+    return await session.scalar(statement.order_by(PriceRollback.id.desc()).limit(1))

@@ -1,0 +1,105 @@
+"""Rules with queries over the cards of one file: a frame of rows and a run in, which rule and which sale selects each row out.
+
+The search language is PostgreSQL's to answer, so a database is asked: the rows go into a table of one transaction, and nothing stays.
+A file knows of no lists, shelves, orders or past; `untold` names what a rule asks of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.cards.write import decimal
+from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.pricing.engine.rules import Rule, Sale
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.rules.queries import need_readable
+from cardsync.pricing.runs.cards_to_price import candidates_read, choices, first_of, literal, losing_of
+from cardsync.search.fields import QueryError
+from cardsync.search.parser import parse
+from cardsync.search.tree import terms
+from cardsync.search.words import search_columns
+
+# No seller has this id: nothing of anybody's is seen.
+NOBODY: Final = 0
+_AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
+_TEXTS: Final = (
+    "product_line", "set_name", "product_name", "title", "number", "rarity", "photo_url", "condition", "printing", "language",
+)  # fmt: skip
+_TYPES: Final = {
+    "id": "bigint",
+    "listing_id": "bigint",
+    "quantity": "integer",
+    "custom": "boolean",
+    **dict.fromkeys(_AMOUNTS, "numeric(12,4)"),
+    **dict.fromkeys(_TEXTS, "text"),
+    "search_text": 'text COLLATE "C"',
+    "number_leading": "integer",
+}
+_CARDS: Final = """
+    SELECT i.*, :seller AS seller_id, i.listing_id AS marketplace_id, NULL::bigint AS product_id, '' AS match, i.quantity = 0 AS gone,
+           CAST(:now AS timestamptz) AS observed_at, NULL::timestamptz AS created_at, NULL::timestamptz AS priced_at,
+           NULL::numeric AS target_price
+      FROM rows_of_file i
+"""
+_FIELDS: Final = frozenset({"list", "box", "loc", "unshelved", "target", "change", "age", "cost", "rule"})
+_FLAGS: Final = {
+    "is": frozenset(
+        {"unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "moved", "audit", "confirmed", "in-flux", "review"}
+    ),
+    "has": frozenset({"rule", "list", "receipt", "location"}),
+}  # fmt: skip
+
+
+def untold(query: str) -> list[str]:
+    """What the query asks for that no file tells."""
+    try:
+        asked = list(terms(parse(query)))
+    except QueryError:
+        return []
+    fields = [term.field for term in asked if term.field in _FIELDS]
+    flags = [
+        f"{term.field}:{value}"
+        for term in asked
+        for value in term.values
+        if value in _FLAGS.get(term.field, frozenset())
+    ]
+    return list(dict.fromkeys([*fields, *flags]))
+
+
+async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFrame:
+    """(rule_id, sale_id, candidates) of each row in its place. Raises InvalidQuery, naming the rule or sale."""
+    async with database.tenant(NOBODY) as session:
+        things: list[Rule | Sale] = [*run.live, *run.active_sales]
+        for thing in things:
+            await _need_readable(session, thing)
+        await _fill(session, rows)
+        chosen = await choices(session, NOBODY, run)
+        bound = {"seller": NOBODY, "now": run.now}
+        rule, sale = first_of(chosen.rules, bound, "r"), first_of(chosen.sales, bound, "s")
+        sql = f"SELECT {rule}, {sale}, {losing_of(chosen, bound)} FROM ({_CARDS}) c ORDER BY c.id"
+        data = await copy_chunks(session, await literal(session, sql, bound))
+    schema = {"rule_id": pl.Int64, "sale_id": pl.Int64, "candidates": pl.String}
+    found = await asyncio.to_thread(frame_of, data, schema)
+    return found.with_columns(candidates_read())
+
+
+async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:
+    kind = "rule" if isinstance(thing, Rule) else "sale"
+    try:
+        await need_readable(session, NOBODY, thing.query)
+    except errors.InvalidQuery as e:
+        raise errors.InvalidQuery(f"{kind} “{thing.name}”: {e}") from e
+
+
+async def _fill(session: AsyncSession, rows: pl.DataFrame) -> None:
+    columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
+    await session.execute(text(f"CREATE TEMP TABLE rows_of_file ({columns}) ON COMMIT DROP"))
+    told = rows.with_row_index("id").hstack(search_columns(rows)).with_columns(decimal(name) for name in _AMOUNTS)
+    data = await asyncio.to_thread(encode, told.select(list(_TYPES)))
+    await copy_in(session, "rows_of_file", list(_TYPES), data)

@@ -1,0 +1,72 @@
+"""Queries of rules and sales: read when they are saved, looked at again whenever they are used. A session and texts in, verdicts out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.cards.names_in_search import known_names
+from cardsync.search.compile import Where, compile_query
+from cardsync.search.fields import QueryError
+from cardsync.search.parser import parse
+from cardsync.search.tree import Tree
+
+
+class Selection(NamedTuple):
+    """What a query selects: a condition over `card c`, none if the query can't be read; and why it may select less than it says."""
+
+    where: Where | None
+    warnings: list[str]
+
+
+async def need_readable(session: AsyncSession, seller_id: int, query: str, field: str = "query") -> None:
+    """Raises InvalidQuery naming the field, also for a list that is not the seller's, and for one that asks for rules."""
+    if not query:
+        return
+    try:
+        tree = parse(query)
+        compile_query(tree, await known_names(_rows(session), seller_id, tree), of_rule=True)
+    except QueryError as e:
+        raise errors.InvalidQuery(f"{field}: {e} (at offset {e.offset})") from e
+
+
+async def selections(session: AsyncSession, seller_id: int, queries: Sequence[str]) -> list[Selection]:
+    """What saved queries select now, in one look at the names that they ask for."""
+    trees = [_tree(query) for query in queries]
+    readable = [tree for tree in trees if isinstance(tree, Tree)]
+    known = await known_names(_rows(session), seller_id, *readable) if readable else None
+    found = []
+    for query, tree in zip(queries, trees, strict=True):
+        if not query:
+            found.append(Selection(Where("true", {}, []), []))
+        elif isinstance(tree, QueryError) or tree is None or known is None:
+            found.append(Selection(None, [f"The query can't be read: {tree}"]))
+        else:
+            found.append(_selection(tree, known))
+    return found
+
+
+def _selection(tree: Tree, known: Any) -> Selection:
+    try:
+        where = compile_query(tree, known, of_rule=True, saved=True)
+    except QueryError as e:
+        return Selection(None, [f"The query can't be read: {e}"])
+    return Selection(where, where.warnings)
+
+
+def _tree(query: str) -> Tree | QueryError | None:
+    try:
+        return parse(query) if query else None
+    except QueryError as e:
+        return e
+
+
+def _rows(session: AsyncSession) -> Any:
+    async def read(statement: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        return (await session.execute(text(statement), dict(values))).all()
+
+    return read

@@ -1,0 +1,100 @@
+"""A seller's rules and settings between the tables and the engine's plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.models import Account
+from cardsync.money import to_units
+from cardsync.pricing.engine.rules import Rule, Sale, SellerPricing, preset_rule
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.models import PinnedPrice, PricingRule, PricingSale
+
+Row = TypeVar("Row", PricingRule, PricingSale)
+_CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
+# Columns of their own; every other field of a rule stands in `settings`.
+_COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
+
+
+def row_of(seller_id: int, rule: Rule, preset: str | None = None) -> PricingRule:
+    fields: dict[str, Any] = msgspec.to_builtins(rule)
+    columns = {name: fields.pop(name) for name in _COLUMNS}
+    columns.pop("id")
+    fields.pop("broken")
+    return PricingRule(seller_id=seller_id, preset=preset, settings=fields, **columns)
+
+
+def rule_of(row: PricingRule) -> Rule:
+    fields = {name: getattr(row, name) for name in _COLUMNS}
+    return msgspec.convert({**row.settings, **fields}, Rule)
+
+
+async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -> None:
+    """The one ordinary rule that a preset stands for."""
+    session.add(row_of(seller_id, preset_rule(preset), preset))
+    await session.flush()
+
+
+async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> list[Row]:
+    """The seller's rules or sales, by priority."""
+    rows = await session.scalars(select(kind).where(kind.seller_id == seller_id).order_by(kind.priority, kind.id))
+    return list(rows)
+
+
+async def one_row(session: AsyncSession, kind: type[Row], seller_id: int, id: int) -> Row:
+    """Raises NotFound."""
+    row = await session.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
+    if row is None:
+        raise errors.NotFound(f"there is no {_CALLED[kind]} {id}")
+    return row
+
+
+async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
+    return [rule_of(row) for row in await all_rows(session, PricingRule, seller_id)]
+
+
+def sale_of(row: PricingSale) -> Sale:
+    floor = None if row.floor is None else to_units(row.floor)
+    return Sale(
+        row.id, row.name, row.priority, row.adjust_bp, row.starts_at, row.ends_at, row.query, floor, row.enabled
+    )
+
+
+async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
+    return [sale_of(row) for row in await all_rows(session, PricingSale, seller_id)]
+
+
+async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
+    """marketplace_id → the fixed price."""
+    rows = await session.execute(
+        select(PinnedPrice.marketplace_id, PinnedPrice.price).where(PinnedPrice.seller_id == seller_id)
+    )
+    return {marketplace_id: to_units(price) for marketplace_id, price in rows}
+
+
+async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
+    """What the seller's live rules, sales and settings ask for at this moment."""
+    rules = await rules_of(session, account.seller_id)
+    return Run(rules, seller_pricing(account), now, await sales_of(session, account.seller_id))
+
+
+def seller_pricing(account: Account) -> SellerPricing:
+    return msgspec.convert(
+        {
+            "direct_minimum": to_units(account.direct_minimum),
+            "direct_program": account.direct_program,
+            "default_rule_enabled": account.default_rule_enabled,
+            "minimum_move": to_units(account.minimum_move),
+            "max_age_hours": account.max_age_hours,
+            "fee_level": account.fee_level,
+            "automatic_pricing_paused": account.automatic_pricing_paused,
+        },
+        SellerPricing,
+    )

@@ -1,0 +1,163 @@
+"""Whole sets of rules and sales as they stand in a body or in a file: JSON values in, objects that hold out, and back. Pure.
+
+`errors.InvalidRule` names the entry and the field that may not be so. A file is what `GET /api/pricing/rules`, `/sales` and `/settings`
+answer, put together: `{"rules": […], "sales": […], "settings": {…}}`, of which all but the rules may be left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, TypeVar
+
+from cardsync import errors
+from cardsync.limits import DEFAULT_PRIORITY, RULES
+from cardsync.money import dollars
+from cardsync.pricing.engine.rules import InvalidRule, Rule, Sale, SellerPricing
+from cardsync.pricing.rules import json as wire
+
+T = TypeVar("T")
+SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
+    "direct_minimum": wire.read_money,
+    "direct_program": wire.read_flag,
+    "default_rule_enabled": wire.read_flag,
+    "minimum_move": wire.read_money,
+    "attribution_logging": wire.read_flag,
+    "max_age_hours": wire.read_whole,
+    "fee_level": wire.read_text,
+}
+# What no body may say, and what stands for nothing said until all are read.
+UNPLACED: Final = 0
+_MONEY: Final = ("direct_minimum", "minimum_move")
+# Says whether receipts are kept: no price depends on it.
+_NO_PRICING: Final = frozenset({"attribution_logging"})
+
+
+def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
+    """In their order, published whatever they say; with `drafts`, as they say, and published if they say nothing."""
+
+    def read(body: Mapping[str, Any], place: int) -> Rule:
+        values = {"name": f"rule {place + 1}", "priority": UNPLACED, "state": "published"}
+        values |= wire.read_body(body, wire.RULE_FIELDS)
+        if not drafts:
+            values["state"] = "published"
+        return wire.rule_from(values | {"id": _id(body, place)}, Rule(id=0, name="", priority=1))
+
+    return _placed(_each(given, "rules", read))
+
+
+def _placed(rules: Sequence[Rule]) -> list[Rule]:
+    """One without a priority stands directly behind the one before it, and as a posted one before the default rule."""
+    _need_own_priorities(rules)
+    order: dict[tuple[int, int], int] = {}
+    behind = 0
+    for place, rule in enumerate(rules):
+        behind = rule.priority or min(behind, DEFAULT_PRIORITY - 1)
+        order[behind, 0 if rule.priority else place + 1] = place
+    before = [place for (priority, _), place in sorted(order.items()) if priority < DEFAULT_PRIORITY]
+    last, priorities = 0, {}
+    for place in before:
+        priorities[place] = last = max(rules[place].priority, last + 1)
+    if last >= DEFAULT_PRIORITY:
+        # No room: all that stand before the default rule move together.
+        priorities = {place: new for new, place in enumerate(before, start=1)}
+    return [replace(rule, priority=priorities.get(place, rule.priority)) for place, rule in enumerate(rules)]
+
+
+def _need_own_priorities(rules: Sequence[Rule]) -> None:
+    holders: dict[int, int] = {}
+    for place, rule in enumerate(rules):
+        holder = holders.setdefault(rule.priority, place)
+        if rule.priority != UNPLACED and holder != place:
+            raise errors.InvalidRule(f"rules[{place}].priority: {rule.priority} is that of rules[{holder}]")
+
+
+def read_sales(given: Any) -> list[Sale]:
+    """Those without a priority stand behind all others, in their order, as posted ones do."""
+
+    def read(body: Mapping[str, Any], place: int) -> Sale:
+        values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SALE_FIELDS)
+        return wire.sale_from(values | {"id": _id(body, place)}, None, UNPLACED)
+
+    sales = _each(given, "sales", read)
+    behind = itertools.count(max((sale.priority for sale in sales), default=0) + 1)
+    return [replace(sale, priority=next(behind)) if sale.priority == UNPLACED else sale for sale in sales]
+
+
+def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) -> list[T]:
+    if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given) or len(given) > RULES:
+        raise errors.InvalidRule(f"{name}: must be a list of at most {RULES} objects")
+    found: list[T] = []
+    for place, entry in enumerate(given):
+        try:
+            found.append(read(entry, place))
+        except errors.InvalidRule as e:
+            raise errors.InvalidRule(f"{name}[{place}].{e}") from e
+    if len({getattr(thing, "id") for thing in found}) != len(found):  # noqa: B009
+        raise errors.InvalidRule(f"{name}: two have the same id")
+    return found
+
+
+def _id(body: Mapping[str, Any], place: int) -> int:
+    """A draft that was never saved has none; it gets one that no saved rule has."""
+    given = body.get("id")
+    return given if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 2**63 else -(place + 1)
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Everything that a seller sets and that decides prices, pins aside."""
+
+    rules: Sequence[Rule]
+    sales: Sequence[Sale] = ()
+    seller: SellerPricing = field(default_factory=SellerPricing)
+
+
+def read_rule_set(text: str) -> RuleSet:
+    """A file of rules, or a bare list of them. Raises InvalidRule."""
+    try:
+        # Amounts never become floats.
+        body = json.loads(text, parse_float=str)
+    except json.JSONDecodeError as e:
+        raise errors.InvalidRule(f"line {e.lineno}: this is no JSON: {e.msg}") from e
+    if isinstance(body, list):
+        body = {"rules": body}
+    if not isinstance(body, dict) or "rules" not in body:
+        raise errors.InvalidRule("rules: is missing")
+    for name in body.keys() - {"rules", "sales", "settings"}:
+        raise errors.InvalidRule(f"{name}: is not a field")
+    rules = read_rules(body["rules"], drafts=True)
+    return RuleSet(rules, read_sales(body.get("sales") or []), _settings(body.get("settings") or {}))
+
+
+def _settings(body: Any) -> SellerPricing:
+    if not isinstance(body, dict):
+        raise errors.InvalidRule("settings: must be an object")
+    try:
+        values = wire.read_body(body, SETTING_FIELDS)
+        return replace(SellerPricing(), **{name: v for name, v in values.items() if name not in _NO_PRICING})
+    except (errors.InvalidRule, InvalidRule) as e:
+        raise errors.InvalidRule(f"settings.{e}") from e
+
+
+def told_rule_set(given: RuleSet) -> str:
+    """The file's text; `read_rule_set` reads the same from it."""
+    settings = {setting.name: getattr(given.seller, setting.name) for setting in fields(SellerPricing)}
+    body = {
+        "rules": [_told(rule) for rule in given.rules],
+        "sales": [_told(sale) for sale in given.sales],
+        "settings": {
+            name: dollars(value) if name in _MONEY else value
+            for name, value in settings.items()
+            if name in SETTING_FIELDS
+        },
+    }
+    return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+
+
+def _told(thing: Rule | Sale) -> dict[str, Any]:
+    told = wire.told(thing)
+    # A preset that was never saved has no id.
+    return told if thing.id else {name: value for name, value in told.items() if name != "id"}

@@ -1,0 +1,169 @@
+"""A seller's rules, written: one at a time under the lock of the seller's state row, so that no two share a priority.
+
+Without a priority a rule goes directly before the default rule, behind all others that stand before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.limits import DEFAULT_PRIORITY, RULES
+from cardsync.pricing.engine.rules import InvalidRule, Rule, preset_rule
+from cardsync.pricing.models import PricingRule
+from cardsync.pricing.rules import json
+from cardsync.pricing.rules.queries import need_readable
+from cardsync.pricing.rules.rows import all_rows, one_row, row_of, rule_of
+from cardsync.seller_state import state as sync_state
+
+_STEP = 10
+
+
+async def read_all(session: AsyncSession, caller: Caller) -> list[PricingRule]:
+    """By priority."""
+    caller.must_be_owner()
+    return await all_rows(session, PricingRule, caller.seller_id)
+
+
+async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> PricingRule:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    return await one_row(session, PricingRule, caller.seller_id, rule_id)
+
+
+async def create(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingRule:
+    """Raises InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
+    values = json.read_body(body, json.RULE_FIELDS)
+    if "name" not in values:
+        raise errors.InvalidRule("name: is missing")
+    await sync_state.locked(session, caller.seller_id)
+    rows = await all_rows(session, PricingRule, caller.seller_id)
+    if len(rows) >= RULES:
+        raise errors.InvalidRule(f"there are {RULES} rules already; that is the most")
+    priority = values.get("priority") or await _before_default(session, rows, now)
+    rule = json.rule_from(values, Rule(id=0, name="", priority=priority))
+    _need_free(rule, rows)
+    await need_readable(session, caller.seller_id, rule.query)
+    row = row_of(caller.seller_id, rule)
+    row.created_at = row.updated_at = now
+    session.add(row)
+    await session.flush()
+    note(session, caller, "pricing.rule_created", f"rule {row.id} “{rule.name}” made", now)
+    return row
+
+
+async def change(
+    session: AsyncSession, caller: Caller, rule_id: int, body: Mapping[str, Any], now: datetime
+) -> PricingRule:
+    """Raises NotFound, InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
+    values = json.read_body(body, json.RULE_FIELDS)
+    await sync_state.locked(session, caller.seller_id)
+    rows = await all_rows(session, PricingRule, caller.seller_id)
+    row = await one_row(session, PricingRule, caller.seller_id, rule_id)
+    rule = json.rule_from(values, rule_of(row))
+    _need_free(rule, [other for other in rows if other.id != rule_id])
+    # A rule whose query rotted can be switched off and renamed, also with the whole rule sent back; it can't be published.
+    if rule.query != row.query or (rule.state == "published" and row.state != "published"):
+        await need_readable(session, caller.seller_id, rule.query)
+    if rule != rule_of(row):
+        changed = row_of(caller.seller_id, rule)
+        for name in ("name", "priority", "enabled", "state", "query", "settings"):
+            setattr(row, name, getattr(changed, name))
+        row.updated_at = now
+        await session.flush()
+        note(session, caller, "pricing.rule_changed", f"rule {rule_id} “{rule.name}” changed: {', '.join(values)}", now)
+    return row
+
+
+async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datetime) -> None:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    row = await one_row(session, PricingRule, caller.seller_id, rule_id)
+    await session.delete(row)
+    note(session, caller, "pricing.rule_deleted", f"rule {rule_id} “{row.name}” deleted", now)
+
+
+async def reorder(session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime) -> list[PricingRule]:
+    """Rules in the order of `ids`; the default rule keeps its priority. Raises InvalidRule."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
+    if sorted(ids) != sorted(rows):
+        raise errors.InvalidRule("ids: must name every rule once")
+    default = next((place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None)
+    before = list(ids[:default]) if default is not None else list(ids)
+    behind = list(ids[default + 1 :]) if default is not None else []
+    priorities = dict(zip(before, _spread(len(before)), strict=True))
+    priorities |= {id: DEFAULT_PRIORITY + _STEP * (place + 1) for place, id in enumerate(behind)}
+    await _renumber(session, caller.seller_id, priorities, now)
+    note(session, caller, "pricing.rules_reordered", f"{len(ids)} rules in a new order", now)
+    return await _fresh(session, caller.seller_id)
+
+
+async def apply_preset(session: AsyncSession, caller: Caller, preset: str, now: datetime) -> PricingRule:
+    """The preset's rule in place of the earlier preset's. Raises NotFound."""
+    caller.must_be_owner()
+    try:
+        rule = preset_rule(preset)
+    except InvalidRule as e:
+        raise errors.NotFound(str(e)) from e
+    seller_id = caller.seller_id
+    await sync_state.locked(session, seller_id)
+    earlier = (PricingRule.preset.is_not(None)) | (PricingRule.priority == DEFAULT_PRIORITY)
+    await session.execute(delete(PricingRule).where(PricingRule.seller_id == seller_id, earlier))
+    row = row_of(seller_id, rule, preset)
+    row.created_at = row.updated_at = now
+    session.add(row)
+    await session.flush()
+    note(session, caller, "pricing.preset_applied", f"preset {preset}, rule {row.id}", now)
+    return row
+
+
+def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
+    taken = next((other for other in others if other.priority == rule.priority), None)
+    if taken is not None:
+        raise errors.InvalidRule(f"priority: {rule.priority} is that of rule {taken.id} “{taken.name}”")
+
+
+async def _before_default(session: AsyncSession, rows: Sequence[PricingRule], now: datetime) -> int:
+    """The last priority before the default rule's; the rules there move together when there is no room."""
+    before = [row for row in rows if row.priority < DEFAULT_PRIORITY]
+    last = max((row.priority for row in before), default=0)
+    if last < DEFAULT_PRIORITY - 1:
+        return min(last + _STEP, DEFAULT_PRIORITY - 1)
+    *priorities, own = _spread(len(before) + 1)
+    moved = dict(zip((row.id for row in before), priorities, strict=True))
+    await _renumber(session, before[0].seller_id, moved, now)
+    return own
+
+
+def _spread(count: int) -> list[int]:
+    """As many priorities before the default rule's, evenly apart."""
+    step = min(_STEP, DEFAULT_PRIORITY // (count + 1)) if count else _STEP
+    return [step * (place + 1) for place in range(count)]
+
+
+async def _renumber(session: AsyncSession, seller_id: int, priorities: Mapping[int, int], now: datetime) -> None:
+    # Out of the way first: no two published rules share a priority at any moment.
+    for sign in (-1, 1):
+        for rule_id, priority in priorities.items():
+            await session.execute(
+                update(PricingRule)
+                .where(PricingRule.seller_id == seller_id, PricingRule.id == rule_id)
+                .values(priority=sign * priority, updated_at=now)
+            )
+
+
+async def _fresh(session: AsyncSession, seller_id: int) -> list[PricingRule]:
+    session.expire_all()
+    return await all_rows(session, PricingRule, seller_id)

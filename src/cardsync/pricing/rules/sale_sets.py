@@ -1,0 +1,154 @@
+"""A seller's sales, pinned prices and pricing settings, written: one at a time under the lock of the seller's state row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.limits import RULE_PRIORITY, SALES
+from cardsync.money import UNITS_PER_CENT, dollars, from_units
+from cardsync.pricing.engine.rules import InvalidRule, Sale
+from cardsync.pricing.export.on_sale import note_until
+from cardsync.pricing.models import PinnedPrice, PricingSale
+from cardsync.pricing.rules import json
+from cardsync.pricing.rules.queries import need_readable
+from cardsync.pricing.rules.rows import all_rows, one_row, sale_of, seller_pricing
+from cardsync.pricing.rules.rule_file import SETTING_FIELDS
+from cardsync.pricing.runs.sale_runs import set_timer
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.models import SyncState
+
+
+async def create_sale(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingSale:
+    """Raises InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
+    values = json.read_body(body, json.SALE_FIELDS)
+    state = await sync_state.locked(session, caller.seller_id)
+    rows = await all_rows(session, PricingSale, caller.seller_id)
+    if len(rows) >= SALES:
+        raise errors.InvalidRule(f"there are {SALES} sales already; that is the most")
+    behind = min(max((row.priority for row in rows), default=0) + 10, RULE_PRIORITY)
+    sale = json.sale_from(values, None, behind)
+    await need_readable(session, caller.seller_id, sale.query)
+    row = PricingSale(seller_id=caller.seller_id, created_at=now, updated_at=now, **_columns(sale))
+    session.add(row)
+    await session.flush()
+    await set_timer(session, state, now)
+    note(session, caller, "pricing.sale_created", f"sale {row.id} “{sale.name}” made", now)
+    return row
+
+
+async def change_sale(
+    session: AsyncSession, caller: Caller, sale_id: int, body: Mapping[str, Any], now: datetime
+) -> PricingSale:
+    """Raises NotFound, InvalidRule, InvalidQuery."""
+    caller.must_be_owner()
+    values = json.read_body(body, json.SALE_FIELDS)
+    state = await sync_state.locked(session, caller.seller_id)
+    row = await one_row(session, PricingSale, caller.seller_id, sale_id)
+    sale = json.sale_from(values, sale_of(row), row.priority)
+    if sale.query != row.query:
+        await need_readable(session, caller.seller_id, sale.query)
+    if sale != sale_of(row):
+        for name, value in _columns(sale).items():
+            setattr(row, name, value)
+        row.updated_at = now
+        await session.flush()
+        await _times_changed(session, state, now)
+        note(session, caller, "pricing.sale_changed", f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}", now)
+    return row
+
+
+async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: datetime) -> None:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    state = await sync_state.locked(session, caller.seller_id)
+    row = await one_row(session, PricingSale, caller.seller_id, sale_id)
+    await session.delete(row)
+    await session.flush()
+    await _times_changed(session, state, now)
+    note(session, caller, "pricing.sale_deleted", f"sale {sale_id} “{row.name}” deleted", now)
+
+
+async def _times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """The export's fingerprint may hold for another time, and the timer goes off at another."""
+    await note_until(session, state.seller_id, now)
+    await set_timer(session, state, now)
+
+
+def _columns(sale: Sale) -> dict[str, Any]:
+    names = ("name", "priority", "enabled", "query", "adjust_bp", "starts_at", "ends_at")
+    floor = None if sale.floor is None else from_units(sale.floor)
+    return {name: getattr(sale, name) for name in names} | {"floor": floor}
+
+
+async def settings_of(session: AsyncSession, caller: Caller) -> Account:
+    caller.must_be_owner()
+    return await session.get_one(Account, caller.seller_id)
+
+
+async def change_settings(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> Account:
+    """Raises InvalidRule."""
+    caller.must_be_owner()
+    values = json.read_body(body, SETTING_FIELDS)
+    await sync_state.locked(session, caller.seller_id)
+    account = await session.get_one(Account, caller.seller_id, with_for_update=True)
+    try:
+        replace(seller_pricing(account), **{name: v for name, v in values.items() if name != "attribution_logging"})
+    except InvalidRule as e:
+        raise errors.InvalidRule(str(e)) from e
+    for name, value in values.items():
+        setattr(account, name, from_units(value) if name in ("direct_minimum", "minimum_move") else value)
+    if values:
+        note(session, caller, "pricing.settings_changed", f"changed: {', '.join(values)}", now)
+    return account
+
+
+async def pin(
+    session: AsyncSession, caller: Caller, marketplace_id: int, body: Mapping[str, Any], now: datetime
+) -> int:
+    """The pin in ten-thousandths. Raises NotFound for a card that is not the caller's, InvalidRule."""
+    caller.must_be_owner()
+    values = json.read_body(body, {"price": json.read_money})
+    price = values.get("price")
+    if price is None or price < UNITS_PER_CENT:
+        raise errors.InvalidRule("price: must be at least 0.01")
+    if price % UNITS_PER_CENT:
+        # The marketplace would keep another price, and be sent the pin again and again.
+        raise errors.InvalidRule("price: must be whole cents")
+    await sync_state.locked(session, caller.seller_id)
+    named = {"seller": caller.seller_id, "id": marketplace_id}
+    known = await session.scalar(
+        text("SELECT true FROM card WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"), named
+    )
+    if not known:
+        raise errors.NotFound(f"there is no card {marketplace_id}")
+    await session.execute(
+        text("""
+            INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at) VALUES (:seller, :id, :price, :now)
+            ON CONFLICT (seller_id, marketplace_id) DO UPDATE SET price = excluded.price, created_at = excluded.created_at
+        """),
+        named | {"price": from_units(price), "now": now},
+    )
+    note(session, caller, "pricing.pinned", f"card {marketplace_id} pinned at {dollars(price)}", now)
+    return int(price)
+
+
+async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now: datetime) -> None:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    of_card = (PinnedPrice.seller_id == caller.seller_id) & (PinnedPrice.marketplace_id == marketplace_id)
+    gone = await session.scalar(delete(PinnedPrice).where(of_card).returning(PinnedPrice.marketplace_id))
+    if gone is None:
+        raise errors.NotFound(f"card {marketplace_id} is not pinned")
+    note(session, caller, "pricing.unpinned", f"card {marketplace_id} is pinned no more", now)

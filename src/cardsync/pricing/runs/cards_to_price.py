@@ -1,0 +1,202 @@
+"""The seller's stored cards as the engine reads them: a run in, the run with its queries judged and one frame out.
+
+Which rule and which sale selects a card is answered by PostgreSQL in the same pass that reads the card: a CASE by priority, in one COPY.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+import polars as pl
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.database.session import SHARED, copy_chunks, driver, frame_of, integer_columns
+from cardsync.pricing.engine.rules import Rule, Sale
+from cardsync.pricing.engine.run_inputs import TIME, Run
+from cardsync.pricing.rules.queries import Selection, selections
+from cardsync.pricing.rules.rows import pins_of
+from cardsync.pricing.runs.price_history import past_of
+
+_PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
+_STOCK: Final = f"""
+    (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+            c.custom::integer AS custom, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
+            (date_part('epoch', greatest(c.observed_at, l.observed_at)) * 1000000)::bigint AS observed_at,
+            (c.product_line = ANY (:lines))::integer AS product_line_enabled
+       FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
+      WHERE c.seller_id = :seller AND {{where}}) stock
+"""
+# What a member contributed is for no marketplace to price.
+ON_SALE: Final = "NOT c.gone AND c.contribution IS NULL"
+_OWN: Final = re.compile(r"(?<!:):(q[0-9]+)(?![0-9])")
+_COLUMNS: Final = (
+    "id",
+    "marketplace_id",
+    "listing_id",
+    "rule_id",
+    "sale_id",
+    "quantity",
+    "custom",
+    *_PRICES,
+    "observed_at",
+    "product_line_enabled",
+)
+# No id and no price is zero, so zero tells that there is none.
+_ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
+
+
+@dataclass(frozen=True)
+class Stock:
+    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id`, `listing_id` and `target_price`; the run that prices them."""
+
+    chosen: Choices
+    cards: pl.DataFrame
+
+    @property
+    def run(self) -> Run:
+        return self.chosen.run
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A run whose queries were looked at, and the conditions that they come to, in the order of priority."""
+
+    run: Run
+    rules: list[tuple[int, Selection]]
+    sales: list[tuple[int, Selection]]
+
+    @property
+    def timed(self) -> bool:
+        """Whether some query asks for the time: it selects other cards tomorrow though no card changes."""
+        found = (selection.where for _, selection in (*self.rules, *self.sales))
+        return any(where is not None and ":now" in where.sql for where in found)
+
+
+async def read_stock(
+    session: AsyncSession,
+    account: Account,
+    run: Run,
+    where: str = ON_SALE,
+    card_id: int | None = None,
+    **values: Any,
+) -> Stock:
+    """Every active card, or those that a condition over `card c` selects; with `card_id` nobody else's past is read."""
+    chosen = await choices(session, account.seller_id, run)
+    bound: dict[str, Any] = {"seller": account.seller_id, "now": run.now, "lines": account.product_lines, **values}
+    sql = _STOCK.format(rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s"), where=where)
+    # Without sales, 300,000 nothings need not be read.
+    columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
+    planned = SHARED if card_id is None else ""
+    rows = await integer_frame(session, columns, await literal(session, sql, bound), _ABSENT_AS_ZERO, planned)
+    past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
+    inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
+    pins = await pins_of(session, account.seller_id)
+    return Stock(chosen, _cards(rows.with_columns(**inputs), pins))
+
+
+async def integer_frame(
+    session: AsyncSession, columns: Sequence[str], source: str, absent_as_zero: Sequence[str], planned: str = SHARED
+) -> pl.DataFrame:
+    """Columns of a source in order of `id`; zero in some of them stands for nothing."""
+    read = await integer_columns(session, {name: name for name in columns}, source, "id", planned=planned)
+    nothing = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in absent_as_zero if name in columns]
+    return await asyncio.to_thread(lambda: pl.DataFrame(read).with_columns(nothing).sort("id"))
+
+
+async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
+    """Rules and sales whose query can't be read any more are marked broken."""
+    live, active = run.live, run.active_sales
+    found = await selections(session, seller_id, [*(rule.query for rule in live), *(sale.query for sale in active)])
+    of_rules, of_sales = found[: len(live)], found[len(live) :]
+    broken_rules = {rule.id for rule, selection in zip(live, of_rules, strict=True) if selection.where is None}
+    broken_sales = {sale.id for sale, selection in zip(active, of_sales, strict=True) if selection.where is None}
+    judged = replace(
+        run,
+        rules=[replace(rule, broken=True) if rule.id in broken_rules else rule for rule in run.rules],
+        sales=[replace(sale, broken=True) if sale.id in broken_sales else sale for sale in run.sales],
+    )
+    return Choices(judged, _pairs(live, of_rules), _pairs(active, of_sales))
+
+
+def _pairs(things: Sequence[Rule | Sale], found: Sequence[Selection]) -> list[tuple[int, Selection]]:
+    # A rule that can't be read takes, and so blocks, whatever no earlier one governs; a sale that can't be read takes nothing.
+    return [
+        (thing.id, selection)
+        for thing, selection in zip(things, found, strict=True)
+        if selection.where is not None or isinstance(thing, Rule)
+    ]
+
+
+def first_of(choices: Sequence[tuple[int, Selection]], bound: dict[str, Any], prefix: str) -> str:
+    """The id of the first that selects a card, as SQL; the values go to `bound`."""
+    whens = [
+        f"WHEN {condition_of(selection, bound, f'{prefix}{place}')} THEN {int(id)}"
+        for place, (id, selection) in enumerate(choices)
+    ]
+    return f"CASE {' '.join(whens)} END" if whens else "NULL::bigint"
+
+
+def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> str:
+    """The condition with its values under names of their own, which are added to `bound`."""
+    if selection.where is None:
+        return "true"
+    bound |= {f"{prefix}_{name}": value for name, value in selection.where.values.items()}
+    own = _OWN.sub(lambda found: f":{prefix}_{found[1]}", selection.where.sql)
+    return f"({own})"
+
+
+def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
+    """The ids of the rules that select a card behind the first of them, as SQL; the values go to `bound`."""
+    ids = [
+        f"CASE WHEN {condition_of(selection, bound, f'c{place}')} THEN {int(id)} END"
+        for place, (id, selection) in enumerate(chosen.rules)
+    ]
+    return f"array_to_string((array_remove(ARRAY[{', '.join(ids)}]::bigint[], NULL))[2:], ' ')" if ids else "''"
+
+
+def candidates_read() -> pl.Expr:
+    """What `losing_of` wrote, as the engine's column."""
+    written = pl.col("candidates")
+    split = pl.when(written != "").then(written.str.split(" "))
+    return split.fill_null([]).cast(pl.List(pl.Int64)).alias("candidates")
+
+
+async def with_losing(session: AsyncSession, seller_id: int, stock: Stock) -> Stock:
+    """The cards with the rules that lost each. Without queries every live rule selects every card, which needs no telling."""
+    if not stock.run.any(lambda rule: rule.query):
+        return stock
+    bound: dict[str, Any] = {"seller": seller_id, "now": stock.run.now}
+    sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {ON_SALE}"
+    data = await copy_chunks(session, await literal(session, sql, bound))
+    lost = await asyncio.to_thread(frame_of, data, {"id": pl.Int64, "candidates": pl.String})
+    told = lost.with_columns(candidates_read())
+    return replace(stock, cards=stock.cards.join(told, on="id", how="left", maintain_order="left"))
+
+
+_DIALECT: Final = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
+
+
+async def literal(session: AsyncSession, sql: str, values: dict[str, Any]) -> str:
+    """The statement with its values written in by the driver: COPY takes no parameters."""
+    connection = await driver(session)
+    bindable = str(text(sql).compile(dialect=_DIALECT))
+    return psycopg.AsyncClientCursor(connection).mogrify(cast(Any, bindable), values)
+
+
+def _cards(rows: pl.DataFrame, pins: dict[int, int]) -> pl.DataFrame:
+    unknown = {name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")}
+    pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+    return rows.rename({"price": "current_price"}).with_columns(
+        pl.col("custom", "product_line_enabled").cast(pl.Boolean),
+        pl.col("observed_at").cast(TIME),
+        pin=pinned if pins else pl.lit(None, pl.Int64),
+        **unknown,
+    )

@@ -1,0 +1,387 @@
+"""Pricing the stored cards anew: a run that waits in, targets and price changes out, in slabs under the seller's lease.
+
+Started by the seller, or by an import when rules have queries, which PostgreSQL answers once the cards are written. A run that a killed
+worker left is found by the sweep and begun again: what was written already is equal and is not written twice. What a run changed is
+counted from what it wrote, in however many lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+import procrastinate
+import psycopg
+import structlog
+from sqlalchemy import Update, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.activity import Activity, note
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.cards import write
+from cardsync.cards.exported import fingerprint, fingerprint_of, importable
+from cardsync.pricing.engine import breaker, engine
+from cardsync.pricing.export import on_sale
+from cardsync.pricing.models import PriceChange, PriceRun
+from cardsync.pricing.receipts.archive import keep
+from cardsync.pricing.rules import rows as store
+from cardsync.pricing.runs.cards_to_price import Stock, read_stock, with_losing
+from cardsync.pricing.runs.confirmed import must_stop, remember
+from cardsync.pricing.runs.held_prices import hold_prices
+from cardsync.pricing.runs.push_task import push_prices
+from cardsync.seller_state import state as sync_state
+from cardsync.seller_state.lease import boundary, renewing
+from cardsync.seller_state.state import CancelRequested, Lease, LeaseLost, own_state
+from cardsync.sync import cancel
+from cardsync.work.jobs import Work, enqueue, jobs, mark_due, work_of
+from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
+from cardsync.work.streams import MAX_STARTS, Due, due_of, forget, rest, setback
+from cardsync.work.uploads import Upload
+
+log = structlog.get_logger(__name__)
+
+STREAM = "reprice"
+HOLDER = "reprice"
+
+
+@jobs.task(name="pricing.reprice", queue="imports", pass_context=True)
+async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
+    work = work_of(context)
+    if await work_off_one(work, seller_id):
+        async with work.database.tenant(seller_id) as session:
+            await enqueue(session, reprice, seller_id=seller_id)
+
+
+async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
+    """The id of the run that will price the cards anew; one that waits already is taken. Raises MutexHeld."""
+    caller.must_be_owner()
+    state = await sync_state.locked(session, caller.seller_id)
+    if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
+        raise errors.MutexHeld(max(1, math.ceil((state.lease_expires_at - now).total_seconds())))
+    waiting = await oldest_open(session, caller.seller_id)
+    if waiting is not None:
+        return waiting.id
+    run_id = await begin(session, caller.seller_id, "manual", now)
+    note(session, caller, "pricing.reprice_requested", f"price run {run_id}", now)
+    return run_id
+
+
+async def begin(
+    session: AsyncSession, seller_id: int, trigger: str, now: datetime, *, upload_id: int | None = None
+) -> int:
+    """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id` is the import that it follows."""
+    run = PriceRun(
+        seller_id=seller_id, trigger=trigger, started_at=now, summary={"follows": upload_id} if upload_id else {}
+    )
+    session.add(run)
+    await session.flush()
+    await mark_due(session, seller_id, STREAM)
+    await enqueue(session, reprice, seller_id=seller_id)
+    return run.id
+
+
+async def begin_unless_one_waits(
+    session: AsyncSession,
+    seller_id: int,
+    trigger: str,
+    now: datetime,
+) -> None:
+    """A run, unless one was not taken up yet: that one prices for a later moment than this.
+
+    The state row is locked.
+    """
+    is_open = (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
+    waiting = (PriceRun.seller_id == seller_id) & is_open
+    is_new = PriceRun.summary["starts"].as_integer().is_(None)
+    if not await session.scalar(select(select(PriceRun.id).where(waiting, is_new).exists())):
+        await begin(session, seller_id, trigger, now)
+
+
+async def following(session: AsyncSession, seller_id: int, upload_id: int) -> PriceRun | None:
+    """The run that still prices the upload's cards, or waits for the seller's word on them.
+
+    Until it has ended, the upload's agent has no prices to fetch.
+    """
+    is_open = PriceRun.state.in_(("running", "awaiting_review")) & PriceRun.upload_id.is_(None)
+    of_upload = PriceRun.summary["follows"].as_integer() == upload_id
+    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, is_open, of_upload)
+    run = await session.scalar(statement.limit(1))
+    if run is not None and run.state == "awaiting_review" and await _is_overtaken(session, run):
+        return None
+    return run
+
+
+async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime) -> PriceRun:
+    """`confirmed` or `discarded`: the seller's word on a run that stopped for a look. Raises NotFound, NotAwaitingReview."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    run = await run_of(session, caller.seller_id, run_id)
+    if run.state != "awaiting_review":
+        raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
+    if answer == "confirmed" and await _is_overtaken(session, run):
+        raise errors.NotAwaitingReview(f"price run {run_id} is overtaken: the cards were priced anew since")
+    if answer == "discarded":
+        run.state, run.finished_at = "discarded", now
+    else:
+        run.state, run.finished_at, run.summary = "running", None, _kept(run) | {"confirmed": True}
+        await mark_due(session, caller.seller_id, STREAM)
+        await enqueue(session, reprice, seller_id=caller.seller_id)
+    note(session, caller, f"pricing.run_{answer}", f"price run {run_id} {answer}", now)
+    await session.flush()
+    return run
+
+
+def _kept(run: PriceRun) -> dict[str, Any]:
+    """What a run's summary keeps in all of its lives: the upload that it follows."""
+    return {name: value for name, value in run.summary.items() if name == "follows"}
+
+
+async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
+    # Not by id: an import can be done before a run that was asked for earlier.
+    later = (PriceRun.seller_id == run.seller_id) & (PriceRun.finished_at > run.finished_at)
+    later &= PriceRun.state == "completed"
+    return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
+
+
+async def run_of(session: AsyncSession, seller_id: int, run_id: int) -> PriceRun:
+    """Raises NotFound."""
+    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id)
+    run = await session.scalar(statement.execution_options(populate_existing=True))
+    if run is None:
+        raise errors.NotFound(f"there is no price run {run_id}")
+    return run
+
+
+async def oldest_open(session: AsyncSession, seller_id: int) -> PriceRun | None:
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == seller_id, PriceRun.state == "running", PriceRun.upload_id.is_(None)
+    )
+    return await session.scalar(statement.order_by(PriceRun.id).limit(1).execution_options(populate_existing=True))
+
+
+async def work_off_one(work: Work, seller_id: int) -> bool:
+    """Run the oldest open run. True if there may be more to do, False if there is nothing, it has to wait or somebody else is at it."""
+    taken = await _take_up(work, seller_id)
+    if taken is None:
+        return False
+    lease, run, due = taken
+    bound = log.bind(seller_id=seller_id, run_id=run.id)
+    try:
+        async with renewing(work.database, lease):
+            return await _run(work, lease, run, due)
+    except CancelRequested:
+        bound.info("reprice_cancelled")
+        with contextlib.suppress(LeaseLost):
+            async with work.database.tenant(seller_id) as session:
+                await cancel.end(session, await own_state(session, lease), clock.now())
+    except LeaseLost:
+        bound.warning("lease_lost")
+    return True
+
+
+async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun, Due | None] | None:
+    async with work.database.tenant(seller_id) as session:
+        due = await due_of(session, seller_id, STREAM)
+        # Before anything is taken up: a run that was cancelled is not gone on with.
+        await cancel.end_left(session, seller_id, clock.now())
+        run = await oldest_open(session, seller_id)
+        if run is None:
+            await forget(session, seller_id, STREAM, due)
+            return None
+        if due is not None and due.rests(run.id, clock.now()):
+            return None
+        lease = await sync_state.take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
+        if lease is None:
+            return None
+        # Read again under the lease: who had it before may have ended the run since.
+        run = await oldest_open(session, seller_id)
+        if run is None:
+            await sync_state.release_lease(session, lease)
+            return None
+        starts = run.summary.get("starts", 0)
+        # The moment that it prices for: however long it waited to be taken up or confirmed, and the same in every life.
+        run.started_at = run.started_at if starts else clock.now()
+        run.summary = run.summary | {"starts": starts + 1}
+        return lease, run, due
+
+
+async def _run(work: Work, lease: Lease, run: PriceRun, due: Due | None) -> bool:
+    """Price, and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
+    bound = log.bind(seller_id=lease.seller_id, run_id=run.id)
+    try:
+        if run.summary["starts"] > MAX_STARTS:
+            bound.warning("reprice_given_up", starts=MAX_STARTS)
+            await _end(work, lease, run, "failed", {})
+        else:
+            await _price(work, lease, run)
+    except (LeaseLost, CancelRequested):
+        raise
+    except errors.Problem as problem:
+        bound.info("reprice_failed", code=problem.code)
+        await _end(work, lease, run, "failed", {})
+    except Exception as e:
+        match setback(e, lease.seller_id, STREAM, run.id, due, run.summary.get("failures", 0)):
+            case PutBack() as back:
+                await _put_back(work, lease, run, {"starts": run.summary["starts"] - 1}, back)
+                return False
+            case TryAgain(failures):
+                await _put_back(work, lease, run, {"failures": failures})
+            case GiveUp():
+                await _end(work, lease, run, "failed", {})
+    return True
+
+
+async def _put_back(
+    work: Work, lease: Lease, run: PriceRun, counts: dict[str, Any], back: PutBack | None = None
+) -> None:
+    """Leave the run open for another try; if even that can't be written, the lease runs out by itself."""
+    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
+        async with work.database.tenant(lease.seller_id) as session:
+            await own_state(session, lease)
+            await session.execute(_of(lease, run).values(summary=run.summary | counts))
+            await sync_state.release_lease(session, lease)
+            if back is not None:
+                await rest(session, lease.seller_id, STREAM, run.id, back)
+
+
+async def _cycle_of(session: AsyncSession, run: PriceRun) -> str | None:
+    """The agent's cycle whose import the run follows."""
+    followed = (Upload.seller_id == run.seller_id) & (Upload.id == run.summary.get("follows"))
+    return await session.scalar(select(Upload.sync_cycle_id).where(followed))
+
+
+def _of(lease: Lease, run: PriceRun) -> Update:
+    return update(PriceRun).where(PriceRun.seller_id == lease.seller_id, PriceRun.id == run.id)
+
+
+async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
+    account, stock = await _read(work, lease, run)
+    await boundary(work.database, lease)
+    priced = await asyncio.to_thread(
+        engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
+    )
+    told = asdict(engine.summary(priced))
+    counts: dict[str, Any] = {name: told[name] for name in ("cards", "priced", "held", "blocked")}
+    full = account.entitlements(run.started_at).sync_mode == "full"
+    confirmed = breaker.leaps(priced) if run.summary.get("confirmed") else None
+    if full and confirmed is None and await _must_stop(work, lease, run, priced):
+        await _end(work, lease, run, "awaiting_review", counts)
+        return
+    await boundary(work.database, lease)
+    if _keeps(run, account):
+        counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
+    held, sold = engine.held(priced), on_sale.on_sale(priced)
+    await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
+    rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
+    # While PostgreSQL writes.
+    exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
+    del priced, stock
+    writer = write.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
+    try:
+        await write.write(writer, deque(write.retargets(rows, work.settings.slab_rows)))
+    finally:
+        exported = await exporting
+    await _end(work, lease, run, "completed", counts, exported, held, confirmed, sold)
+
+
+async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFrame) -> bool:
+    async with work.database.tenant(lease.seller_id) as session:
+        return await must_stop(session, lease.seller_id, priced, run.started_at)
+
+
+async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock]:
+    async with work.database.tenant(lease.seller_id, snapshot=True) as session:
+        account = await session.get_one(Account, lease.seller_id)
+        asked = await store.run_of(session, account, run.started_at)
+        stock = await read_stock(session, account, asked)
+        return account, await with_losing(session, lease.seller_id, stock) if _keeps(run, account) else stock
+
+
+def _keeps(run: PriceRun, account: Account) -> bool:
+    """Whether the run leaves receipts: what follows a sync, with attribution logging on."""
+    return run.trigger == "sync" and account.attribution_logging
+
+
+def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
+    """The rows whose target is another than before, by id; `asked` where it asks for a price that the card does not have."""
+    rows = priced.select(
+        cards["id"],
+        "rule_id",
+        price="current_price",
+        target_price="target",
+        target_price_old=cards["target_price"],
+    ).filter(pl.col("target_price").ne_missing(pl.col("target_price_old")))
+    asks = pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
+    return rows.with_columns(asked=asks.fill_null(False)).sort("id")
+
+
+async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> None:
+    """Whatever still waited for the seller's word is overtaken, as a review of an upload is by a newer one."""
+    waiting = (PriceRun.state == "awaiting_review") & PriceRun.upload_id.is_(None) & (PriceRun.id < run.id)
+    await session.execute(
+        update(PriceRun).where(PriceRun.seller_id == run.seller_id, waiting).values(state="discarded", finished_at=now)
+    )
+
+
+def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
+    """The fingerprint of what the export holds once every target is written: under the lease nobody else changes it."""
+    active = cards.select("marketplace_id", "listing_id", "product_line_enabled", price="current_price").with_columns(
+        target_price=priced["target"]
+    )
+    asked = importable(active.filter("product_line_enabled")).with_columns(write.decimal("target_price"))
+    return fingerprint_of(asked.write_csv(include_header=False).encode())
+
+
+async def _end(
+    work: Work,
+    lease: Lease,
+    run: PriceRun,
+    state: str,
+    counts: dict[str, Any],
+    exported: str | None = None,
+    held: Sequence[int] = (),
+    confirmed: pl.DataFrame | None = None,
+    sold: on_sale.OnSale | None = None,
+) -> None:
+    """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
+    now = clock.now()
+    async with work.database.tenant(lease.seller_id) as session:
+        own = await own_state(session, lease)
+        if own.cancel_requested_at is not None:
+            raise CancelRequested
+        # Counted from the rows: an earlier life of the run may have written some of them.
+        changed = await session.scalar(
+            select(func.count()).where(PriceChange.seller_id == lease.seller_id, PriceChange.run_id == run.id)
+        )
+        summary = _kept(run) | counts | {"changed": changed or 0}
+        await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
+        if state in ("completed", "awaiting_review"):
+            await _supersede(session, run, now)
+        own.export_fingerprint = exported or await fingerprint(session, lease.seller_id)
+        await session.flush()
+        if state == "completed":
+            await hold_prices(session, lease.seller_id, held)
+        if sold is not None:
+            await on_sale.settle(session, lease.seller_id, sold, now)
+        if confirmed is not None:
+            await remember(session, lease.seller_id, confirmed, now)
+        if state == "completed" and changed:
+            await push_prices(session, lease.seller_id, now, await _cycle_of(session, run))
+        told = f"price run {run.id} {state}: {changed} price changes"
+        session.add(
+            Activity(
+                seller_id=lease.seller_id, actor="pricing", action="pricing.repriced", summary=told, created_at=now
+            )
+        )
+        await session.flush()
+        await sync_state.release_lease(session, lease)

@@ -1,0 +1,68 @@
+"""The timer of a seller's sales: starts and ends that have passed in, one run out.
+
+The timer is a row of `work_due`. The seller's state row, locked first, keeps which sales were on
+when a run was last begun for them. Of two workers at the same edge the second finds the timer set
+to the next.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import procrastinate
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.access.models import Account
+from cardsync.pricing.engine.rules import Sale
+from cardsync.pricing.export.on_sale import ended_sales
+from cardsync.pricing.rules.rows import sales_of
+from cardsync.pricing.runs import reprice, sale_edges
+from cardsync.seller_state.models import SyncState
+from cardsync.seller_state.state import locked
+from cardsync.work.jobs import SALES, Work, jobs, mark_due_by, work_of
+from cardsync.work.streams import due_of, forget
+
+
+@jobs.task(name="pricing.sales", queue="imports", pass_context=True)
+async def begin_sale_runs(context: procrastinate.JobContext, seller_id: int) -> None:
+    await work_off(work_of(context), seller_id)
+
+
+async def set_timer(session: AsyncSession, state: SyncState, now: datetime) -> None:
+    """After a change of the sales: to this moment if one is on or off by it, else to the next edge.
+
+    `state` is locked.
+    """
+    sales = await sales_of(session, state.seller_id)
+    due_at = now if await _passed(session, state, sales, now) else sale_edges.next_edge(sales, now)
+    if due_at is not None:
+        await mark_due_by(session, state.seller_id, SALES, due_at)
+
+
+async def _passed(
+    session: AsyncSession, state: SyncState, sales: list[Sale], now: datetime
+) -> sale_edges.Trigger | None:
+    asked = await ended_sales(session, state.seller_id, now)
+    return sale_edges.passed(state.sales_in_force, asked, sales, now)
+
+
+async def work_off(work: Work, seller_id: int) -> None:
+    """A run if an edge has passed, and the timer set to the next one, in one transaction.
+
+    While the account is paused nothing is begun and noted: what changed is found when it goes on.
+    """
+    async with work.database.tenant(seller_id) as session:
+        state = await locked(session, seller_id)
+        due, now = await due_of(session, seller_id, SALES), clock.now()
+        if due is None or due.at > now:
+            return  # somebody else was faster
+        account = await session.get_one(Account, seller_id, populate_existing=True)
+        sales = await sales_of(session, seller_id)
+        trigger = await _passed(session, state, sales, now)
+        if trigger is not None and not (account.automatic_pricing_paused or account.suspended):
+            state.sales_in_force = sale_edges.in_force(sales, now)
+            await reprice.begin_unless_one_waits(session, seller_id, trigger, now)
+        await forget(session, seller_id, SALES, due)
+        if (next_at := sale_edges.next_edge(sales, now)) is not None:
+            await mark_due_by(session, seller_id, SALES, next_at)

@@ -1,0 +1,63 @@
+"""What every command shares: settings with the given options, a database beside a running server or without one, results printed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import click
+
+from cardsync import clock
+from cardsync.logs import setup_logging
+from cardsync.processes.supervisor import database
+from cardsync.settings import Settings
+
+T = TypeVar("T")
+ROW_ID = click.IntRange(1, 2**63 - 1)
+
+
+def say(line: str) -> None:
+    """Progress for people; standard output is for results. Untold, the work goes on."""
+    with suppress(OSError):
+        click.echo(line, err=True)
+
+
+def settings_with(**given: Any) -> Settings:
+    values = {name: value for name, value in given.items() if value is not None}
+    settings = Settings(**values)
+    setup_logging(settings.log_level, settings.log_format)
+    return settings
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON carries it."""
+    return clock.rfc3339(value) if isinstance(value, datetime) else str(value) if isinstance(value, Decimal) else value
+
+
+def show(values: dict[str, Any], as_json: bool) -> None:
+    told = {name: plain(value) for name, value in values.items()}
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    width = max(map(len, told), default=0)
+    for name, value in told.items():
+        click.echo(f"{name:<{width}}  {value if value is not None else '-'}")
+
+
+def with_database(work: Callable[[Any], Awaitable[T]], settings: Settings | None = None) -> T:
+    """Run `work(database)` beside a running server or without one."""
+    # `serve` shares this module and needs none of it.
+    from cardsync.database.session import Database
+
+    async def main(url: str) -> T:
+        async with Database.open(url, pool=2, hot_pool=1) as opened:
+            return await work(opened)
+
+    with database(settings or settings_with(), say) as ready:
+        assert ready.database_url is not None
+        return asyncio.run(main(ready.database_url))

@@ -1,0 +1,223 @@
+"""`cardsync demo`: a demo seller, one whole cycle by the real agent over HTTP, told as it happens, then a server until Ctrl-C.
+
+The data stays in DATA_DIR: a second run finds the seller, its cards and its targets, and starts in seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.markup import escape
+from sqlalchemy import text
+
+from cardsync import clock
+from cardsync.accounts import sellers
+from cardsync.catalog.load import import_catalog
+from cardsync.database.session import Database
+from cardsync.money import dollars, to_units
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.rules import SellerPricing
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.receipts import sentences
+from cardsync.pricing.rules import rows as store
+from cardsync.processes import bind_address
+from cardsync.processes.demo import cards, order_files
+from cardsync.processes.demo import order_texts as orders_of_the_day
+from cardsync.processes.supervisor import Stopped, database, processes, stop_on_signals, supervise, wait_until_ready
+from cardsync.settings import Settings
+
+console = Console(highlight=False, soft_wrap=True)
+LINES = ["magic", "pokemon", "yugioh", "lorcana", "one_piece", "flesh_and_blood"]
+
+
+@dataclass(frozen=True)
+class DemoSeller:
+    seller_id: int
+    api_key: str
+    folder: Path
+    is_new: bool
+
+
+def say(line: str) -> None:
+    console.print(f"  {line}", style="dim", markup=False)
+
+
+def run(settings: Settings, *, leave: bool) -> None:
+    """With `leave`, stop after the cycle; else serve until SIGTERM or Ctrl-C."""
+    stop_on_signals()
+    # The story is told here; the processes speak up only when something is wrong.
+    os.environ.setdefault("CARDSYNC_LOG_LEVEL", "warning")
+    try:
+        with bind_address.alone(settings):
+            _story(settings, leave=leave)
+    except Stopped:
+        console.print("\nStopped; the data stays for the next run.")
+
+
+def _story(settings: Settings, *, leave: bool) -> None:
+    bind_address.find_free(settings, say)
+    with database(settings, say) as ready:
+        demo = asyncio.run(_prepare(ready))
+        with processes(ready) as children:
+            wait_until_ready(ready, children, say)
+            uploads = _first_cycle(ready, demo) if demo.is_new else []
+            asyncio.run(_show_prices(ready, demo))
+            order_files.show(console, f"http://{ready.bind}", demo.api_key, uploads)
+            _show_address(ready, demo)
+            if not leave:
+                console.print("\nServing until Ctrl-C.", style="bold")
+                supervise(children)
+
+
+async def _prepare(settings: Settings) -> DemoSeller:
+    """The demo seller, made on the first run, with its inventory and orders in the agent's inbox."""
+    assert settings.database_url is not None
+    folder = settings.data_dir / "demo"
+    note = folder / "seller.json"
+    if note.exists():
+        kept = json.loads(note.read_text())
+        return DemoSeller(kept["seller_id"], kept["api_key"], folder, is_new=not _had_a_cycle(folder))
+    async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
+        say(await import_catalog(opened, cards.CATALOG, "csv", None, say))
+        async with opened.shared() as session:
+            made = await sellers.create_seller(
+                session, name="Demo Cards", email=f"demo-{clock.now():%Y%m%d%H%M%S}@example.invalid", plan="founder", lines=LINES,
+                sync_mode="full",
+            )  # fmt: skip
+    inbox = folder / "inbox"
+    inbox.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(cards.INVENTORY, inbox / "pricing-export.csv")
+    for name, content in orders_of_the_day.files(clock.now().date()).items():
+        (inbox / name).write_text(content, encoding="utf-8", newline="")
+    draft = note.with_suffix(".part")
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps({"seller_id": made.seller_id, "api_key": made.api_key}))
+    draft.rename(note)
+    return DemoSeller(made.seller_id, made.api_key, folder, is_new=True)
+
+
+def _had_a_cycle(folder: Path) -> bool:
+    return any((folder / "exports").glob("*.csv"))
+
+
+def _first_cycle(settings: Settings, demo: DemoSeller) -> list[int]:
+    """Returns the order uploads."""
+    console.rule("[bold]one cycle, as the seller's agent runs it", align="left")
+    uploads: list[int] = []
+    for event in _agent_events(settings, demo):
+        _tell(event)
+        uploads += event.get("upload_ids", [])
+    return uploads
+
+
+def _agent_events(settings: Settings, demo: DemoSeller) -> Iterator[dict[str, Any]]:
+    """The real agent as its own process; each line of its output is one event."""
+    key_file = demo.folder / "key.txt"
+    key_file.touch(mode=0o600)
+    key_file.write_text(demo.api_key)
+    command = [
+        sys.executable, "-m", "cardsync_agent", "run", "--server", f"http://{settings.bind}", "--key-file", str(key_file),
+        "--folder", str(demo.folder), "--once", "--request", "full", "--json-events",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdout is not None
+        for line in agent.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)
+
+
+def _tell(event: dict[str, Any]) -> None:
+    match event:
+        case {"event": "upload_done", "report": report}:
+            _tell_report(report)
+        case {"event": "export_saved", "path": path, "rows": rows}:
+            console.print(f"[green]✓[/] {rows} price updates saved: [bold]{path}[/]")
+        case {"event": "cycle_started", **rest}:
+            console.print(f"[green]✓[/] the server said sync ({rest.get('reason', 'manual_request')})")
+        case {"event": "cycle_finished", "status": status}:
+            console.print(f"[green]✓[/] cycle reported: {status}")
+        case {"event": name, **rest} if name in ("error", "warning"):
+            console.print(f"[yellow]![/] {rest.get('message', name)}")
+        case _:
+            order_files.tell_sent(console, event)
+
+
+def _tell_report(report: dict[str, Any]) -> None:
+    console.print(
+        f"[green]✓[/] {report['rows']} rows read: {report['matched']} matched, {report['provisional']} provisional, "
+        f"{report['rejected_count']} rejected, {report['duplicates']} duplicate"
+    )
+    for row in report["rejected"]:
+        console.print(f"    line {row['line']}: {row['message']} ({row['code']})", markup=False)
+    for row in report.get("noted", []):
+        console.print(f"    line {row['line']}: {row['message']} ({row['code']}, row kept)", markup=False)
+    blocked = ", ".join(f"{code} {n}" for code, n in report.get("blocked", {}).items())
+    console.print(
+        f"[green]✓[/] {report['priced']} priced, {report['changed']} changed"
+        + (f"; kept: {blocked}" if blocked else "")
+    )
+
+
+PRICES_SQL = text("""
+    SELECT c.* FROM card c
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.target_price IS DISTINCT FROM c.price AND c.target_price IS NOT NULL
+     ORDER BY c.listing_id
+""")
+
+
+async def _show_prices(settings: Settings, demo: DemoSeller) -> None:
+    """The first ten price changes, each with the engine's own sentence."""
+    assert settings.database_url is not None
+    async with (
+        Database.open(settings.database_url, pool=1, hot_pool=1) as opened,
+        opened.tenant(demo.seller_id) as session,
+    ):
+        rules = await store.rules_of(session, demo.seller_id)
+        rows = [dict(row) for row in (await session.execute(PRICES_SQL, {"seller": demo.seller_id})).mappings()]
+    console.rule(f"[bold]the first ten of {len(rows)} price changes", align="left")
+    for row in rows[:10]:
+        old = dollars(to_units(row["price"])) if row["price"] is not None else "-"
+        new = dollars(to_units(row["target_price"]))
+        console.print(
+            f"  {old:>8} → [bold]{new:>8}[/]  {escape(row['product_name'])} · {escape(row['condition_label'])}"
+        )
+        console.print(f"{'':22}[dim]{escape(_why(row, rules))}[/]")
+
+
+def _why(row: dict[str, Any], rules: list[Any]) -> str:
+    amounts = {name: row[name] for name in ("market", "low", "low_with_shipping", "direct_low")}
+    card = pl.DataFrame(
+        {
+            "marketplace_id": [row["marketplace_id"]], "condition": [row["condition"]], "printing": [row["printing"]],
+            "language": [row["language"]], "quantity": [row["quantity"]], "custom": [row["custom"]],
+            "observed_at": [row["observed_at"]],
+            "current_price": [None if row["price"] is None else to_units(row["price"])],
+            **{name: [None if value is None else to_units(value)] for name, value in amounts.items()},
+        },
+        schema_overrides={**dict.fromkeys((*amounts, "current_price"), pl.Int64), "condition": pl.String},
+    )  # fmt: skip
+    run = Run(rules, SellerPricing(), row["priced_at"])
+    priced = engine.price(card, rules, run.seller, run.now)
+    told = {step["name"]: str(step["summary"]) for step in sentences.explain(priced.row(0, named=True), run)}
+    return " ".join(told[name] for name in ("price_source", "formula", "bounds", "cap") if name in told)
+
+
+def _show_address(settings: Settings, demo: DemoSeller) -> None:
+    console.rule("[bold]yours to try", align="left")
+    console.print(f"URL  http://{settings.bind}\nkey  {demo.api_key}")
+    console.print(
+        f'\n  curl -H "Authorization: Bearer {demo.api_key}" http://{settings.bind}/api/v1/status',
+        markup=False,
+        style="dim",
+    )

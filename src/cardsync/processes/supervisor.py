@@ -1,0 +1,287 @@
+"""Running the service: settings in, processes out. One supervisor starts the database, web and worker processes and stops them.
+
+Children watch their parent: when the supervisor is killed they end by themselves, and the next start adopts the database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import structlog
+from prometheus_client import CollectorRegistry, multiprocess, start_http_server
+
+from cardsync import clock
+from cardsync.database.migrate import migrate
+from cardsync.processes import bind_address, embedded
+from cardsync.processes.worker_memory import frugal
+from cardsync.settings import PREFIX, Settings
+
+log = structlog.get_logger(__name__)
+
+STOP_SECONDS = 25
+# A process that fails so soon after its start, so often in a row, is given up; the pauses between add up to 12 s.
+QUICK_SECONDS = 10
+MAX_QUICK_DEATHS = 6
+WEB = "web"
+# How a process ends that somebody wanted to end.
+_KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
+_NO_STORE = "object_store: unavailable"
+Say = Callable[[str], None]
+
+
+@contextmanager
+def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator[Settings]:
+    """Settings whose `database_url` is reachable and at the current schema: the one given, or the embedded server's."""
+    with ExitStack() as stack:
+        if settings.database_url is None:
+            server = stack.enter_context(embedded.running(settings.data_dir, say=say))
+            stack.enter_context(_kept_up(server, settings.data_dir, say))
+            owner, url = server.admin_url(), server.url()
+        else:
+            owner, url = settings.migration_database_url or settings.database_url, settings.database_url
+        if migrated:
+            migrate(owner)
+        yield settings.model_copy(update={"database_url": url, "migration_database_url": owner})
+
+
+@contextmanager
+def _kept_up(server: embedded.EmbeddedServer, data_dir: Path, say: Say) -> Iterator[None]:
+    """Start the embedded server again when it dies while the block lasts; web and worker processes connect anew."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.5):
+            if server.is_up():
+                continue
+            log.warning("database_died")
+            try:
+                with embedded.running(data_dir, say=say):
+                    log.warning("database_started_again")
+            except embedded.EmbeddedError as e:
+                log.warning("database_is_down", reason=str(e))
+
+    thread = threading.Thread(target=watch, daemon=True, name="watch-database")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@dataclass
+class Child:
+    """One process of ours, started again when it dies by itself."""
+
+    name: str
+    command: list[str]
+    env: dict[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0
+    # Deaths in a row that came soon after the start.
+    quick_deaths: int = 0
+    restart_at: float | None = None
+
+    def start(self) -> None:
+        self.started_at, self.restart_at = clock.monotonic(), None
+        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops things in order.
+        self.process = subprocess.Popen(self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL)
+
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def died(self, *, starting: bool) -> None:
+        """Plan the next start: at once, or after a growing pause when it fails soon after its start again and again.
+
+        A process that somebody killed has not failed, but one that never gets ready is given up
+        all the same.
+        """
+        assert self.process is not None
+        now, failed = clock.monotonic(), starting or self.process.returncode not in _KILLED
+        self.quick_deaths = self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
+        self.restart_at = now + (min(0.25 * 2**self.quick_deaths, 5) if self.quick_deaths else 0)
+
+
+def child_env(settings: Settings) -> dict[str, str]:
+    """What a child needs to see the same settings, with the parent to watch."""
+    assert settings.database_url is not None
+    passed = {
+        "DATABASE_URL": settings.database_url,
+        "DATA_DIR": str(settings.data_dir),
+        "BIND": settings.bind,
+        "WEB_WORKERS": str(settings.web_workers),
+        "PARENT": str(os.getpid()),
+    }
+    return {**os.environ, **{PREFIX + name: value for name, value in passed.items()}}
+
+
+class Stopped(BaseException):
+    """SIGTERM or SIGINT arrived."""
+
+
+def stop_on_signals() -> None:
+    def stop(_number: int, _frame: object) -> None:
+        # A second one must not interrupt the stopping, which would leave processes behind.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise Stopped
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+@contextmanager
+def processes(settings: Settings) -> Iterator[list[Child]]:
+    """Web and worker processes for as long as the block lasts."""
+    env = child_env(settings)
+    metrics = bind_address.run_folder(settings) / "metrics"
+    shutil.rmtree(metrics, ignore_errors=True)
+    metrics.mkdir()
+    env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
+    program = [sys.executable, "-m", "cardsync"]
+    children = [Child(WEB, [*program, "web"], env)]
+    children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal(env)) for n in range(settings.job_workers)]
+    try:
+        for child in children:
+            child.start()
+        with _metrics_server(settings, metrics):
+            yield children
+    finally:
+        stop(children)
+
+
+@contextmanager
+def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
+    """/metrics of all processes together, on its own address."""
+    if not settings.metrics_bind:
+        yield
+        return
+
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]
+    host, _, port = settings.metrics_bind.rpartition(":")
+    try:
+        server, thread = start_http_server(int(port), addr=host, registry=registry)
+    except OSError as e:
+        log.warning("metrics_off", bind=settings.metrics_bind, reason=e.strerror)
+        yield
+        return
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+def stop(children: list[Child]) -> None:
+    """SIGTERM to all, SIGKILL to what is left after a while."""
+    running = [child.process for child in children if child.process and child.process.poll() is None]
+    for process in running:
+        process.terminate()
+    deadline = clock.monotonic() + STOP_SECONDS
+    for process in running:
+        try:
+            process.wait(max(0.1, deadline - clock.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def supervise(children: list[Child]) -> None:
+    """Start dead children again until a signal comes (`Stopped`); give up when one dies at once again and again."""
+    pause = threading.Event()
+    while True:
+        pause.wait(0.5)
+        _revive(children)
+
+
+def _revive(children: list[Child], *, before_web: Callable[[], None] | None = None) -> None:
+    """`before_web` is given during the start: it raises where another has taken the address."""
+    for child in children:
+        if child.process is None or child.process.poll() is None:
+            continue
+        if child.restart_at is None:
+            child.died(starting=before_web is not None)
+            log.warning("process_died", name=child.name, status=child.process.returncode)
+        if child.quick_deaths >= MAX_QUICK_DEATHS:
+            raise RuntimeError(
+                f"the {child.name} process keeps dying: {child.quick_deaths} times in a row, "
+                f"the last time {_ending(child.process.returncode)}; its last lines are above"
+            )
+        if child.restart_at is not None and clock.monotonic() >= child.restart_at:
+            if before_web is not None and child.name == WEB:
+                before_web()
+            child.start()
+
+
+def _ending(status: int) -> str:
+    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+
+
+def serve(settings: Settings, say: Say) -> None:
+    """`cardsync serve`: until SIGTERM or Ctrl-C."""
+    stop_on_signals()
+    try:
+        with bind_address.alone(settings):
+            _serve(settings, say)
+    except Stopped:
+        say("stopped")
+
+
+def _serve(settings: Settings, say: Say) -> None:
+    bind_address.find_free(settings, say)
+    with database(settings, say) as ready, processes(ready) as children:
+        wait_until_ready(ready, children, say)
+        say(f"cardsync serves {ready.origin}")
+        supervise(children)
+
+
+def wait_until_ready(settings: Settings, children: list[Child], say: Say, seconds: float = 60) -> None:
+    """Until /readyz says so. Raises when a process dies again and again, or it takes too long.
+
+    A store that takes no bytes holds no start up: only uploads need it, and it may come back.
+    """
+    deadline = clock.monotonic() + seconds
+    pause = threading.Event()
+    while True:
+        missing = _missing(settings)
+        # After the question: an answer is another's where ours has ended meanwhile.
+        _revive(children, before_web=lambda: bind_address.find_free(settings, say))
+        if all(child.runs() for child in children):
+            if not missing:
+                return
+            if missing == _NO_STORE:
+                say("the object store cannot be written: uploads are refused until it can")
+                return
+        if clock.monotonic() > deadline:
+            raise RuntimeError(f"{settings.bind} did not get ready within {seconds:.0f} s: {missing}")
+        pause.wait(0.1)
+
+
+def _missing(settings: Settings) -> str:
+    """What /readyz finds wrong; nothing when all is there."""
+    connection = HTTPConnection(settings.host.strip("[]"), settings.port, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        if answer.status == 200:
+            return ""
+        checks = json.loads(answer.read()).get("checks", {})
+        return (
+            ", ".join(f"{name}: {state}" for name, state in checks.items() if state != "ok") or f"HTTP {answer.status}"
+        )
+    except (OSError, HTTPException, ValueError) as e:
+        return f"no answer ({e})"
+    finally:
+        connection.close()

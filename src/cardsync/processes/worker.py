@@ -1,0 +1,114 @@
+"""A worker: works jobs off, sweeps what got no job or lost it, and tidies. Every task's module is imported here: a worker knows no others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import procrastinate
+import structlog
+from procrastinate.exceptions import AlreadyEnqueued
+from sqlalchemy import or_, select, text
+
+from cardsync import clock
+from cardsync.concurrency import beside
+from cardsync.database.session import Database
+from cardsync.inventory.drain import drain_inventory
+from cardsync.orders.ingest import drain_orders
+from cardsync.pricing.rollback.apply_imported_prices import move_prices
+from cardsync.pricing.rollback.prepare import prepare_rollback
+from cardsync.pricing.runs.reprice import reprice
+from cardsync.pricing.runs.sale_runs import begin_sale_runs
+from cardsync.processes.parent_watch import watch_parent
+from cardsync.processes.retention import tidy
+from cardsync.settings import Settings
+from cardsync.storage import open_store
+from cardsync.sync.debug import drop_screenshots
+from cardsync.work.jobs import SALES, Work, WorkDue, jobs, turn_of
+
+log = structlog.get_logger(__name__)
+
+# The task that works off each stream of work_due.
+STREAMS = {
+    "inventory": drain_inventory,
+    "orders": drain_orders,
+    "screenshots": drop_screenshots,
+    "reprice": reprice,
+    "rollback": prepare_rollback,
+    "repricing": move_prices,
+    SALES: begin_sale_runs,
+}
+# How often each worker looks for what is kept no longer.
+TIDY_SECONDS = 3600
+
+
+@asynccontextmanager
+async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastinate.App]:
+    """The app with its own connections, as workers need it."""
+    connector = procrastinate.PsycopgConnector(conninfo=database.url, min_size=1, max_size=size)
+    with jobs.replace_connector(connector) as app:
+        async with app.open_async():
+            yield app
+
+
+async def run_worker(work: Work, *, wait: bool = True) -> None:
+    """Work jobs off; with `wait=False`, return when there is none left (tests run jobs inline that way)."""
+    async with opened(work.database) as app, beside(_sweep_forever(work)) if wait else contextlib.nullcontext():
+        await app.run_worker_async(
+            wait=wait,
+            concurrency=1,
+            fetch_job_polling_interval=0.1 if not wait else 1.0,
+            delete_jobs="always",
+            shutdown_graceful_timeout=20,
+            additional_context={"work": work},
+            install_signal_handlers=wait,
+        )
+
+
+async def _sweep_forever(work: Work) -> None:
+    tidied_at = clock.monotonic() - TIDY_SECONDS
+    while True:
+        await asyncio.sleep(work.settings.sweep_seconds)
+        try:
+            await sweep(work)
+            if clock.monotonic() - tidied_at >= TIDY_SECONDS:
+                tidied_at = clock.monotonic()
+                await tidy(work)
+        except Exception:
+            log.exception("sweep_failed")
+
+
+async def sweep(work: Work) -> int:
+    """Nudge every stream whose work has waited too long; forget jobs of killed workers. Returns how many were nudged."""
+    before = clock.now() - timedelta(seconds=work.settings.sweep_seconds)
+    rested = or_(WorkDue.rests_until.is_(None), WorkDue.rests_until <= clock.now())
+    async with work.database.shared() as session:
+        # A killed worker's job stays `doing` for ever and nothing needs it: work_due below finds the work itself.
+        await session.execute(
+            text("DELETE FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL OR status = 'failed'")
+        )
+        due = (
+            await session.scalars(
+                select(WorkDue).where(WorkDue.due_at < before, rested).order_by(WorkDue.due_at).limit(1000)
+            )
+        ).all()
+    for row in due:
+        task = STREAMS[row.stream]
+        with contextlib.suppress(AlreadyEnqueued):
+            await task.configure(queueing_lock=turn_of(task, row.seller_id)).defer_async(seller_id=row.seller_id)
+    return len(due)
+
+
+def serve_jobs(settings: Settings) -> None:
+    """One worker process, until SIGTERM. `settings` name a database that is up and migrated."""
+
+    async def main() -> None:
+        assert settings.database_url is not None
+        async with Database.open(settings.database_url, pool=settings.database_pool, hot_pool=0) as opened:
+            await run_worker(Work(settings, opened, open_store(settings)))
+
+    watch_parent()
+    asyncio.run(main())

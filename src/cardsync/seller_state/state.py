@@ -1,0 +1,246 @@
+"""The sync state of a seller: requests, the lock, the lease. Every function is one step of the protocol on the seller's one row.
+
+Sessions are in the seller's scope. Time comes in as an argument; rows are changed under their row lock or by one statement.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.seller_state.kinds import INVENTORY_KINDS, is_stale, merge_kinds
+from cardsync.seller_state.models import SyncState
+from cardsync.settings import Settings
+
+
+class LeaseLost(Exception):
+    """Another holder took the price-mutation lease over; whatever was being written must not be committed."""
+
+
+class CancelRequested(Exception):
+    """The seller cancelled; the worker stops at this slab boundary."""
+
+
+def lease_is_live(state: Caller | SyncState, now: datetime) -> bool:
+    return state.lease_expires_at is not None and state.lease_expires_at > now
+
+
+def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) -> bool:
+    # A cancelled cycle does not go stale: its cancellation is ended, and its request not offered again.
+    if state.lock_kind is None or state.cancel_requested_at is not None:
+        return False
+    return is_stale(
+        state.lock_refreshed_at,
+        lease_is_live=lease_is_live(state, now),
+        uploads_open=state.uploads_open,
+        now=now,
+        stale_after=timedelta(seconds=settings.stale_lock_seconds),
+    )
+
+
+async def locked(session: AsyncSession, seller_id: int) -> SyncState:
+    """The seller's row, ours until the transaction ends."""
+    statement = select(SyncState).where(SyncState.seller_id == seller_id).with_for_update()
+    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
+
+
+def clear_lock(state: SyncState) -> None:
+    state.lock_kind = state.lock_trigger = state.lock_agent_id = None
+    state.lock_taken_at = state.lock_refreshed_at = None
+    state.lock_first_sync = state.lock_uploaded = False
+    state.lock_plan = None
+
+
+def count_failure(state: SyncState, now: datetime) -> None:
+    """A scheduled cycle counts once, however many of its uploads fail before it ends."""
+    counted = state.last_failure_at and state.lock_taken_at and state.last_failure_at >= state.lock_taken_at
+    if state.lock_trigger == "scheduled" and not counted:
+        state.scheduled_failures += 1
+        state.last_failure_at = now
+
+
+def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
+    """What a cancelled cycle leaves: nothing of it is open, it counts as failed when it was scheduled, and nothing is offered again."""
+    count_failure(state, now)
+    clear_lock(state)
+    state.uploads_open = 0
+    state.cancel_requested_at = None
+
+
+def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None:
+    """A stale cycle counts as failed when it was scheduled; a manual request that it had taken is offered again."""
+    if not lock_is_stale(state, now, settings):
+        return
+    count_failure(state, now)
+    # What was requested meanwhile is the newer of the two. An inventory cycle that uploaded does not end here but with its worker.
+    done = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
+    if state.lock_trigger == "manual" and state.lock_kind and not done:
+        newer = state.requested_kind
+        state.requested_kind = merge_kinds(state.lock_kind, newer) if newer else state.lock_kind
+    clear_lock(state)
+
+
+async def clear_stale_lock(session: AsyncSession, seller_id: int, now: datetime, settings: Settings) -> None:
+    drop_stale_lock(await locked(session, seller_id), now, settings)
+
+
+def take_lock(state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime) -> None:
+    """For a cycle that begins now; what its holder is told besides, the plan, is the caller's to note."""
+    state.lock_kind, state.lock_trigger, state.lock_agent_id = kind, trigger, agent_id
+    state.lock_first_sync, state.lock_uploaded = first_sync, False
+    state.lock_taken_at = state.lock_refreshed_at = now
+    state.cycle_trigger, state.cycle_first_sync = trigger, first_sync
+
+
+def note_request(state: SyncState, kind: str, now: datetime) -> None:
+    """A manual request, for the next poll to hand out; of two kinds `full` wins."""
+    state.requested_kind = merge_kinds(state.requested_kind, kind)
+    state.requested_at = now
+
+
+def refresh(state: SyncState, now: datetime) -> None:
+    if state.lock_kind is not None:
+        state.lock_refreshed_at = now
+
+
+async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Activity of the cycle keeps its lock fresh; no-op when there is none."""
+    await session.execute(
+        text("UPDATE sync_state SET lock_refreshed_at = :now WHERE seller_id = :id AND lock_kind IS NOT NULL"),
+        {"now": now, "id": seller_id},
+    )
+
+
+async def upload_accepted(session: AsyncSession, seller_id: int, now: datetime, settings: Settings) -> str:
+    """Count the upload as open work under the lock, taking the lock for old agents and people with curl. Returns the trigger."""
+    state = await locked(session, seller_id)
+    drop_stale_lock(state, now, settings)
+    if state.lock_kind is None:
+        take_lock(state, "full", "manual", False, None, now)
+    state.lock_uploaded = True
+    state.lock_refreshed_at = now
+    state.uploads_open += 1
+    return state.lock_trigger or "manual"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to write a seller's prices, until it expires or is taken over."""
+
+    seller_id: int
+    token: str
+    seconds: float
+
+
+async def take_lease(session: AsyncSession, seller_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
+    """None while another holder's lease is live or a cancellation has to be ended first. An expired lease is taken over."""
+    token = str(uuid.uuid4())
+    taken = await session.scalar(
+        text("""
+            UPDATE sync_state
+               SET lease_holder = :holder, lease_token = CAST(:token AS uuid), lease_expires_at = :expires,
+                   work_phase = CASE :holder WHEN 'sync' THEN 'importing' WHEN 'reprice' THEN 'repricing' END, work_done = 0, work_total = 0
+             WHERE seller_id = :id AND (lease_expires_at IS NULL OR lease_expires_at <= :now)
+               AND cancel_requested_at IS NULL
+            RETURNING seller_id
+        """),
+        {"holder": holder, "token": token, "expires": now + timedelta(seconds=seconds), "id": seller_id, "now": now},
+    )
+    return Lease(seller_id, token, seconds) if taken is not None else None
+
+
+async def hold_lease(
+    session: AsyncSession,
+    lease: Lease,
+    now: datetime,
+    *,
+    phase: str | None = None,
+    done: int | None = None,
+    total: int | None = None,
+    after: int | None = None,
+) -> None:
+    """Renew, report progress and fence, as the last statement before a commit.
+
+    Raises LeaseLost when another holder has it, or when the progress that stands there is not `after`, because the database lost a commit
+    of ours: the caller's transaction must roll back. Raises CancelRequested when the seller cancelled: nothing of this transaction is
+    committed either.
+    """
+    row = (
+        await session.execute(
+            text("""
+                UPDATE sync_state
+                   SET lease_expires_at = :expires, lock_refreshed_at = CASE WHEN lock_kind IS NOT NULL THEN :now END,
+                       work_phase = coalesce(:phase, work_phase), work_total = coalesce(:total, work_total),
+                       work_done = CASE WHEN work_done = coalesce(:after, work_done) THEN coalesce(:done, work_done) ELSE -1 END
+                 WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
+                RETURNING cancel_requested_at, work_done
+            """),
+            {
+                "expires": now + timedelta(seconds=lease.seconds),
+                "now": now,
+                "phase": phase,
+                "done": done,
+                "total": total,
+                "after": after,
+                "id": lease.seller_id,
+                "token": lease.token,
+            },
+        )
+    ).first()
+    # Among the conditions it would be compared before the row is locked.
+    if row is None or row.work_done < 0:
+        raise LeaseLost
+    if row.cancel_requested_at is not None:
+        raise CancelRequested
+
+
+async def look(session: AsyncSession, lease: Lease) -> None:
+    """The same two questions in the middle of a transaction, writing nothing. Raises LeaseLost or CancelRequested."""
+    query = text("SELECT lease_token = CAST(:token AS uuid), cancel_requested_at FROM sync_state WHERE seller_id = :id")
+    row = (await session.execute(query, {"id": lease.seller_id, "token": lease.token})).first()
+    if row is None or not row[0]:
+        raise LeaseLost
+    if row[1] is not None:
+        raise CancelRequested
+
+
+async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
+    """The seller's state row, locked before the upload's as confirm and discard do. Raises LeaseLost when it isn't ours any more."""
+    state = await locked(session, lease.seller_id)
+    if state.lease_token != lease.token:
+        raise LeaseLost
+    return state
+
+
+async def release_lease(session: AsyncSession, lease: Lease) -> None:
+    """A recorded cancellation stays recorded: only `cancel.end` takes it away, together with what was cancelled."""
+    await session.execute(
+        text("""
+            UPDATE sync_state
+               SET lease_holder = NULL, lease_token = NULL, lease_expires_at = NULL, work_phase = NULL
+             WHERE seller_id = :id AND lease_token = CAST(:token AS uuid)
+        """),
+        {"id": lease.seller_id, "token": lease.token},
+    )
+
+
+async def upload_finished(session: AsyncSession, seller_id: int, outcome: str, now: datetime) -> None:
+    """One open upload less. `outcome` is completed, failed or in_review. Like any upload, its end keeps the cycle's lock fresh.
+
+    The inventory cycle's lock is cleared when its last upload is finished; only a completed one counts as a sync.
+    """
+    state = await locked(session, seller_id)
+    state.uploads_open = max(state.uploads_open - 1, 0)
+    refresh(state, now)
+    if outcome == "completed":
+        state.last_sync_at = state.last_pricing_at = now
+        state.scheduled_failures = 0
+    else:
+        count_failure(state, now)
+    if state.uploads_open == 0 and state.lock_uploaded and state.lock_kind in INVENTORY_KINDS:
+        clear_lock(state)

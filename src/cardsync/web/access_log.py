@@ -1,0 +1,87 @@
+"""Around every request: an id, which stands in the response header, error bodies and every log line; one metric, and one log line
+unless it is a good poll; where the caller stands with its limits; and that no browser guesses what the answer is.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from functools import lru_cache
+
+import structlog
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from prometheus_client import Counter, Histogram
+
+from cardsync import clock
+from cardsync.access.patience import client_left
+from cardsync.access.rate_limits.admission import told
+from cardsync.work import metric_files
+
+log = structlog.get_logger("cardsync.request")
+metric_files.reserve()
+
+REQUESTS = Counter("cardsync_requests_total", "Requests answered", ["method", "route", "status"])
+SECONDS = Histogram(
+    "cardsync_request_seconds", "Time to the answer's first byte", ["method", "route"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)  # fmt: skip
+
+# A caller may pass its own id along; anything else than a plain token is replaced.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_NO_GUESSES = (b"x-content-type-options", b"nosniff")
+_QUIET = {"/api/v1/heartbeat", "/api/v1/sync/pending", "/healthz", "/readyz"}
+
+
+def request_id_of(scope: Scope) -> str:
+    return str(scope.get("request_id", ""))
+
+
+def _incoming_id(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(given := value.decode("latin-1")):
+            return given
+    return secrets.token_hex(12)
+
+
+def observing(app: ASGIApp) -> ASGIApp:
+    """Middleware: the request id, where the caller stands with its limits, one metric and, unless it is a good poll, one log line a request."""
+
+    async def observed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != ScopeType.HTTP:
+            await app(scope, receive, send)
+            return
+        request_id = _incoming_id(scope)
+        scope["request_id"] = request_id  # type: ignore[typeddict-unknown-key]
+        started = clock.monotonic()
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message["headers"], (b"x-request-id", request_id.encode()), *told(scope)]
+                if not any(name == _NO_GUESSES[0] for name, _ in headers):
+                    headers.append(_NO_GUESSES)
+                message["headers"] = headers
+                _account(scope, message["status"], clock.monotonic() - started, request_id)
+            await send(message)
+
+        await app(scope, receive, answer)
+
+    return observed
+
+
+@lru_cache(maxsize=2048)
+def _metrics(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return REQUESTS.labels(method, route, str(status)), SECONDS.labels(method, route)
+
+
+def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> None:
+    # The route's template, never the path: paths carry ids, and unknown ones would grow the metrics without bound.
+    route = str(scope.get("path_template") or "unmatched")
+    method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD") else "other"
+    requests, took = _metrics(method, route, status)
+    requests.inc()
+    took.observe(seconds)
+    if status >= 400 or route not in _QUIET:
+        # A caller that went away is nobody's trouble.
+        tell = log.debug if client_left(scope) else log.info
+        tell("request", method=method, route=route, status=status, ms=round(seconds * 1000, 1), request_id=request_id)

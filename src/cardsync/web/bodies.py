@@ -1,0 +1,118 @@
+"""Wire rules shared by uploads: is a body gzip, and what does it hold, never inflating past a cap.
+
+Bytes or a file in; the inflated bytes, or only their beginning and number, out. Blocking: async callers use a thread.
+Everything streams through isal's file reader: it verifies each member's CRC and length and stays linear however many
+members there are, where a hand loop over `unused_data` is quadratic.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import BinaryIO, TypeAlias, cast
+
+from isal import igzip, igzip_lib
+
+from cardsync.errors import DecompressedTooLarge, InvalidGzip
+from cardsync.work.prefetch import ahead
+
+Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK_BYTES = 128 * 1024
+# Small enough that what is made of a piece doesn't matter beside the file, large enough that beginning it doesn't.
+PIECE_BYTES = 4 * 1024 * 1024
+# isal's stubs declare its exception class as an instance, and leave its file class untyped.
+_ISAL_ERROR = cast("type[Exception]", igzip_lib.error)
+
+
+class BadGzip(Exception):
+    """Not whole gzip: damaged, truncated, or followed by something else. The caller knows which refusal that is."""
+
+
+def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:
+    return bytes(first_bytes[:2]) == _GZIP_MAGIC
+
+
+def inflate(source: Source, cap: int) -> bytes:
+    """Raises BadGzip, and DecompressedTooLarge once there would be more than `cap` bytes."""
+    out = io.BytesIO()
+    for chunk in _inflated(source, cap):
+        out.write(chunk)
+    return out.getvalue()
+
+
+def pieces(body: bytes, cap: int) -> Iterator[bytes]:
+    """The bytes themselves or inflated, in order: each piece is inflated while the one before it is read. Raises as `inflate`."""
+    if not is_gzip(body):
+        return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
+    return ahead(_in_pieces(_inflated(body, cap)))
+
+
+def plain(body: bytes, cap: int) -> bytes:
+    """The bytes themselves or inflated, as the first two say. Raises InvalidGzip or DecompressedTooLarge."""
+    if is_gzip(body):
+        try:
+            return inflate(body, cap)
+        except BadGzip as e:
+            raise InvalidGzip(f"the body begins as gzip but is not a whole gzip file: {e}") from e
+    return body
+
+
+def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
+    """Inflate to the end without keeping the output: its first `head` bytes and how many there are. Raises as `inflate`."""
+    first = bytearray()
+    total = 0
+    for chunk in _inflated(source, cap):
+        total += len(chunk)
+        if len(first) < head:
+            first.extend(chunk[: head - len(first)])
+    return bytes(first), total
+
+
+def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
+    """Each part is there until the next."""
+    buffer = memoryview(bytearray(_CHUNK_BYTES))
+    total = 0
+    with _opened(source) as file:
+        # The reader takes an empty file for an empty gzip file.
+        if not is_gzip(file.read(2)):
+            raise BadGzip("it does not begin with 1f 8b")
+        file.seek(-2, io.SEEK_CUR)
+        reader = igzip.IGzipFile(fileobj=file, mode="rb")  # type: ignore[no-untyped-call]
+        # One byte more than is allowed is asked for, so that a bomb costs no more than the cap.
+        while got := _read(reader, buffer[: cap - total + 1]):
+            total += got
+            if total > cap:
+                raise DecompressedTooLarge(f"the body is larger than {cap:,} bytes once decompressed")
+            yield buffer[:got]
+
+
+def _in_pieces(chunks: Iterator[memoryview]) -> Iterator[bytes]:
+    piece = bytearray()
+    for chunk in chunks:
+        piece += chunk
+        if len(piece) >= PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
+
+
+def _read(reader: igzip.IGzipFile, buffer: memoryview) -> int:
+    try:
+        return reader.readinto(buffer)
+    except EOFError:
+        raise BadGzip("it ends too early, or something else follows it") from None
+    except (gzip.BadGzipFile, _ISAL_ERROR) as e:
+        raise BadGzip(str(e)) from e
+
+
+def _opened(source: Source) -> BinaryIO | nullcontext[BinaryIO]:
+    if isinstance(source, Path):
+        return source.open("rb")
+    if isinstance(source, bytes | bytearray | memoryview):
+        return io.BytesIO(source)
+    return nullcontext(source)

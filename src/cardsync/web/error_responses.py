@@ -1,0 +1,152 @@
+"""Every failure as an answer: `Problem`s as they say, everything unforeseen as InternalError in JSON or HTML.
+
+A 5xx never tells a message, SQL or a path; the request id connects what the caller sees with the log.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import obstore.exceptions
+import psycopg
+import structlog
+from litestar import MediaType, Request, Response
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    MethodNotAllowedException,
+    NotFoundException,
+    ValidationException,
+)
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+
+from cardsync import errors
+from cardsync.storage import StoreAway
+from cardsync.web import markup
+from cardsync.web.access_log import request_id_of
+
+log = structlog.get_logger(__name__)
+
+AnyRequest = Request[Any, Any, Any]
+
+CODES = {404: "not_found", 422: "unprocessable_content"}
+TITLES = {
+    404: "There is no such page",
+    422: "This request cannot be processed",
+    500: "Something went wrong on our side",
+}
+
+TOO_LONG = "This takes longer than one answer may; ask for less (a window of dates, a longer search), or try again"
+ADVICE = {
+    404: "Check the address, or go back and try another way.",
+    500: "It has been noted. Trying again in a moment may help.",
+}
+
+
+def _quality(accept: str) -> dict[str, float]:
+    """Media ranges of an Accept header with their q; what can't be read counts as q=0."""
+    ranges = {}
+    for part in accept.split(","):
+        kind, *parameters = [piece.strip() for piece in part.split(";")]
+        quality = 1.0
+        for parameter in parameters:
+            name, _, value = parameter.partition("=")
+            if name.strip() == "q":
+                try:
+                    quality = float(value)
+                except ValueError:
+                    quality = 0.0
+        ranges[kind.lower()] = quality
+    return ranges
+
+
+def wants_html(accept: str | None) -> bool:
+    """True if text/html is named with a higher q than application/json gets; a wildcard lends json its own."""
+    ranges = _quality(accept or "")
+    json = ranges.get("application/json", ranges.get("application/*", ranges.get("*/*", 0.0)))
+    return ranges.get("text/html", 0.0) > json
+
+
+def internal_error(request: AnyRequest, status: int, message: str) -> Response[Any]:
+    request_id = request_id_of(request.scope)
+    headers = {"Vary": "Accept"}
+    if wants_html(request.headers.get("accept")):
+        title, advice = TITLES.get(status, TITLES[500]), ADVICE.get(status, ADVICE[500])
+        page = markup.failure(status, title, advice, request_id)
+        return Response(str(page), status_code=status, media_type=MediaType.HTML, headers=markup.HEADERS | headers)
+    code = CODES.get(status, "internal_server_error")
+    body = {"error": message, "code": code, "status": status, "request_id": request_id}
+    return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)
+
+
+def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
+    return Response(exc.body(), status_code=exc.status, media_type=MediaType.JSON, headers=exc.headers)
+
+
+def _unread_body(exc: ValidationException) -> str:
+    """The field and the reason of a body that has the wrong shape."""
+    details = exc.extra if isinstance(exc.extra, list) else []
+    reasons = [_reason(item) for item in details if isinstance(item, dict)]
+    return "; ".join(reasons) or "the body has the wrong shape"
+
+
+def _reason(item: dict[str, Any]) -> str:
+    """`data` is the framework's word for the body; all it has to say of one that is missing is that word."""
+    key, message = item.get("key") or "body", item.get("message")
+    return "the body is missing" if message == "'data'" else f"{'body' if key == 'data' else key}: {message}"
+
+
+def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
+    """What the framework itself refuses."""
+    if isinstance(exc, ValidationException):
+        return problem(request, errors.InvalidPayload(_unread_body(exc)))
+    if isinstance(exc, MethodNotAllowedException):
+        given = {name.lower(): value for name, value in (exc.headers or {}).items()}
+        allowed = ", ".join(sorted(given.get("allow", "").split(", ")))
+        headers = {"Allow": allowed}
+        return problem(request, errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=headers))
+    if isinstance(exc, NotFoundException):
+        return internal_error(request, 404, "There is no such address")
+    if exc.status_code == 413:
+        return problem(request, errors.PayloadTooLarge())
+    if isinstance(exc, ClientException):
+        return problem(request, errors.BadRequest(exc.detail or "the request cannot be read"))
+    return unforeseen(request, exc)
+
+
+def away(request: AnyRequest, exc: Exception) -> Response[Any]:
+    """The database is away, all its connections are taken, or it ended a statement that took too long."""
+    if isinstance(getattr(exc, "orig", exc), psycopg.errors.QueryCanceled):
+        log.warning("read_took_too_long", request_id=request_id_of(request.scope))
+        return problem(request, errors.ServiceUnavailable(TOO_LONG))
+    log.warning("database_away", kind=type(exc).__name__, request_id=request_id_of(request.scope))
+    return problem(request, errors.ServiceUnavailable())
+
+
+def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
+    """The disk is full or read-only, or the bucket is out of reach."""
+    reason = errno.errorcode.get(getattr(exc, "errno", None) or 0, "")
+    log.warning("object_store_away", kind=type(exc).__name__, reason=reason, request_id=request_id_of(request.scope))
+    return problem(request, errors.ServiceUnavailable())
+
+
+def unforeseen(request: AnyRequest, exc: Exception) -> Response[Any]:
+    log.exception("request_crashed", exc_info=exc, request_id=request_id_of(request.scope))
+    return internal_error(request, 500, "Something went wrong on our side")
+
+
+HANDLERS: dict[type[Exception] | int, Any] = {
+    errors.Problem: problem,
+    HTTPException: http_exception,
+    OperationalError: away,
+    InterfaceError: away,
+    PoolExhausted: away,
+    # The polled reads use psycopg itself; its PoolTimeout is an OperationalError too.
+    psycopg.OperationalError: away,
+    psycopg.InterfaceError: away,
+    StoreAway: store_away,
+    obstore.exceptions.BaseError: store_away,
+    Exception: unforeseen,
+}

@@ -1,0 +1,113 @@
+"""For operators: `/healthz` says the process lives, `/readyz` says what it depends on is there."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import structlog
+from litestar import Response, get
+from litestar.openapi.datastructures import ResponseSpec
+from sqlalchemy import text
+
+from cardsync import clock
+from cardsync.access import patience
+from cardsync.database import connections
+from cardsync.database.migrate import head_revision
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.storage import Store
+from cardsync.web.request import ApiRequest
+
+log = structlog.get_logger(__name__)
+
+# Probes come from several sides; each second's truth is dear where writing is.
+STORE_STATE_SECONDS = 3
+
+
+class Health(msgspec.Struct):
+    status: str
+
+
+class Readiness(msgspec.Struct):
+    status: str
+    checks: dict[str, str]
+
+
+@get("/healthz", tags=["health"])
+async def healthz() -> Health:
+    """The process answers."""
+    return Health("ok")
+
+
+@get(
+    "/readyz",
+    tags=["health"],
+    responses={503: ResponseSpec(Readiness, description="Something is missing", generate_examples=False)},
+)
+async def readyz(request: ApiRequest, database: Database, settings: Settings) -> Response[Readiness]:
+    """Database, migrations, queue and object store; 503 names what is missing."""
+    patience.allow(request.scope, patience.POLLED, settings)
+    # A little less: what hangs is told by its name.
+    seconds = settings.polled_seconds * 0.8
+    database_checks, store_check = await asyncio.gather(
+        _database_checks(database, seconds), _store_check(request.app.state.store_health, seconds)
+    )
+    checks = {**database_checks, "object_store": store_check}
+    ready = all(state == "ok" for state in checks.values())
+    return Response(Readiness("ok" if ready else "unavailable", checks), status_code=200 if ready else 503)
+
+
+class StoreHealth:
+    """Whether the object store takes bytes. It is asked by one at a time, every few seconds."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._turn = asyncio.Lock()
+        self._state = "unavailable"
+        self._good_until = 0.0
+
+    async def state(self) -> str:
+        async with self._turn:
+            if clock.monotonic() >= self._good_until:
+                self._state = await self._ask()
+                self._good_until = clock.monotonic() + STORE_STATE_SECONDS
+            return self._state
+
+    async def _ask(self) -> str:
+        try:
+            await self._store.check()
+        except Exception as e:
+            log.warning("object_store_away", kind=type(e).__name__)
+            return "unavailable"
+        return "ok"
+
+
+async def _store_check(health: StoreHealth, seconds: float) -> str:
+    try:
+        async with asyncio.timeout(seconds):
+            return await health.state()
+    except TimeoutError:
+        log.warning("object_store_away", kind="TimeoutError")
+        return "unavailable"
+
+
+async def _database_checks(database: Database, seconds: float) -> dict[str, str]:
+    checks = dict.fromkeys(("database", "role", "migrations", "queue"), "unavailable")
+    at = asyncio.get_running_loop().time() + seconds
+    try:
+        # A wait for a statement is ended by its connection, a wait for a connection by us.
+        with connections.until(connections.Deadline(at)):
+            async with asyncio.timeout_at(at + 0.1), database.shared() as session:
+                bypass = await session.scalar(
+                    text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+                )
+                checks["database"] = "ok"
+                checks["role"] = "bypasses row-level security" if bypass else "ok"
+                revision = await session.scalar(text("SELECT version_num FROM alembic_version"))
+                checks["migrations"] = "ok" if revision == head_revision() else "behind"
+                await session.execute(text("SELECT 1 FROM procrastinate_jobs LIMIT 1"))
+                checks["queue"] = "ok"
+    except Exception as e:
+        log.warning("database_not_ready", kind=type(e).__name__)
+    return checks

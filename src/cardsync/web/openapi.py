@@ -1,0 +1,222 @@
+"""The interface description: generated from the routes, completed with what all of them have in common, in git as openapi.json.
+
+The framework describes parameters, bodies and the answers that a route names; `complete` adds the request id, the headers of
+refusals, the codes behind each status, and the 500 that any route may give.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+import msgspec
+from litestar import Litestar
+from litestar.handlers import BaseRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
+
+from cardsync import __version__, errors
+from cardsync.access.tokens import COOKIE
+from cardsync.web.request import InternalError, problems
+
+TAGS = [
+    Tag("sync", "Heartbeat, decision, status, request and cycle log of the agent"),
+    Tag("credits", "Skipping the cooldown after a sync"),
+    Tag("inventory", "Inventory uploads and their reports"),
+    Tag("orders", "Order-data uploads, feedback; orders and customers as they are read"),
+    Tag("sales", "Monthly sales reports, and which are missing"),
+    Tag("pulls", "Pull sessions, and the marks of the orders in them"),
+    Tag("shelves", "Boxes and slots, and which cards lie in them"),
+    Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
+    Tag("account", "The settings of an account"),
+    Tag("agent work", "Work that waits for the agent"),
+    Tag("members", "Signing in and out, and accepting an invitation"),
+    Tag("cards", "Cards as they are searched and read"),
+    Tag("lists", "Lists of cards, and the cards on them"),
+    Tag("pricing", "The price-updates export"),
+    Tag("releases", "Updates of the agent and the desktop wrapper, and their downloads"),
+    Tag("objects", "The embedded object store"),
+    Tag("health", "For operators"),
+]
+DESCRIPTION = (
+    "Seller inventory sync: inventory CSV up, price changes down.\n\n"
+    "Refusals are `{error, code}`, save the few that are told by a `status`. An unknown address answers as `components/responses/UnknownRoute`, a method that an address does "
+    "not take as `components/responses/MethodNotAllowed`. Unknown body fields and query parameters are ignored."
+)
+SESSION = (
+    f"A member who signed in (POST /api/session). The cookie is __Host-{COOKIE} where the service is reached by https. Methods other than "
+    "GET and HEAD need the session's CSRF token in X-CSRF-Token and no other site's Origin."
+)
+TEXT = {"type": "string"}
+REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
+LIMITS = {name: {"$ref": f"#/components/headers/{name}"} for name in ("RateLimit-Policy", "RateLimit")}
+HEADERS = {
+    "X-Request-Id": {"description": "Names this request in the log; quote it to support", "schema": TEXT},
+    "WWW-Authenticate": {
+        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent (RFC 6750)',
+        "schema": TEXT,
+    },
+    "Retry-After": {"description": "Seconds to wait before trying again", "schema": {"type": "integer", "minimum": 0}},
+    "RateLimit-Policy": {
+        "description": 'The limits that bind this request: requests `q` in `w` seconds, as `"general";q=300;w=60`, one or two of them',
+        "schema": TEXT,
+    },
+    "RateLimit": {
+        "description": "Where the caller stands with each: requests `r` left at once, `t` seconds until all are there again, or one is "
+        'when none is left, as `"general";r=87;t=3`',
+        "schema": TEXT,
+    },
+    "Allow": {"description": "The methods that this address takes", "schema": TEXT},
+    "Vary": {"description": "Accept: a page in HTML for browsers, JSON else", "schema": TEXT},
+}
+# The header that belongs to a refusal of that status, whatever the route.
+OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
+OF_CODE = {"mutex_held": "Retry-After"}
+ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
+
+
+def openapi_config() -> OpenAPIConfig:
+    return _Config(
+        title="cardsync",
+        version=__version__,
+        description=DESCRIPTION,
+        tags=TAGS,
+        components=Components(
+            security_schemes={
+                "api_key": SecurityScheme(type="http", scheme="bearer", description="A seller API key, csk_…"),
+                "session": SecurityScheme(type="apiKey", security_scheme_in="cookie", name=COOKIE, description=SESSION),
+            }
+        ),
+        path="/openapi",
+        # The framework's pages load their scripts from elsewhere; the document itself is served.
+        render_plugins=[JsonRenderPlugin()],
+        use_handler_docstrings=True,
+        operation_id_creator=_operation_id,
+    )
+
+
+def document(app: Litestar) -> str:
+    """The text of openapi.json."""
+    schema = app.openapi_schema.to_schema()
+    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _operation_id(handler: BaseRouteHandler, *_: Any) -> str:
+    return handler.handler_name
+
+
+@dataclass
+class _Document(OpenAPI):
+    def to_schema(self) -> dict[str, Any]:
+        return complete(super().to_schema())
+
+
+@dataclass
+class _Config(OpenAPIConfig):
+    def to_openapi_schema(self) -> OpenAPI:
+        plain = super().to_openapi_schema()
+        return _Document(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+
+
+def complete(schema: dict[str, Any]) -> dict[str, Any]:
+    components = schema["components"]
+    _, own = msgspec.json.schema_components([InternalError], ref_template="#/components/schemas/{name}")
+    components["schemas"].update(own)
+    components["headers"] = HEADERS
+    components["responses"] = {
+        "InternalError": _internal_error("500", "internal_server_error", "An unhandled failure on our side"),
+        "UnknownRoute": _internal_error("404", "not_found", "There is no such address"),
+        "MethodNotAllowed": _finished("405", {"description": problems(errors.MethodNotAllowed)[405].description}),
+    }
+    for name in ("Selection", "PutMany"):
+        _tell_ids(components["schemas"][name]["properties"])
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            operation["responses"] = _answers(operation["responses"])
+            _tell_reports(operation["responses"])
+            if operation.get("security"):
+                _tell_limits(operation["responses"])
+            if "requestBody" in operation:
+                _tell_body(operation["requestBody"])
+    return schema
+
+
+def _answers(responses: dict[str, Any]) -> dict[str, Any]:
+    told = {status: _finished(status, answer) for status, answer in responses.items() if not _is_framework(answer)}
+    told["500"] = {"$ref": "#/components/responses/InternalError"}
+    if "304" in told:
+        # It repeats what a 200 would say about caching (RFC 9110, section 15.4.5).
+        told["304"]["headers"] |= {
+            name: header for name, header in told["200"]["headers"].items() if name in ("ETag", "Cache-Control", "Vary")
+        }
+    return dict(sorted(told.items()))
+
+
+_REPORTS = [{"$ref": f"#/components/schemas/{name}"} for name in ("InventoryReport", "UploadReport")]
+
+
+def _tell_reports(answers: dict[str, Any]) -> None:
+    """An inventory upload's report is a report with more fields, and so is both."""
+    for answer in answers.values():
+        for content in answer.get("content", {}).values():
+            if content["schema"].get("oneOf") == _REPORTS:
+                content["schema"] = {"anyOf": _REPORTS}
+
+
+def _tell_limits(answers: dict[str, Any]) -> None:
+    for answer in answers.values():
+        if "$ref" not in answer:
+            answer["headers"] |= LIMITS
+
+
+def _is_framework(answer: dict[str, Any]) -> bool:
+    """The framework's guess at validation failures, which we answer as 422."""
+    schemas = [content["schema"] for content in answer.get("content", {}).values()]
+    return any("status_code" in schema.get("properties", {}) for schema in schemas)
+
+
+def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """With its headers and, for a refusal, the codes that `web.problems` names in the description as the schema's choice."""
+    headers = {name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()}
+    # `code` alone, or status `code` of a body of its own.
+    told = re.findall(r"(?:^|; )(status )?`(\w+)`: ", answer["description"])
+    codes = [code for own, code in told if not own]
+    if codes:
+        schema = _with_codes(answer.get("content", {}).get("application/json", {}).get("schema", ERROR_BODY), codes)
+        answer = {**answer, "content": {"application/json": {"schema": schema}}}
+    names = {OF_CODE.get(code, OF_STATUS.get(status)) for _, code in told} - {None}
+    headers |= {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+    return {**answer, "headers": {**headers, **REQUEST_ID}}
+
+
+def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
+    if schema == ERROR_BODY:
+        return {"allOf": [schema, {"properties": {"code": {"enum": codes}}}]}
+    return {**schema, "oneOf": [_with_codes(part, codes) if part == ERROR_BODY else part for part in schema["oneOf"]]}
+
+
+def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
+    same = {"properties": {"code": {"const": code}, "status": {"const": int(status)}}}
+    body = {"schema": {"allOf": [{"$ref": "#/components/schemas/InternalError"}, same]}}
+    answer = {"description": description, "content": {"application/json": body, "text/html": {"schema": TEXT}}}
+    return {**answer, "headers": {"Vary": {"$ref": "#/components/headers/Vary"}, **REQUEST_ID}}
+
+
+def _tell_body(body: dict[str, Any]) -> None:
+    """A JSON body may be gzipped, and may be absent where null is as good."""
+    form = body["content"].get("application/json")
+    if form is None or len(body["content"]) > 1:
+        return
+    body["required"] = {"type": "null"} not in form["schema"].get("oneOf", [])
+    body["description"] = "JSON in UTF-8, plain or gzipped."
+    body["content"]["application/gzip"] = {"schema": {"type": "string", "contentMediaType": "application/json"}}
+
+
+def _tell_ids(properties: dict[str, Any]) -> None:
+    """A selection reads its ids itself."""
+    for name in ("marketplace_ids", "card_ids"):
+        [ids] = [form for form in properties[name]["oneOf"] if form["type"] == "array"]
+        ids["items"] = {"type": "integer"}

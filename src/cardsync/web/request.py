@@ -1,0 +1,195 @@
+"""What every route shares: the request class that reads JSON by the wire rules, the caller and session dependencies, the
+descriptions of failures for OpenAPI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar, Union, cast
+
+import msgspec
+from litestar import Request, Response
+from litestar.datastructures import State
+from litestar.datastructures.headers import Headers
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.types import Receive, Scope, Send
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.database.snapshot_reads import Reading
+from cardsync.settings import Settings
+from cardsync.storage import Store
+from cardsync.web import bodies
+
+T = TypeVar("T")
+JSON_HEADERS = [(b"content-type", b"application/json")]
+_JSON_TYPES = ("application/json", "application/gzip", "application/x-gzip", "application/octet-stream", "")
+
+
+class ErrorBody(msgspec.Struct):
+    """Every `{error, code}` answer."""
+
+    error: str
+    code: str
+
+
+class InternalError(msgspec.Struct):
+    """Unhandled 404, 422 and 5xx."""
+
+    error: str
+    code: str
+    status: int
+    request_id: str
+
+
+class Deleted(msgspec.Struct):
+    """What is told of a thing that is gone."""
+
+    deleted: bool
+
+
+def media_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def storable(value: Any) -> Any:
+    """The same JSON value with U+FFFD for every NUL, which PostgreSQL stores neither as text nor as JSON."""
+    match value:
+        case str():
+            return value.replace("\0", "\ufffd")
+        case list():
+            return [storable(item) for item in value]
+        case dict():
+            return {storable(name): storable(item) for name, item in value.items()}
+    return value
+
+
+def takes_json(headers: Headers) -> None:
+    """Raises UnsupportedMediaType for a Content-Type that can't be meant as JSON, gzipped or not."""
+    kind = media_type(headers)
+    if kind not in _JSON_TYPES and not kind.endswith("+json"):
+        raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
+
+
+class ApiRequest(Request[Any, Any, State]):
+    """A JSON body may come gzipped whatever its Content-Type says; the first two bytes decide."""
+
+    async def json(self) -> Any:
+        takes_json(self.headers)
+        body = await self.body()
+        if bodies.is_gzip(body):
+            try:
+                body = await asyncio.to_thread(bodies.inflate, body, limits.BODY_INFLATED_BYTES)
+            except bodies.BadGzip as e:
+                raise errors.BadRequest(f"the body is not whole gzip: {e}") from e
+        try:
+            value = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+            raise errors.BadRequest(f"the body is not valid JSON: {e}") from e
+        return storable(value) if b"\\u0000" in body else value
+
+
+class Polled(Response[T]):
+    """A struct as JSON with status 200, straight to the wire: what the framework does for any response costs more than the encoding."""
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> Any:
+        body = msgspec.json.encode(self.content)
+        headers = [*JSON_HEADERS, (b"content-length", str(len(body)).encode())]
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": body, "more_body": False})
+
+        return answer
+
+
+def provide_caller(request: Request[Any, Any, Any]) -> Caller:
+    """The seller whom the middleware let in."""
+    return cast(Caller, request.scope["caller"])  # type: ignore[typeddict-item]
+
+
+async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
+    """One transaction in the caller's scope, committed before the response is sent."""
+    database: Database = state.database
+    async with database.tenant(caller.seller_id) as session:
+        yield session
+
+
+async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
+    """The same for what selects cards by a search, or waits for who does."""
+    database, settings = provide_database(state), provide_settings(state)
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        yield session
+
+
+def provide_settings(state: State) -> Settings:
+    return cast(Settings, state.settings)
+
+
+def provide_store(state: State) -> Store:
+    return cast(Store, state.store)
+
+
+def provide_database(state: State) -> Database:
+    return cast(Database, state.database)
+
+
+def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Reading]:
+    """One of the caller's readings, without injection: as with the polls, that would cost a tenth of a page of orders."""
+    database, settings = provide_database(request.app.state), provide_settings(request.app.state)
+    return database.readings.of(provide_caller(request).seller_id, settings.read_seconds)
+
+
+def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
+    """OpenAPI's error answers of a route: one entry a status, naming its codes or, for bodies of their own, their `status`."""
+    by_status: dict[int, list[type[errors.Problem]]] = {}
+    for kind in kinds:
+        by_status.setdefault(kind.status, []).append(kind)
+    return {
+        status: ResponseSpec(
+            data_container=Union[tuple(_shape(kind) for kind in group)],  # type: ignore[arg-type]  # noqa: UP007
+            description="; ".join(f"{_names_it(kind)}`{kind.code}`: {kind.__doc__}" for kind in group),
+            generate_examples=False,
+        )
+        for status, group in by_status.items()
+    }
+
+
+def _shape(kind: type[errors.Problem]) -> type[msgspec.Struct]:
+    return kind.shape if issubclass(kind, errors.ToldByStatus) else ErrorBody
+
+
+def _names_it(kind: type[errors.Problem]) -> str:
+    return "status " if issubclass(kind, errors.ToldByStatus) else ""
+
+
+WITH_JSON_BODY = (
+    errors.BadRequest,
+    errors.PayloadTooLarge,
+    errors.DecompressedTooLarge,
+    errors.UnsupportedMediaType,
+    errors.InvalidPayload,
+)
+"""What every route that reads a JSON body may answer."""
+
+BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.RateLimited, errors.ServiceUnavailable)
+"""What every route behind an API key may answer."""
+
+FOR_AGENTS = (*BEHIND_A_KEY, errors.KeyRequired)
+"""What every route may answer that takes keys alone."""
+
+FOR_EITHER = (*BEHIND_A_KEY, errors.CsrfFailed)
+"""What every route may answer that a key or a signed-in member writes with."""
+
+READ_BY_OWNERS = (*BEHIND_A_KEY, errors.OwnerRequired)
+"""What every route may answer that a key or a signed-in owner reads."""
+
+FOR_OWNERS = (*FOR_EITHER, errors.OwnerRequired)
+"""What every route may answer that a key or a signed-in owner writes with."""
+
+FOR_MEMBERS = (*FOR_EITHER, errors.SessionRequired)
+"""What every route may answer that only a signed-in member writes with; of reads all but `csrf_failed`."""

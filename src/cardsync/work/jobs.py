@@ -1,0 +1,106 @@
+"""Background work: Procrastinate in our own database. A job is only a nudge; the tables of accepted work are the truth.
+
+`enqueue` defers on the session's own connection, so a job exists if and only if the transaction commits. `grep @jobs.task` lists
+all tasks. A job that a killed worker left behind is never retried: the sweep finds the work itself through `work_due`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import procrastinate
+from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.tasks import Task
+from sqlalchemy import BigInteger, DateTime, Index, Text, text
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from cardsync import clock
+from cardsync.database.columns import Base
+from cardsync.database.session import Database, driver
+from cardsync.settings import Settings
+from cardsync.storage import Store
+
+jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
+
+# The stream of a seller's sales: due when the next of them starts or ends (pricing/runs/sale_runs.py).
+SALES = "sales"
+
+
+class WorkDue(Base):
+    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction.
+
+    And what of it was put back: which upload, run, event or rollback, how often, since when, and until when it rests.
+    """
+
+    __tablename__ = "work_due"
+    __table_args__ = (Index("ix_work_due_due_at", "due_at"),)
+    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    stream: Mapped[str] = mapped_column(Text, primary_key=True)
+    due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    put_back_id: Mapped[int | None] = mapped_column(BigInteger)
+    put_back_times: Mapped[int] = mapped_column(server_default="0")
+    put_back_since: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    rests_until: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every task needs; the worker passes it along with each job."""
+
+    settings: Settings
+    database: Database
+    store: Store
+
+
+def work_of(context: procrastinate.JobContext) -> Work:
+    return cast(Work, context.additional_context["work"])
+
+
+def turn_of(task: Task[Any, Any, Any], seller_id: int) -> str:
+    """The name under which one nudge of a seller waits, and no second one."""
+    return f"{task.name}:{seller_id}"
+
+
+_WAITING = text("SELECT id FROM procrastinate_jobs WHERE queueing_lock = :turn AND status = 'todo' FOR SHARE")
+
+
+async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
+    """Defer `task` inside this session's transaction, unless the seller's turn is waiting already.
+
+    One turn does one piece of work and queues the next behind everybody else's: who uploads fifty files keeps nobody waiting for fifty.
+    """
+    turn = turn_of(task, seller_id)
+    connection = await driver(session)
+    deferrer = task.configure(connection=connection, queueing_lock=turn)
+    # A turn that waits is held until our commit: no worker takes it up before there is what it is to find.
+    while await session.scalar(_WAITING, {"turn": turn}) is None:
+        with contextlib.suppress(AlreadyEnqueued):
+            async with connection.transaction():
+                await deferrer.defer_async(seller_id=seller_id)
+            return
+
+
+async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
+    """Tell the sweep, in the transaction that makes the work, that this stream has some."""
+    await session.execute(
+        text("""
+            INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :now)
+            ON CONFLICT (seller_id, stream) DO UPDATE SET due_at = excluded.due_at
+        """),
+        {"seller_id": seller_id, "stream": stream, "now": clock.now()},
+    )
+
+
+async def mark_due_by(session: AsyncSession, seller_id: int, stream: str, at: datetime) -> None:
+    """The same for work that has time until `at`; what was due earlier stays so."""
+    await session.execute(
+        text("""
+            INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :at)
+            ON CONFLICT (seller_id, stream) DO UPDATE SET due_at = least(work_due.due_at, excluded.due_at)
+        """),
+        {"seller_id": seller_id, "stream": stream, "at": at},
+    )

@@ -1,0 +1,143 @@
+"""What the streams of accepted work share: where uploads' bytes lie and which upload is next; each stream's mark for the sweep, and
+what becomes of its oldest piece of work when that fails (`work/setbacks.py`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import structlog
+from sqlalchemy import delete, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock
+from cardsync.work.jobs import WorkDue
+from cardsync.work.setbacks import GiveUp, PutBack, Setback, Tries, TryAgain, decide
+from cardsync.work.uploads import Upload
+
+log = structlog.get_logger(__name__)
+
+# A file that kills the worker is given up after so many starts before its verdict.
+MAX_STARTS = 20
+OPEN = ("queued", "processing")
+
+
+def private_key(seller_id: int, suffix: str) -> str:
+    """A new name for accepted bytes, which no URL reaches."""
+    return f"accepted/u{seller_id}/{uuid.uuid4()}.{suffix}"
+
+
+async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upload | None:
+    statement = (
+        select(Upload)
+        .where(Upload.seller_id == seller_id, Upload.stream == stream, Upload.state.in_(OPEN))
+        .order_by(Upload.id)
+        .limit(1)
+    )
+    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one_or_none()
+
+
+@dataclass(frozen=True)
+class Due:
+    """A stream's mark; read before looking for work, so that `forget` takes no newer one away."""
+
+    at: datetime
+    put_back_id: int | None
+    tries: Tries
+    rests_until: datetime | None
+
+    def tries_of(self, work_id: int) -> Tries:
+        """Those of another piece of work are over."""
+        return self.tries if self.put_back_id == work_id else Tries()
+
+    def rests(self, work_id: int, now: datetime) -> bool:
+        """Whether that piece was put back and its pause is not over: a nudge may come all the same."""
+        return self.put_back_id == work_id and self.rests_until is not None and now < self.rests_until
+
+
+async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | None:
+    row = await session.scalar(
+        select(WorkDue)
+        .where(WorkDue.seller_id == seller_id, WorkDue.stream == stream)
+        .execution_options(populate_existing=True)
+    )
+    if row is None:
+        return None
+    return Due(row.due_at, row.put_back_id, Tries(row.put_back_times, row.put_back_since), row.rests_until)
+
+
+class Queue(NamedTuple):
+    """`ahead`: the seller's own uploads of the stream before this one, and the other sellers' streams that wait for a turn. Nobody is named."""
+
+    ahead: int
+    oldest_seconds: int
+
+
+async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
+    """How much comes before an upload that is queued, and for how long the longest of all that wait has waited."""
+    row = (
+        await session.execute(
+            text("""
+                SELECT (SELECT count(*) FROM upload
+                         WHERE seller_id = :seller AND stream = :stream AND id < :id AND state IN ('queued', 'processing')) AS own,
+                       count(*) FILTER (WHERE seller_id <> :seller) AS others, min(due_at) AS oldest
+                  FROM work_due
+                 WHERE stream <> 'screenshots' AND due_at <= :now AND (rests_until IS NULL OR rests_until <= :now)
+            """),
+            {"seller": upload.seller_id, "stream": upload.stream, "id": upload.id, "now": now},
+        )
+    ).one()
+    oldest = min(row.oldest or now, upload.received_at)
+    return Queue(row.own + row.others, max(0, round((now - oldest).total_seconds())))
+
+
+async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | None) -> None:
+    """Only the mark that was read: an upload accepted since has set a newer one."""
+    if due is not None:
+        await session.execute(
+            delete(WorkDue).where(WorkDue.seller_id == seller_id, WorkDue.stream == stream, WorkDue.due_at == due.at)
+        )
+
+
+def setback(
+    error: Exception, seller_id: int, stream: str, work_id: int, due: Due | None, failures: int = 0, **most: int
+) -> Setback:
+    """What becomes of a stream's oldest piece of work, which failed; the log says it."""
+    now = clock.now()
+    tries = due.tries_of(work_id) if due is not None else Tries()
+    decided = decide(error, tries, failures, now, **most)
+    bound = log.bind(seller_id=seller_id, stream=stream, work_id=work_id, error=type(error).__name__)
+    match decided:
+        case PutBack():
+            pause = round((decided.until - now).total_seconds())
+            bound.warning("work_put_back", kind=decided.kind, times=decided.tries.times, pause_seconds=pause)
+        case TryAgain():
+            bound.exception("work_crashed", exc_info=error, failures=decided.failures)
+        case GiveUp():
+            bound.error("work_given_up", exc_info=error, kind=decided.kind, times=tries.times, failures=failures)
+    return decided
+
+
+async def rest(session: AsyncSession, seller_id: int, stream: str, work_id: int, back: PutBack) -> None:
+    """Remember, beside what the caller puts back, until when it rests; the sweep comes back to it then."""
+    await session.execute(
+        text("""
+            INSERT INTO work_due AS w (seller_id, stream, due_at, put_back_id, put_back_times, put_back_since, rests_until)
+            VALUES (:seller, :stream, :now, :work, :times, :since, :until)
+            ON CONFLICT (seller_id, stream) DO UPDATE
+               SET put_back_id = excluded.put_back_id, put_back_times = excluded.put_back_times,
+                   put_back_since = excluded.put_back_since, rests_until = excluded.rests_until
+        """),
+        {
+            "seller": seller_id,
+            "stream": stream,
+            "now": clock.now(),
+            "work": work_id,
+            "times": back.tries.times,
+            "since": back.tries.since,
+            "until": back.until,
+        },
+    )
