@@ -1,4 +1,4 @@
-"""A small model of one seller's rules, runs and rollbacks: the same calls as tests/features/test_pricing_machine.py makes over HTTP.
+"""A small model of one seller's rules, runs and rollbacks: the same calls as tests/features/pricing/test_pricing_machine.py makes over HTTP.
 
 Prices are whole cents. A file is known by what stands in it; what the agent holds is the last one that it fetched.
 """

@@ -94,7 +94,7 @@ ROUTES = [
     ("POST", "/api/v1/tasks"),
     ("GET", "/api/account"),
 ]
-# What takes members alone refuses any good key, in tests/features/test_sessions.py.
+# What takes members alone refuses any good key, in tests/features/access/test_sessions.py.
 BY_SESSION = [
     ("PATCH", "/api/account"),
     ("GET", "/api/session"),

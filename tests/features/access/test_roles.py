@@ -11,7 +11,7 @@ from browsers import joined, signed_in
 from builders import a_csv, a_row
 from roles import AGENTS, OWNERS, STAFF, STRANGERS
 
-DOCUMENT = json.loads((Path(__file__).parents[2] / "openapi.json").read_text())
+DOCUMENT = json.loads((Path(__file__).parents[3] / "openapi.json").read_text())
 ROUTES = {f"{method.upper()} {path}" for path, methods in DOCUMENT["paths"].items() for method in methods}
 MEMBERS = STAFF | OWNERS
 

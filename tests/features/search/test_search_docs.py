@@ -11,7 +11,7 @@ from cardsync import limits
 from cardsync.search.fields import FIELDS, FLAGS, THINGS
 from cardsync.search.parser import parse
 
-PAGE = Path(__file__).parents[2] / "docs" / "search.md"
+PAGE = Path(__file__).parents[3] / "docs" / "search.md"
 ROWS = re.findall(r"^\| (`.*?) \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
 ERRORS = [(found[0], found[1]) for found in ROWS if re.search(r"\(at \d+\)$", found[1])]
 EXAMPLES = [code.replace(r"\|", "|") for row in ROWS if row not in ERRORS for code in re.findall(r"`([^`]+)`", row[0])]
