@@ -28,6 +28,7 @@ import read_orders
 import reprice
 import search
 import skip_wait
+import slow_bodies
 from ground import Report
 
 PACKAGES = (
@@ -47,6 +48,7 @@ MEASURES = (
     (export_prices.measure, {"rounds": 9}),
     (heartbeat.measure, {"rounds": 5}),
     (agents.measure, {"rounds": 5}),
+    (slow_bodies.measure, {"rounds": 3}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
     (orders.measure, {"rounds": 5}),
