@@ -29,6 +29,7 @@ import read_orders
 import reprice
 import search
 import skip_wait
+import slow_bodies
 from ground import Report
 
 PACKAGES = (
@@ -49,6 +50,7 @@ MEASURES = (
     (heartbeat.measure, {"rounds": 5}),
     (agents.measure, {"rounds": 5}),
     (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
+    (slow_bodies.measure, {"rounds": 3}),
     (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     (cancel.measure, {"rounds": 5}),
     (orders.measure, {"rounds": 5}),

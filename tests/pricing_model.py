@@ -168,6 +168,9 @@ class Model:
         found = self.open
         if found is not None and found.state in ("ready", "served"):
             found.state, rows = "served", found.rows
+        elif found is not None:
+            # While it is prepared, nothing is pushed that it may take back.
+            found, rows = None, {}
         else:
             found, rows = None, {card: t for card, t in self.target.items() if t is not None and t != self.price[card]}
         self.held = (rows, {card: self.market[card] for card in rows})

@@ -82,14 +82,15 @@ def taken(seller: Seller) -> dict[str, Any]:
     """Everything that the runs leave behind, in a form that two sellers share."""
     runs = seller.sql(RUNS)
     return snapshot(seller) | {
-        "reprices": [(run["trigger"], run["state"], without_key(run["summary"])) for run in runs],
+        "reprices": [(run["trigger"], run["state"], without_ids(run["summary"])) for run in runs],
         "of_the_last": seller.sql(CHANGES, run=runs[-1]["id"]),
         "tasks": seller.sql(TASKS),
     }
 
 
-def without_key(summary: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in summary.items() if name != "receipts"}
+def without_ids(summary: dict[str, Any]) -> dict[str, Any]:
+    """What two shops have in common: neither the key of their receipts nor the id of their upload."""
+    return {name: value for name, value in summary.items() if name not in ("receipts", "follows")}
 
 
 def is_as_undisturbed(ground: Ground, seller: Seller) -> None:
