@@ -1,5 +1,6 @@
-"""`python bench/accept_upload.py [--rounds 15]`: the 202 for the gzipped inventory through the real web process, against a raw ASGI
-program on granian that receives, inflates with isal, writes with fsync and commits one row; same folder, same database, in turns.
+"""`python bench/accept_upload.py [--rounds 15]`: the 202 for the gzipped inventory through the
+real web process, against a raw ASGI program on granian that receives, inflates with isal, writes
+with fsync and commits one row; same folder, same database, in turns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from ground import MB, Client, Report, spread
 
 def timed(client: Client, body: bytes) -> float:
     started = perf_counter()
-    status, _, answer = client.request("POST", "/api/v1/sync", body, Content_Type="application/gzip")
+    status, _, answer = client.request(
+        "POST", "/api/v1/sync", body, Content_Type="application/gzip"
+    )
     took = perf_counter() - started
     assert status == 202, answer
     return took
@@ -53,11 +56,15 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                     if turn:
                         times[name].append(took)
             grown = ground.peak_memory(web) - idle
-    report.note(f"body {len(body) / MB:.1f} MB gzip; web idle {idle / MB:.0f} MB, peak +{grown / MB:.0f} MB")
+    report.note(
+        f"body {len(body) / MB:.1f} MB gzip; web idle {idle / MB:.0f} MB, peak +{grown / MB:.0f} MB"
+    )
     for name, values in times.items():
         report.note(f"{name:<6} {spread(values, 'ms', 1000)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
-    report.at_most("202 / (receive + inflate + fsync + commit)", middle["ours"] / middle["floor"], 1.5)
+    report.at_most(
+        "202 / (receive + inflate + fsync + commit)", middle["ours"] / middle["floor"], 1.5
+    )
     report.at_most("web memory over idle, uploads", grown / MB, 80, "MB")
     return report
 

@@ -1,8 +1,11 @@
-"""`python bench/agents.py [--rounds 5]`: 1,000 agents with keys of their own, each POST /heartbeat, then GET /sync/pending, in the steady state
-(nothing to do): the real stack with 2 web processes against a raw ASGI program on granian, 2 processes, that reads one primary-key row a request.
+"""`python bench/agents.py [--rounds 5]`: 1,000 agents with keys of their own, each POST
+/heartbeat, then GET /sync/pending, in the steady state (nothing to do): the real stack with 2 web
+processes against a raw ASGI program on granian, 2 processes, that reads one primary-key row a
+request.
 
-They take turns for the most that each carries; then every agent comes by on a connection of its own at a fixed rate, 70 % of the most
-that those connections carry, and latency counts from when a pair was due. The load is made on the same cores as the servers run on.
+They take turns for the most that each carries; then every agent comes by on a connection of its
+own at a fixed rate, 70 % of the most that those connections carry, and latency counts from when a
+pair was due. The load is made on the same cores as the servers run on.
 """
 
 from __future__ import annotations
@@ -85,7 +88,10 @@ class Agent:
 
 def new_agents(made: Ground, count: int = AGENTS) -> list[Agent]:
     """Sellers whose last cycle ended a moment ago."""
-    usual, passwords.HASHER = passwords.HASHER, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    usual, passwords.HASHER = (
+        passwords.HASHER,
+        PasswordHasher(time_cost=1, memory_cost=8, parallelism=1),
+    )
 
     async def make(database: Database) -> list[Agent]:
         agents = []
@@ -116,7 +122,10 @@ def servers(made: Ground) -> Iterator[dict[str, tuple[str, psutil.Process]]]:
     """The stack and the floor, up and idle: (address, process) of each."""
     settings = made.settings.model_copy(update={"web_workers": WEB_PROCESSES})
     stack = ground.service(replace(made, settings=settings), workers=1)
-    with stack as [web, _], ground.floor_server(made, "poll", workers=str(WEB_PROCESSES)) as (bind, floor):
+    with (
+        stack as [web, _],
+        ground.floor_server(made, "poll", workers=str(WEB_PROCESSES)) as (bind, floor),
+    ):
         assert web.process is not None
         yield {"ours": (settings.bind, psutil.Process(web.process.pid)), "floor": (bind, floor)}
 
@@ -169,7 +178,15 @@ def most_with_wrk(bind: str, folder: Path) -> float:
     """Pairs a second."""
     script = folder / "agents.lua"
     script.write_text(SCRIPT % {"keys": folder / "agents.txt", "body": BODY})
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "-s", str(script), f"http://{bind}"]
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{CONNECTIONS}",
+        f"-d{SECONDS}s",
+        "-s",
+        str(script),
+        f"http://{bind}",
+    ]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert "Non-2xx" not in told, told
     found = re.search(r"Requests/sec:\s+([0-9.]+)", told)
@@ -177,7 +194,9 @@ def most_with_wrk(bind: str, folder: Path) -> float:
     return float(found[1]) / 2
 
 
-def most_with_sockets(bind: str, pairs: list[tuple[bytes, bytes]], connections: int = CONNECTIONS) -> float:
+def most_with_sockets(
+    bind: str, pairs: list[tuple[bytes, bytes]], connections: int = CONNECTIONS
+) -> float:
     async def load() -> int:
         waiting, done = deque(pairs), 0
         ending = perf_counter() + SECONDS
@@ -201,8 +220,8 @@ def most_with_sockets(bind: str, pairs: list[tuple[bytes, bytes]], connections: 
 def at_fixed_rate(bind: str, pairs: list[tuple[bytes, bytes]], rate: float) -> list[float]:
     """Seconds of each request, every agent on a connection of its own that stays open.
 
-    A pair starts when it is due, whether earlier ones are answered or not, and its heartbeat's time counts from then; the poll follows the
-    answer, as the agent does it.
+    A pair starts when it is due, whether earlier ones are answered or not, and its heartbeat's
+    time counts from then; the poll follows the answer, as the agent does it.
     """
 
     async def load() -> list[float]:
@@ -253,9 +272,13 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     load = "wrk" if shutil.which("wrk") else "sockets"
     with ground.ground(data, rows, catalogs=False) as made:
         agents = new_agents(made)
-        (made.folder / "agents.txt").write_text("".join(f"{agent.key} {agent.name}\n" for agent in agents))
+        (made.folder / "agents.txt").write_text(
+            "".join(f"{agent.key} {agent.name}\n" for agent in agents)
+        )
         with servers(made) as running:
-            pairs = {name: [agent.pair(bind) for agent in agents] for name, (bind, _) in running.items()}
+            pairs = {
+                name: [agent.pair(bind) for agent in agents] for name, (bind, _) in running.items()
+            }
             for bind, _ in running.values():
                 waits(bind, agents[0])
             database = made.postmaster()
@@ -265,31 +288,54 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 for name in list(most) if turn % 2 else reversed(list(most)):
                     bind, process = running[name]
                     before = ground.cpu_seconds(process) + ground.cpu_seconds(database)
-                    rate = most_with_wrk(bind, made.folder) if load == "wrk" else most_with_sockets(bind, pairs[name])
+                    rate = (
+                        most_with_wrk(bind, made.folder)
+                        if load == "wrk"
+                        else most_with_sockets(bind, pairs[name])
+                    )
                     spent = ground.cpu_seconds(process) + ground.cpu_seconds(database) - before
                     if turn >= 0:
                         most[name].append(rate)
                         costs[name].append(spent / (rate * SECONDS) * 1000)
             for name in most:
-                middle, high, cost = statistics.median(most[name]), max(most[name]), statistics.median(costs[name])
+                middle, high, cost = (
+                    statistics.median(most[name]),
+                    max(most[name]),
+                    statistics.median(costs[name]),
+                )
                 told = f"{cost:.2f} ms CPU a pair with the database's (min {min(costs[name]):.2f})"
-                report.note(f"{name:<6} {middle:,.0f} pairs/s (max {high:,.0f}), {told}, load by {load}")
+                report.note(
+                    f"{name:<6} {middle:,.0f} pairs/s (max {high:,.0f}), {told}, load by {load}"
+                )
             steady(report, running, pairs)
-    ratio = statistics.median(ours / floor for ours, floor in zip(most["ours"], most["floor"], strict=True))
+    ratio = statistics.median(
+        ours / floor for ours, floor in zip(most["ours"], most["floor"], strict=True)
+    )
     report.at_least("heartbeat + poll a second / raw ASGI", ratio, 0.45)
-    cpu = statistics.median(floor / ours for ours, floor in zip(costs["ours"], costs["floor"], strict=True))
-    report.note(f"CPU of raw ASGI / CPU of a heartbeat + poll, each with the database's: {cpu:.2f} x")
+    cpu = statistics.median(
+        floor / ours for ours, floor in zip(costs["ours"], costs["floor"], strict=True)
+    )
+    report.note(
+        f"CPU of raw ASGI / CPU of a heartbeat + poll, each with the database's: {cpu:.2f} x"
+    )
     return report
 
 
 def steady(
-    report: Report, running: dict[str, tuple[str, psutil.Process]], pairs: dict[str, list[tuple[bytes, bytes]]]
+    report: Report,
+    running: dict[str, tuple[str, psutil.Process]],
+    pairs: dict[str, list[tuple[bytes, bytes]]],
 ) -> None:
-    carried = statistics.median(most_with_sockets(running["ours"][0], pairs["ours"], AGENTS) for _ in range(3))
+    carried = statistics.median(
+        most_with_sockets(running["ours"][0], pairs["ours"], AGENTS) for _ in range(3)
+    )
     rate = carried * SHARE
     for name, (bind, _) in running.items():
         turns = [sorted(at_fixed_rate(bind, pairs[name], rate)) for _ in range(5)]
-        p50, p99 = (statistics.median(turn[int(len(turn) * share)] for turn in turns) * 1000 for share in (0.5, 0.99))
+        p50, p99 = (
+            statistics.median(turn[int(len(turn) * share)] for turn in turns) * 1000
+            for share in (0.5, 0.99)
+        )
         worst = max(turn[int(len(turn) * 0.99)] for turn in turns) * 1000
         report.note(
             f"{name:<6} at {rate:,.0f} pairs/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms (worst of 5 turns {worst:.1f})"

@@ -1,8 +1,10 @@
-"""`python bench/backtest.py [--rows 300000]`: thirty stored snapshots of a third of the rows, each with 15 % of its prices moved, priced one
-after the other by twenty rules with queries, over HTTP; the web process's peak memory. `--percent 100` moves every price every day.
+"""`python bench/backtest.py [--rows 300000]`: thirty stored snapshots of a third of the rows,
+each with 15 % of its prices moved, priced one after the other by twenty rules with queries, over
+HTTP; the web process's peak memory. `--percent 100` moves every price every day.
 
-Floor: every stored observation by COPY, once, and the engine once a snapshot. Naive: for each snapshot the rows as of its moment by
-DISTINCT ON, fetched, and a plain Python loop (one snapshot, a tenth of its loop; scaled).
+Floor: every stored observation by COPY, once, and the engine once a snapshot. Naive: for each
+snapshot the rows as of its moment by DISTINCT ON, fetched, and a plain Python loop (one snapshot,
+a tenth of its loop; scaled).
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
 
 
 def set_the_past(of: Shop, percent: int) -> int:
-    """Twenty-nine uploads before the one that there is, a day apart, and what each of them had superseded. Returns how many rows."""
+    """Twenty-nine uploads before the one that there is, a day apart, and what each of them had
+    superseded. Returns how many rows.
+    """
     seller, amounts = of.seller.seller_id, ", ".join(_AMOUNTS)
     moved = ", ".join(f"round({name} * (0.8 + 0.01 * ((c.id + n) % 40)), 4)" for name in _AMOUNTS)
     days = f"generate_series(1, {SNAPSHOTS - 1}) AS n"
@@ -76,14 +80,21 @@ def measure(data: Path, rows: int, rounds: int, percent: int) -> Report:
     with ground.ground(data, rows // 3, catalogs=False) as made, shop(made) as (of, running):
         stored = set_the_past(of, percent)
         web, database = running["web"], made.postmaster()
-        body = {"rules": rules(of.tenth, "0.50"), "sales": [], "from": "2000-01-01", "to": "2100-01-01"}
+        body = {
+            "rules": rules(of.tenth, "0.50"),
+            "sales": [],
+            "from": "2000-01-01",
+            "to": "2100-01-01",
+        }
         idle = ground.memory(web)
         for _ in range(rounds):
             spent = ground.cpu_seconds(web) + ground.cpu_seconds(database)
             started = perf_counter()
             told = of.call("POST", "/api/pricing/backtest", body)
             times["backtest"].append(perf_counter() - started)
-            times["CPU of it"].append(ground.cpu_seconds(web) + ground.cpu_seconds(database) - spent)
+            times["CPU of it"].append(
+                ground.cpu_seconds(web) + ground.cpu_seconds(database) - spent
+            )
             times["floor"].append(ground.seconds(lambda: floor(of)))
         assert told["summary"]["snapshots"] == SNAPSHOTS, told["summary"]
         peak = ground.peak_memory(web)

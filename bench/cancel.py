@@ -1,7 +1,9 @@
-"""`python bench/cancel.py [--rows 300000] [--rounds 5]`: a cancel in the middle of an import: seconds and slabs until lease and lock are gone.
+"""`python bench/cancel.py [--rows 300000] [--rounds 5]`: a cancel in the middle of an import:
+seconds and slabs until lease and lock are gone.
 
-The real web and worker processes; each round is a new seller's first import, cancelled at another share of its rows. A slab's time is
-taken from the run itself: its pace so far, times the writers that each have a slab under way.
+The real web and worker processes; each round is a new seller's first import, cancelled at another
+share of its rows. A slab's time is taken from the run itself: its pace so far, times the writers
+that each have a slab under way.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ def state_when(made: Ground, seller: int, ready: Any) -> tuple[Any, ...]:
 
 
 def cancelled(made: Ground, data: bytes, rows: int, share: float) -> tuple[float, float, int]:
-    """Seconds from the cancel until lease and lock are gone, the same in slabs by this run's pace, and slabs committed after it."""
+    """Seconds from the cancel until lease and lock are gone, the same in slabs by this run's
+    pace, and slabs committed after it.
+    """
     seller = made.new_seller()
     slabs = -(-rows // made.settings.slab_rows)
     slab = -(-rows // (-(-slabs // WRITERS) * WRITERS))
@@ -40,17 +44,23 @@ def cancelled(made: Ground, data: bytes, rows: int, share: float) -> tuple[float
     assert status == 202, body
     first = state_when(made, seller.seller_id, lambda row: row[0] > 0)[0]
     began = perf_counter()
-    seen = state_when(made, seller.seller_id, lambda row: row[0] >= max(rows * share, first + slab))[0]
+    seen = state_when(
+        made, seller.seller_id, lambda row: row[0] >= max(rows * share, first + slab)
+    )[0]
     one = (perf_counter() - began) / ((seen - first) / slab) * WRITERS
     asked = perf_counter()
     status, _, body = client.request("POST", "/api/v1/sync/cancel")
     assert status == 202, body
-    recorded = state_when(made, seller.seller_id, lambda row: row[3] is not None or row[1] is None)[0]
+    recorded = state_when(made, seller.seller_id, lambda row: row[3] is not None or row[1] is None)[
+        0
+    ]
     done = state_when(made, seller.seller_id, lambda row: row[1] is None and row[2] is None)[0]
     took = perf_counter() - asked
     assert done < rows, "the import was over before the cancel came"
     with made.admin() as connection:
-        counted = connection.execute("SELECT count(*) FROM card WHERE seller_id = %s", [seller.seller_id]).fetchone()
+        counted = connection.execute(
+            "SELECT count(*) FROM card WHERE seller_id = %s", [seller.seller_id]
+        ).fetchone()
         assert counted is not None
         assert counted[0] == done, "more was written than was counted"
         connection.execute(f"DELETE FROM price_change WHERE seller_id = {seller.seller_id}")
@@ -72,7 +82,9 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     times, slabs, later = zip(*results, strict=True)
     report.note(f"until lease and lock are gone: {spread(list(times))}")
     report.at_most("slabs committed after a cancel", max(later), 2, "slabs")
-    report.at_most("cancel to no lease and no lock, in slabs' time", statistics.median(slabs), 2, "slabs")
+    report.at_most(
+        "cancel to no lease and no lock, in slabs' time", statistics.median(slabs), 2, "slabs"
+    )
     return report
 
 

@@ -1,6 +1,8 @@
-"""`python bench/engine.py [CARDS]`: the pricing engine against a plain Python loop of the same steps.
+"""`python bench/engine.py [CARDS]`: the pricing engine against a plain Python loop of the same
+steps.
 
-The loop runs on a tenth of the cards and is scaled; both have to come to the same targets before anything is printed.
+The loop runs on a tenth of the cards and is scaled; both have to come to the same targets before
+anything is printed.
 """
 
 from __future__ import annotations
@@ -63,10 +65,14 @@ def make_cards(count: int) -> pl.DataFrame:
         (moment - pl.duration(days=number.hash(seed=9) % 120)).alias("listed_since"),
         some(moment - pl.duration(days=number.hash(seed=10) % 30), 11, 50).alias("last_moved_at"),
         (number.hash(seed=12) % 9).cast(pl.Int64).alias("sales_count"),
-        some(moment - pl.duration(hours=number.hash(seed=13) % 40), 14, 70).alias("sales_fetched_at"),
+        some(moment - pl.duration(hours=number.hash(seed=13) % 40), 14, 70).alias(
+            "sales_fetched_at"
+        ),
         some(market - 900, 15, 70).alias("listings_low"),
         (number.hash(seed=16) % 9).cast(pl.Int64).alias("listings_count"),
-        some(moment - pl.duration(hours=number.hash(seed=17) % 40), 18, 70).alias("listings_observed_at"),
+        some(moment - pl.duration(hours=number.hash(seed=17) % 40), 18, 70).alias(
+            "listings_observed_at"
+        ),
         some(moment - pl.duration(hours=1), 19, 5).alias("buy_out_detected_at"),
     )
 
@@ -85,17 +91,25 @@ def every_step() -> tuple[list[Rule], list[Sale]]:
             stale=Stale(60, 500, 7, 4_000) if n % 3 else None,
             velocity_boost_enabled=n % 2 == 0,
             market_gate=MarketGate(3, 3, 24, 100) if n % 4 else None,
-            cap=replace(cap, period=("day", "week", "sync")[n % 3], mode="hold" if n % 5 == 0 else "clamp"),
+            cap=replace(
+                cap, period=("day", "week", "sync")[n % 3], mode="hold" if n % 5 == 0 else "clamp"
+            ),
             fee_gap_adjustment=n % 2 == 0,
         )
         for n in range(20)
     ]
     day = timedelta(days=1)
-    return rules, [Sale(n, f"Sale {n}", n, -500 * n, NOW - day, NOW + day, floor=1_000) for n in (1, 2, 3)]
+    return rules, [
+        Sale(n, f"Sale {n}", n, -500 * n, NOW - day, NOW + day, floor=1_000) for n in (1, 2, 3)
+    ]
 
 
-def plain_target(card: dict[str, Any], rules: dict[int, Rule], sales: dict[int, Sale], run: Run) -> int | None:
-    """The same steps for one card, as a program would go through them that does not know of columns."""
+def plain_target(
+    card: dict[str, Any], rules: dict[int, Rule], sales: dict[int, Sale], run: Run
+) -> int | None:
+    """The same steps for one card, as a program would go through them that does not know of
+    columns.
+    """
     seller, rule = run.seller, rules[card["rule_id"]]
     fresh = card["observed_at"] >= run.now - timedelta(hours=seller.max_age_hours)
     base = next((card[source] for source in rule.sources if card[source] and fresh), None)
@@ -122,7 +136,12 @@ def plain_target(card: dict[str, Any], rules: dict[int, Rule], sales: dict[int, 
     direct = seller.direct_program and card["direct_low"] is not None
     if direct:
         value = max(value, seller.direct_minimum)
-    if rule.fee_gap_adjustment and direct and run.fee_gap and run.fee_gap[0] <= value < run.fee_gap[1] <= high:
+    if (
+        rule.fee_gap_adjustment
+        and direct
+        and run.fee_gap
+        and run.fee_gap[0] <= value < run.fee_gap[1] <= high
+    ):
         value = run.fee_gap[1]
     if not (held and value == current and value >= 100):
         under = max(rule.floor or 0, (current or 0) if rule.never_lower and not sale else 0)
@@ -137,7 +156,9 @@ def plain_target(card: dict[str, Any], rules: dict[int, Rule], sales: dict[int, 
         if limit is not None and limit > bounded:
             highest = max(highest, -(-stopped // 100))
         last = highest if top is None else min(highest, max(top // 100, cents))
-        raised = max((sale.floor if sale else None) or 0, seller.direct_minimum if direct else 0, 100)
+        raised = max(
+            (sale.floor if sale else None) or 0, seller.direct_minimum if direct else 0, 100
+        )
         cents = min(max(cents, lowest, -(-raised // 100)), highest)
         step = ENDING_CENTS[rule.rounding]
         ending = cents + step - 1 - cents % step
@@ -155,7 +176,9 @@ def plain_gate(value: int, card: dict[str, Any], rule: Rule, run: Run) -> int:
     if any(time is None or not oldest <= time <= run.now for time in times):
         return value
     deep = card["listings_count"] >= gate.min_listings and card["sales_count"] >= gate.min_sales_30d
-    return aggressive if deep and card["buy_out_detected_at"] is None and aggressive < value else value
+    return (
+        aggressive if deep and card["buy_out_detected_at"] is None and aggressive < value else value
+    )
 
 
 def plain_stale(value: int, card: dict[str, Any], rule: Rule, run: Run) -> int:
@@ -164,7 +187,11 @@ def plain_stale(value: int, card: dict[str, Any], rule: Rule, run: Run) -> int:
     days = (card["observed_at"] - card["listed_since"]).days
     if days < rule.stale.after_days:
         return value
-    if rule.velocity_boost_enabled and card["last_moved_at"] and card["last_moved_at"] >= run.now - timedelta(days=14):
+    if (
+        rule.velocity_boost_enabled
+        and card["last_moved_at"]
+        and card["last_moved_at"] >= run.now - timedelta(days=14)
+    ):
         return value
     cuts = 1 + (days - rule.stale.after_days) // rule.stale.every_days
     off = min(cuts * rule.stale.step_bp, rule.stale.limit_bp)
@@ -175,7 +202,9 @@ def plain_limits(card: dict[str, Any], rule: Rule) -> tuple[int | None, int | No
     cap, current = rule.cap, card["current_price"]
     if cap is None or current is None:
         return None, None
-    begun = {"day": card["day_start_price"], "week": card["week_start_price"], "sync": None}[cap.period]
+    begun = {"day": card["day_start_price"], "week": card["week_start_price"], "sync": None}[
+        cap.period
+    ]
     start = begun or current
     small = cap.small if cap.small and start < cap.small.below else cap
     assert small.up_bp is not None
@@ -217,9 +246,13 @@ def main(count: int) -> None:
     counting = seconds(lambda: (summary(priced), stops(priced, leaps(priced))))
     print(f"{count:,} cards, milliseconds (median of {ROUNDS})")
     print(f"  engine, one preset                     {one * 1000:8.1f}")
-    print(f"  engine, 20 rules, 3 sales, all steps   {every * 1000:8.1f}   {every / count * 1e6:.2f} µs a card")
+    print(
+        f"  engine, 20 rules, 3 sales, all steps   {every * 1000:8.1f}   {every / count * 1e6:.2f} µs a card"
+    )
     print(f"  summary and breaker                    {counting * 1000:8.1f}")
-    print(f"  plain Python loop of all steps         {loop * 1000:8.1f}   on {len(rows):,} cards, scaled")
+    print(
+        f"  plain Python loop of all steps         {loop * 1000:8.1f}   on {len(rows):,} cards, scaled"
+    )
     print(f"  ratio, all steps                       {loop / every:8.1f} x")
 
 

@@ -1,5 +1,6 @@
-"""`python bench/export_prices.py [--rounds 9]`: the price-updates export of 45,000 changes over HTTP, against a raw ASGI program on
-granian that streams `COPY (SELECT …) TO STDOUT` of the same rows through psycopg; and the 304 against a heartbeat.
+"""`python bench/export_prices.py [--rounds 9]`: the price-updates export of 45,000 changes over
+HTTP, against a raw ASGI program on granian that streams `COPY (SELECT …) TO STDOUT` of the same
+rows through psycopg; and the 304 against a heartbeat.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ POLLS = 300
 
 
 def set_the_scene(made: Ground, seller: int) -> str:
-    """Exactly CHANGES cards ask for another price. Returns the COPY of those rows, as plain as it gets."""
+    """Exactly CHANGES cards ask for another price.
+
+    Returns the COPY of those rows, as plain as it gets.
+    """
     exported = EXPORTED.format(seller_id=seller)
     with made.admin() as connection:
         connection.execute(f"UPDATE card SET target_price = price WHERE seller_id = {seller}")
@@ -40,9 +44,13 @@ def set_the_scene(made: Ground, seller: int) -> str:
     return f"COPY (SELECT {columns} FROM card c WHERE {exported} ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)"
 
 
-def timed(client: Client, method: str, path: str, expected: int, **headers: str) -> tuple[float, dict[str, str], bytes]:
+def timed(
+    client: Client, method: str, path: str, expected: int, **headers: str
+) -> tuple[float, dict[str, str], bytes]:
     started = perf_counter()
-    status, given, body = client.request(method, path, b"{}" if method == "POST" else None, **headers)
+    status, given, body = client.request(
+        method, path, b"{}" if method == "POST" else None, **headers
+    )
     took = perf_counter() - started
     assert status == expected, (status, body[:200])
     return took, given, body
@@ -57,9 +65,14 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         copy = set_the_scene(made, seller.seller_id)
         floor_env = {"seller": str(seller.seller_id), "copy": copy}
         path = "/api/v1/export/price-updates"
-        times: dict[str, list[float]] = {name: [] for name in ("export", "floor", "304", "heartbeat")}
+        times: dict[str, list[float]] = {
+            name: [] for name in ("export", "floor", "304", "heartbeat")
+        }
         cpu = {"304": 0.0, "heartbeat": 0.0}
-        with ground.service(made, workers=0) as children, ground.floor_server(made, "export", **floor_env) as (bind, _):
+        with (
+            ground.service(made, workers=0) as children,
+            ground.floor_server(made, "export", **floor_env) as (bind, _),
+        ):
             assert children[0].process is not None
             web = psutil.Process(children[0].process.pid)
             ours, floor = Client(made.settings.bind, seller.api_key), Client(bind)
@@ -80,7 +93,13 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                         if name == "304":
                             took, _, _ = timed(ours, "GET", path, 304, If_None_Match=given["etag"])
                         else:
-                            took, _, _ = timed(ours, "POST", "/api/v1/heartbeat", 200, Content_Type="application/json")
+                            took, _, _ = timed(
+                                ours,
+                                "POST",
+                                "/api/v1/heartbeat",
+                                200,
+                                Content_Type="application/json",
+                            )
                         times[name].append(took)
                     cpu[name] += ground.cpu_seconds(web) - before
     for name, values in times.items():

@@ -1,4 +1,7 @@
-"""The floors as servers: raw ASGI programs on granian that do nothing but the work itself. `ground.floor_server` starts them."""
+"""The floors as servers: raw ASGI programs on granian that do nothing but the work itself.
+
+`ground.floor_server` starts them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ from cardsync.database.urls import libpq_url
 JSON = [(b"content-type", b"application/json")]
 CHUNK = 128 * 1024
 ACCOUNT = PolledQuery(
-    "account", "SELECT sync_mode, product_lines, suspended, upload_approved FROM account WHERE seller_id = $1"
+    "account",
+    "SELECT sync_mode, product_lines, suspended, upload_approved FROM account WHERE seller_id = $1",
 )
 
 
@@ -94,7 +98,9 @@ class HeartbeatIn(msgspec.Struct):
 
 
 class Heartbeat(Program):
-    """Key hash, the caller's row in one transaction, JSON in and out; last-seen kept and written once a second."""
+    """Key hash, the caller's row in one transaction, JSON in and out; last-seen kept and written
+    once a second.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,13 +113,17 @@ class Heartbeat(Program):
     async def serve(self, scope: Any, receive: Any, send: Any) -> None:
         if self.flushing is None:
             self.flushing = asyncio.create_task(self._flush())
-        key = next(value for name, value in scope["headers"] if name == b"authorization").split(b" ", 1)[1]
+        key = next(value for name, value in scope["headers"] if name == b"authorization").split(
+            b" ", 1
+        )[1]
         # As the product: the checksum, then the hash.
         zlib.crc32(key[:-6])
         digest = hashlib.sha256(key).digest()
         if (owner := self.known.get(digest)) is None:
             async with self.pool.connection() as connection:
-                cursor = await connection.execute("SELECT seller_id, id FROM api_key WHERE key_hash = %s", [digest])
+                cursor = await connection.execute(
+                    "SELECT seller_id, id FROM api_key WHERE key_hash = %s", [digest]
+                )
                 owner = self.known[digest] = await cursor.fetchone()
         seller, key_id = owner
         sql = f"SET LOCAL app.seller_id = '{seller}'; EXECUTE {CALLER.name} ({seller}, {key_id})"
@@ -140,12 +150,15 @@ class Heartbeat(Program):
             for seller, (moment, _, _) in seen.items():
                 async with self.pool.connection() as connection:
                     await connection.execute(
-                        "UPDATE agent_seen SET last_seen_at = %s WHERE seller_id = %s", [moment, seller]
+                        "UPDATE agent_seen SET last_seen_at = %s WHERE seller_id = %s",
+                        [moment, seller],
                     )
 
 
 class Poll(Program):
-    """Heartbeat or poll: key hash, one primary-key row in the seller's scope, JSON in and out; nothing is kept."""
+    """Heartbeat or poll: key hash, one primary-key row in the seller's scope, JSON in and out;
+    nothing is kept.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,11 +167,15 @@ class Poll(Program):
         self.encoder = msgspec.json.Encoder()
 
     async def serve(self, scope: Any, receive: Any, send: Any) -> None:
-        key = next(value for name, value in scope["headers"] if name == b"authorization").split(b" ", 1)[1]
+        key = next(value for name, value in scope["headers"] if name == b"authorization").split(
+            b" ", 1
+        )[1]
         digest = hashlib.sha256(key).digest()
         if (seller := self.known.get(digest)) is None:
             async with self.pool.connection() as connection:
-                cursor = await connection.execute("SELECT seller_id FROM api_key WHERE key_hash = %s", [digest])
+                cursor = await connection.execute(
+                    "SELECT seller_id FROM api_key WHERE key_hash = %s", [digest]
+                )
                 [seller] = await cursor.fetchone()
                 self.known[digest] = seller
         async with self.pool.connection() as connection:
@@ -211,21 +228,36 @@ class Accept(Program):
 
 
 class Export(Program):
-    """Streams the COPY of the rows that the export would send, one transaction in the seller's scope."""
+    """Streams the COPY of the rows that the export would send, one transaction in the seller's
+    scope.
+    """
 
     async def serve(self, scope: Any, receive: Any, send: Any) -> None:
         seller = int(os.environ["FLOOR_SELLER"])
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/csv")]})
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-type", b"text/csv")],
+            }
+        )
         async with self.pool.connection() as connection, connection.transaction():
             await connection.execute(f"SET LOCAL app.seller_id = '{seller}'")
             async with connection.cursor().copy(os.environ["FLOOR_COPY"]) as copy:
-                # psycopg hands over a row at a time; a message a row would measure the server, not the COPY.
+                # psycopg hands over a row at a time; a message a row would measure the server,
+                # not the COPY.
                 parts, size = [], 0
                 async for part in copy:
                     parts.append(part)
                     size += len(part)
                     if size > CHUNK:
-                        await send({"type": "http.response.body", "body": b"".join(parts), "more_body": True})
+                        await send(
+                            {
+                                "type": "http.response.body",
+                                "body": b"".join(parts),
+                                "more_body": True,
+                            }
+                        )
                         parts, size = [], 0
         await send({"type": "http.response.body", "body": b"".join(parts)})
 

@@ -1,5 +1,6 @@
-"""The ground that every end-to-end measurement stands on: an embedded PostgreSQL of its own in a temporary folder, migrated, with the
-full shared catalogs, a generated inventory of 300,000 rows, sellers, and the real web and worker processes. And the printed table.
+"""The ground that every end-to-end measurement stands on: an embedded PostgreSQL of its own in a
+temporary folder, migrated, with the full shared catalogs, a generated inventory of 300,000 rows,
+sellers, and the real web and worker processes. And the printed table.
 
 Nothing here fails on time: machines are shared, so only ratios within one run mean something.
 """
@@ -83,7 +84,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Ground:
-    """A database that is up. `settings` reach it; `inventory` is the generated file, gzipped, `truth` what each row is."""
+    """A database that is up.
+
+    `settings` reach it; `inventory` is the generated file, gzipped, `truth` what each row is.
+    """
 
     folder: Path
     settings: Settings
@@ -135,15 +139,21 @@ class Ground:
         return parent
 
     def settle(self) -> None:
-        """Write out what earlier measurements left dirty, so that it isn't charged to the next one."""
+        """Write out what earlier measurements left dirty, so that it isn't charged to the next
+        one.
+        """
         with self.admin() as connection:
             connection.execute("CHECKPOINT")
 
 
 def arguments(description: str | None, **extra: int) -> argparse.Namespace:
     """--data, --rows, and an option for every number in `extra`."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data", help="the shared data")
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=HERE.parent.parent / "shared" / "data", help="the shared data"
+    )
     parser.add_argument("--rows", type=int, default=300_000)
     for name, default in extra.items():
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -167,10 +177,15 @@ def ground(data: Path, rows: int, *, catalogs: bool = True) -> Iterator[Ground]:
     os.environ["CARDSYNC_LOG_LEVEL"] = "warning"
     # Measurements flood with one key: its limits are counted like any, and never reached.
     os.environ.update(
-        {f"CARDSYNC_RATE_LIMIT_{group}": "1000000000/min" for group in ("GENERAL", "UPLOADS", "SYNC_REQUEST")}
+        {
+            f"CARDSYNC_RATE_LIMIT_{group}": "1000000000/min"
+            for group in ("GENERAL", "UPLOADS", "SYNC_REQUEST")
+        }
     )
     try:
-        settings = Settings(data_dir=folder / "data", bind=f"127.0.0.1:{free_port()}", metrics_bind="")
+        settings = Settings(
+            data_dir=folder / "data", bind=f"127.0.0.1:{free_port()}", metrics_bind=""
+        )
         with supervisor.database(settings, lambda _: None) as ready:
             made = Ground(folder, ready, inventory, truth)
             if catalogs:
@@ -183,7 +198,9 @@ def ground(data: Path, rows: int, *, catalogs: bool = True) -> Iterator[Ground]:
 def _load_catalogs(made: Ground, data: Path) -> None:
     async def load(database: Database) -> None:
         for name in CATALOGS:
-            await import_catalog(database, data / "catalog" / f"{name}.parquet", "auto", None, lambda _: None)
+            await import_catalog(
+                database, data / "catalog" / f"{name}.parquet", "auto", None, lambda _: None
+            )
 
     started = perf_counter()
     made.in_database(load)
@@ -191,7 +208,10 @@ def _load_catalogs(made: Ground, data: Path) -> None:
         connection.execute("VACUUM ANALYZE product")
         count = connection.execute("SELECT count(*) FROM product").fetchone()
     made.settle()
-    print(f"  {count[0] if count else 0:,} products loaded in {perf_counter() - started:.1f} s", flush=True)
+    print(
+        f"  {count[0] if count else 0:,} products loaded in {perf_counter() - started:.1f} s",
+        flush=True,
+    )
 
 
 def generated(data: Path, rows: int) -> tuple[Path, Path]:
@@ -201,7 +221,14 @@ def generated(data: Path, rows: int) -> tuple[Path, Path]:
     inventory, truth = folder / f"inventory-{rows}.csv.gz", folder / f"truth-{rows}.parquet"
     if not (inventory.exists() and truth.exists()):
         draft = folder / f"draft-{os.getpid()}.csv.gz"
-        command = [sys.executable, str(data / "make_inventory.py"), "--rows", str(rows), "--seed", "1"]
+        command = [
+            sys.executable,
+            str(data / "make_inventory.py"),
+            "--rows",
+            str(rows),
+            "--seed",
+            "1",
+        ]
         command += ["--game", ",".join(LINES), "--truth", str(truth), "--out", str(draft)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         draft.rename(inventory)
@@ -209,15 +236,26 @@ def generated(data: Path, rows: int) -> tuple[Path, Path]:
 
 
 def some_changed(inventory: Path, percent: int, times: float = 1.25) -> bytes:
-    """The file with the market and low prices of `percent` of its rows moved, spread evenly over it, as gzip."""
+    """The file with the market and low prices of `percent` of its rows moved, spread evenly over
+    it, as gzip.
+    """
     import gzip
 
     frame = pl.read_csv(gzip.decompress(inventory.read_bytes()), infer_schema=False)
     moved = pl.int_range(pl.len()).hash(seed=3) % 100 < percent
     cells = []
-    for name, decimals in (("TCG Market Price", 2), ("TCG Low Price", 4), ("TCG Low Price With Shipping", 4)):
+    for name, decimals in (
+        ("TCG Market Price", 2),
+        ("TCG Low Price", 4),
+        ("TCG Low Price With Shipping", 4),
+    ):
         cents = (pl.col(name).cast(pl.Float64, strict=False) * times * 100).round().cast(pl.Int64)
-        text = (cents // 100).cast(pl.String) + "." + (cents % 100).cast(pl.String).str.zfill(2) + "0" * (decimals - 2)
+        text = (
+            (cents // 100).cast(pl.String)
+            + "."
+            + (cents % 100).cast(pl.String).str.zfill(2)
+            + "0" * (decimals - 2)
+        )
         cells.append(pl.when(moved & (pl.col(name) != "")).then(text).otherwise(name).alias(name))
     csv = frame.with_columns(cells).write_csv(quote_style="always", line_terminator="\r\n")
     return gzip.compress(csv.encode(), 6, mtime=0)
@@ -275,14 +313,19 @@ class Client:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self._connection.request(method, path, body=body, headers={**self._headers, **named})
         answer = self._connection.getresponse()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        return (
+            answer.status,
+            {name.lower(): value for name, value in answer.getheaders()},
+            answer.read(),
+        )
 
     def close(self) -> None:
         self._connection.close()
 
 
 class Reader:
-    """GETs over one kept-alive connection with next to nothing of its own: what `http.client` makes of the headers costs 0.2 to 0.4 ms.
+    """GETs over one kept-alive connection with next to nothing of its own: what `http.client`
+    makes of the headers costs 0.2 to 0.4 ms.
 
     Its server must tell each answer's length.
     """
@@ -300,7 +343,9 @@ class Reader:
         while (end := answer.find(b"\r\n\r\n")) < 0:
             self._receive(answer)
         status, *headers = bytes(answer[:end]).lower().split(b"\r\n")
-        [length] = [int(line.partition(b":")[2]) for line in headers if line.startswith(b"content-length:")]
+        [length] = [
+            int(line.partition(b":")[2]) for line in headers if line.startswith(b"content-length:")
+        ]
         while len(answer) < end + 4 + length:
             self._receive(answer)
         assert len(answer) == end + 4 + length
@@ -354,7 +399,9 @@ def spread(values: list[float], unit: str = "s", scale: float = 1.0) -> str:
     """`median (min … max)` of some times."""
     low, middle, high = min(values) * scale, statistics.median(values) * scale, max(values) * scale
     digits = 1 if unit == "ms" else 3
-    return f"{middle:.{digits}f} {unit} (min {low:.{digits}f}, max {high:.{digits}f}, n {len(values)})"
+    return (
+        f"{middle:.{digits}f} {unit} (min {low:.{digits}f}, max {high:.{digits}f}, n {len(values)})"
+    )
 
 
 def main(measure: Callable[..., Report], description: str | None, **extra: int) -> None:

@@ -1,5 +1,6 @@
-"""`python bench/heartbeat.py [--rounds 5]`: heartbeats through the real stack, 1 worker, 32 connections, against a raw ASGI program on
-granian doing the same work. wrk makes the load where it is installed; the two take turns. Rate and CPU time per request are told.
+"""`python bench/heartbeat.py [--rounds 5]`: heartbeats through the real stack, 1 worker, 32
+connections, against a raw ASGI program on granian doing the same work. wrk makes the load where
+it is installed; the two take turns. Rate and CPU time per request are told.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ def with_wrk(bind: str, key: str, script: Path) -> float:
         f"wrk.method = 'POST'\nwrk.body = '{BODY}'\nwrk.headers['Content-Type'] = 'application/json'\n"
         f"wrk.headers['Authorization'] = 'Bearer {key}'\n"
     )
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "-s", str(script), f"http://{bind}/api/v1/heartbeat"]
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{CONNECTIONS}",
+        f"-d{SECONDS}s",
+        "-s",
+        str(script),
+        f"http://{bind}/api/v1/heartbeat",
+    ]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert "Non-2xx" not in told, told
     found = re.search(r"Requests/sec:\s+([0-9.]+)", told)
@@ -37,7 +46,9 @@ def with_wrk(bind: str, key: str, script: Path) -> float:
 
 
 def with_sockets(bind: str, key: str) -> float:
-    """The same with as little Python as it takes: each connection writes the same bytes and counts answers."""
+    """The same with as little Python as it takes: each connection writes the same bytes and
+    counts answers.
+    """
     head = f"POST /api/v1/heartbeat HTTP/1.1\r\nHost: {bind}\r\nAuthorization: Bearer {key}\r\n"
     request = f"{head}Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n\r\n{BODY}".encode()
     host, _, port = bind.rpartition(":")
@@ -70,9 +81,15 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         script = made.folder / "heartbeat.lua"
         rates: dict[str, list[float]] = {"ours": [], "floor": []}
         costs: dict[str, list[float]] = {"ours": [], "floor": []}
-        with ground.service(made, workers=0) as children, ground.floor_server(made, "heartbeat") as (bind, floor):
+        with (
+            ground.service(made, workers=0) as children,
+            ground.floor_server(made, "heartbeat") as (bind, floor),
+        ):
             assert children[0].process is not None
-            servers = {"ours": (made.settings.bind, psutil.Process(children[0].process.pid)), "floor": (bind, floor)}
+            servers = {
+                "ours": (made.settings.bind, psutil.Process(children[0].process.pid)),
+                "floor": (bind, floor),
+            }
             for address, _ in servers.values():
                 status, _, body = Client(address, seller.api_key).request(
                     "POST", "/api/v1/heartbeat", BODY.encode(), Content_Type="application/json"
@@ -95,8 +112,12 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             f"{name:<6} {statistics.median(rates[name]):,.0f} requests/s (max {max(rates[name]):,.0f}),"
             f" {statistics.median(costs[name]):.3f} ms CPU a request (min {min(costs[name]):.3f}), load by {load}"
         )
-    ratio = statistics.median(ours / floor for ours, floor in zip(rates["ours"], rates["floor"], strict=True))
-    cpu = statistics.median(floor / ours for ours, floor in zip(costs["ours"], costs["floor"], strict=True))
+    ratio = statistics.median(
+        ours / floor for ours, floor in zip(rates["ours"], rates["floor"], strict=True)
+    )
+    cpu = statistics.median(
+        floor / ours for ours, floor in zip(costs["ours"], costs["floor"], strict=True)
+    )
     report.at_least("heartbeats a second / raw ASGI", ratio, 0.5)
     report.at_least("CPU of raw ASGI / CPU of a heartbeat", cpu, 0.5)
     return report

@@ -1,8 +1,10 @@
-"""`python bench/import_inventory.py [--rows 300000] [--rounds 3]`: from an accepted upload to committed targets.
+"""`python bench/import_inventory.py [--rows 300000] [--rounds 3]`: from an accepted upload to
+committed targets.
 
-Measured in one run: the floor (inflate + read_csv + COPY into an unlogged table), a csv-module + executemany program that ends in the
-same tables, and the real worker process: a first import, and the same file again with 15 % of its prices moved. The worker's peak
-memory is its process's own; matched products are compared with the generator's truth.
+Measured in one run: the floor (inflate + read_csv + COPY into an unlogged table), a csv-module +
+executemany program that ends in the same tables, and the real worker process: a first import, and
+the same file again with 15 % of its prices moved. The worker's peak memory is its process's own;
+matched products are compared with the generator's truth.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def floor(made: Ground, data: bytes) -> float:
     with psycopg.connect(made.admin_url) as connection:
         started = perf_counter()
         frame = pl.read_csv(igzip.decompress(data))
-        columns = ", ".join(f'"{name}" {FLOOR_TYPES[kind.base_type()]}' for name, kind in frame.schema.items())
+        columns = ", ".join(
+            f'"{name}" {FLOOR_TYPES[kind.base_type()]}' for name, kind in frame.schema.items()
+        )
         connection.execute(f"CREATE UNLOGGED TABLE floor ({columns})")
         out = io.BytesIO()
         frame.write_csv(out, include_header=False)
@@ -53,19 +57,24 @@ def floor(made: Ground, data: bytes) -> float:
 
 
 def naive(made: Ground, data: bytes) -> float:
-    """A plain program: csv module, a dict of products, Decimal prices, executemany in slabs; it ends in the same tables."""
+    """A plain program: csv module, a dict of products, Decimal prices, executemany in slabs; it
+    ends in the same tables.
+    """
     seller = made.new_seller().seller_id
     with psycopg.connect(libpq_url(made.url)) as connection:
         started = perf_counter()
         products = _products(connection)
         connection.execute(f"SET app.seller_id = '{seller}'")
         run = connection.execute(
-            "INSERT INTO price_run (seller_id, trigger, started_at) VALUES (%s, 'sync', now()) RETURNING id", [seller]
+            "INSERT INTO price_run (seller_id, trigger, started_at) VALUES (%s, 'sync', now()) RETURNING id",
+            [seller],
         ).fetchone()
         assert run is not None
         connection.commit()
         slab: list[dict[str, Any]] = []
-        for number, row in enumerate(csv.DictReader(io.StringIO(gzip.decompress(data).decode(), newline=""))):
+        for number, row in enumerate(
+            csv.DictReader(io.StringIO(gzip.decompress(data).decode(), newline=""))
+        ):
             slab.append(_naive_row(seller, run[0], 10**12 + number, row))
             if len(slab) == SLAB:
                 _naive_write(connection, slab, products)
@@ -77,7 +86,9 @@ def naive(made: Ground, data: bytes) -> float:
 
 
 def _products(connection: psycopg.Connection[Any]) -> dict[tuple[str, ...], int]:
-    rows = connection.execute("SELECT game, set_name, product_name, coalesce(number, ''), id FROM product")
+    rows = connection.execute(
+        "SELECT game, set_name, product_name, coalesce(number, ''), id FROM product"
+    )
     return {tuple(row[:4]): row[4] for row in rows}
 
 
@@ -124,7 +135,9 @@ NAIVE_CHANGE = """
 
 
 def _naive_write(
-    connection: psycopg.Connection[Any], slab: list[dict[str, Any]], products: dict[tuple[str, ...], int]
+    connection: psycopg.Connection[Any],
+    slab: list[dict[str, Any]],
+    products: dict[tuple[str, ...], int],
 ) -> None:
     for row in slab:
         known = products.get((row["line"], row["set"], row["name"], row["number"]))
@@ -132,7 +145,9 @@ def _naive_write(
         row["product"] = known or int.from_bytes(hashlib.md5(row["name"].encode()).digest()[:7])
     with connection.cursor() as cursor:
         cursor.executemany(NAIVE_CARD, slab)
-        cursor.executemany(NAIVE_CHANGE, [row for row in slab if row["target"] and row["target"] != row["price"]])
+        cursor.executemany(
+            NAIVE_CHANGE, [row for row in slab if row["target"] and row["target"] != row["price"]]
+        )
     connection.commit()
 
 
@@ -147,7 +162,8 @@ def upload(made: Ground, key: str, data: bytes) -> tuple[float, dict[str, Any]]:
         deadline = monotonic() + 600
         while monotonic() < deadline:
             row = connection.execute(
-                "SELECT state, report FROM upload WHERE id = %s AND finished_at IS NOT NULL", [number]
+                "SELECT state, report FROM upload WHERE id = %s AND finished_at IS NOT NULL",
+                [number],
             ).fetchone()
             if row is not None:
                 took = perf_counter() - started
@@ -167,8 +183,8 @@ def _forget(made: Ground, seller: int) -> None:
 
 
 def truth_of(made: Ground, seller: int) -> tuple[int, int, int]:
-    """Rows, right ones and wrong ones: game, set, name, number and finish as the truth has them; provisional is right where the
-    catalog lacks the product."""
+    """Rows, right ones and wrong ones: game, set, name, number and finish as the truth has them;
+    provisional is right where the catalog lacks the product."""
     fields = ["game", "set_name", "product_name", "number"]
     with made.admin() as connection:
         cards = connection.execute(
@@ -183,9 +199,9 @@ def truth_of(made: Ground, seller: int) -> tuple[int, int, int]:
     truth = pl.read_parquet(made.truth).select(
         "sku", *(pl.col(name).alias(f"true_{name}") for name in [*fields, "finish"])
     )
-    exists = pl.DataFrame(known, schema={f"true_{name}": pl.String for name in fields}, orient="row").with_columns(
-        in_catalog=True
-    )
+    exists = pl.DataFrame(
+        known, schema={f"true_{name}": pl.String for name in fields}, orient="row"
+    ).with_columns(in_catalog=True)
     judged = found.join(truth.with_columns(pl.col("sku").cast(pl.Int64)), on="sku").join(
         exists, on=[f"true_{name}" for name in fields], how="left", nulls_equal=True
     )
@@ -201,7 +217,9 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     with ground.ground(data, rows) as made:
         file = made.inventory.read_bytes()
         again = ground.some_changed(made.inventory, 15)
-        times: dict[str, list[float]] = {name: [] for name in ("floor", "naive", "first", "at once", "again")}
+        times: dict[str, list[float]] = {
+            name: [] for name in ("floor", "naive", "first", "at once", "again")
+        }
         peaks: list[int] = []
         for turn in range(rounds):
             for _ in range(2):
@@ -210,7 +228,11 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             seller = made.new_seller()
             with ground.service(made, workers=1) as children:
                 process = psutil.Process(
-                    next(child.process.pid for child in children if child.name.startswith("worker") and child.process)
+                    next(
+                        child.process.pid
+                        for child in children
+                        if child.name.startswith("worker") and child.process
+                    )
                 )
                 _warm_up(made)
                 idle = ground.memory(process)
@@ -223,7 +245,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 made.settle()
                 took, _ = upload(made, seller.api_key, again)
                 times["at once"].append(took)
-                # Hours lie between two syncs of a shop: autovacuum has been there a minute after the first.
+                # Hours lie between two syncs of a shop: autovacuum has been there a minute after
+                # the first.
                 with made.admin() as connection:
                     connection.execute("VACUUM card")
                 made.settle()
@@ -245,7 +268,9 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     report.at_most("first import / floor", middle["first"] / middle["floor"], 6)
     report.at_least("csv module + executemany / first import", middle["naive"] / middle["first"], 2)
     report.at_most("again with 15 % changed / floor", middle["again"] / middle["floor"], 3)
-    report.note(f"again at once, before any vacuum / floor: {middle['at once'] / middle['floor']:.2f} x")
+    report.note(
+        f"again at once, before any vacuum / floor: {middle['at once'] / middle['floor']:.2f} x"
+    )
     report.at_most("worker peak memory", max(peaks) / MB, 500, "MB")
     report.at_least("rows right by the truth", right / count * 100, 99.5, "%")
     report.claim("rows matched to a wrong product", str(wrong), "0", met=wrong == 0)

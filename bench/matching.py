@@ -1,9 +1,10 @@
-"""Catalog matching on the shared catalogs: figures for 300,000 generated rows and for the real export, printed.
+"""Catalog matching on the shared catalogs: figures for 300,000 generated rows and for the real
+export, printed.
 
     python bench/matching.py [--rows 300000] [--seed 1] [--data ../shared/data] [--list]
 
-A generated row is right if its product has the truth's game, set, name, number and a finish that is the truth's or not
-recorded, or if it is unmatched and the catalogs hold no such product.
+A generated row is right if its product has the truth's game, set, name, number and a finish that
+is the truth's or not recorded, or if it is unmatched and the catalogs hold no such product.
 """
 
 from __future__ import annotations
@@ -51,8 +52,14 @@ def timed(label: str, work: Callable[[], T]) -> T:
 
 
 def read_catalogs(data: Path) -> pl.DataFrame:
-    frames = [pl.read_parquet(data / "catalog" / f"{name}.parquet").select(COLUMNS) for name in CATALOGS]
-    return pl.concat(frames).rename({"product_id": "marketplace_product_id"}).with_row_index("id", offset=1)
+    frames = [
+        pl.read_parquet(data / "catalog" / f"{name}.parquet").select(COLUMNS) for name in CATALOGS
+    ]
+    return (
+        pl.concat(frames)
+        .rename({"product_id": "marketplace_product_id"})
+        .with_row_index("id", offset=1)
+    )
 
 
 def read_export(path: Path) -> pl.DataFrame:
@@ -73,7 +80,9 @@ def keyed(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def print_outcomes(found: pl.DataFrame) -> None:
-    for outcome, reason, count in found.group_by("outcome", "reason").len().sort("len", descending=True).iter_rows():
+    for outcome, reason, count in (
+        found.group_by("outcome", "reason").len().sort("len", descending=True).iter_rows()
+    ):
         print(f"    {outcome:<10} {reason or '':<18} {count:>8,}")
 
 
@@ -101,15 +110,21 @@ def generated(data: Path, rows: int, seed: int, products: pl.DataFrame, *, listi
     print_outcomes(found)
     right = int(judged.get_column("right").sum())
     wrong = judged.filter(pl.col("wrong"))
-    print(f"    right {right:,} of {row_count:,} = {right / row_count:.3%}; wrong products: {wrong.height}")
+    print(
+        f"    right {right:,} of {row_count:,} = {right / row_count:.3%}; wrong products: {wrong.height}"
+    )
     if listing:
         print_rows(judged.filter(~pl.col("right")))
     return right >= 0.995 * row_count and wrong.is_empty()
 
 
-def judge(export: pl.DataFrame, found: pl.DataFrame, truths: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
+def judge(
+    export: pl.DataFrame, found: pl.DataFrame, truths: pl.DataFrame, products: pl.DataFrame
+) -> pl.DataFrame:
     fields = ["game", "set_name", "product_name", "number"]
-    truth = truths.select("sku", *(pl.col(field).alias(f"true_{field}") for field in [*fields, "finish"]))
+    truth = truths.select(
+        "sku", *(pl.col(field).alias(f"true_{field}") for field in [*fields, "finish"])
+    )
     # A finish the catalog does not record was written as Normal or Foil by the generator.
     exists = products.select(*(pl.col(field).alias(f"true_{field}") for field in fields)).unique()
     product = products.select(pl.col("id").alias("product_id"), *fields, "finish")
@@ -118,13 +133,17 @@ def judge(export: pl.DataFrame, found: pl.DataFrame, truths: pl.DataFrame, produ
         .join(found, on="row")
         .join(truth, on="sku")
         .join(product, on="product_id", how="left")
-        .join(exists.with_columns(exists=True), on=list(exists.columns), how="left", nulls_equal=True)
+        .join(
+            exists.with_columns(exists=True), on=list(exists.columns), how="left", nulls_equal=True
+        )
     )
     same = pl.all_horizontal(pl.col(field).eq_missing(pl.col(f"true_{field}")) for field in fields)
     same &= pl.col("finish").is_null() | (pl.col("finish") == pl.col("true_finish"))
     matched = pl.col("outcome") == "matched"
     return judged.with_columns(
-        ((matched & same) | ((pl.col("outcome") == "unmatched") & pl.col("exists").is_null())).alias("right"),
+        (
+            (matched & same) | ((pl.col("outcome") == "unmatched") & pl.col("exists").is_null())
+        ).alias("right"),
         (matched & ~same).alias("wrong"),
     )
 
@@ -141,7 +160,9 @@ def real(data: Path, products: pl.DataFrame, *, listing: bool) -> bool:
     print_outcomes(found)
     magic = named.filter(pl.col("game") == "magic")
     matched = magic.filter(pl.col("outcome") == "matched")
-    print(f"    Magic: {matched.height} of {magic.height} matched = {matched.height / magic.height:.2%}; the rest:")
+    print(
+        f"    Magic: {matched.height} of {magic.height} matched = {matched.height / magic.height:.2%}; the rest:"
+    )
     print_rows(named.filter(pl.col("outcome") != "matched"))
     renamed = matched.filter(pl.col("product_name") != pl.col("catalog_name"))
     print(f"\n    matched under another spelling: {renamed.height}")
@@ -151,7 +172,15 @@ def real(data: Path, products: pl.DataFrame, *, listing: bool) -> bool:
 
 
 def print_rows(rows: pl.DataFrame) -> None:
-    shown = ["reason", "game", "set_name", "true_set_name", "product_name", "true_product_name", "catalog_name"]
+    shown = [
+        "reason",
+        "game",
+        "set_name",
+        "true_set_name",
+        "product_name",
+        "true_product_name",
+        "catalog_name",
+    ]
     shown += ["number", "true_number", "label", "finish", "true_finish"]
     for line in rows.select(name for name in shown if name in rows.columns).head(400).iter_rows():
         print("      ", " | ".join("" if value is None else str(value) for value in line))
@@ -159,17 +188,23 @@ def print_rows(rows: pl.DataFrame) -> None:
 
 def main() -> int:
     here = Path(__file__).resolve().parents[1]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=here / "../shared/data")
-    parser.add_argument("--list", action="store_true", help="also list every row that is not right, and respellings")
+    parser.add_argument(
+        "--list", action="store_true", help="also list every row that is not right, and respellings"
+    )
     chosen = parser.parse_args()
     if not chosen.data.is_dir():
         print(f"no data at {chosen.data}: nothing measured")
         return 1
     catalogs = read_catalogs(chosen.data)
-    products = timed(f"catalog keys of {catalogs.height:,} products", lambda: catalog_keys(catalogs))
+    products = timed(
+        f"catalog keys of {catalogs.height:,} products", lambda: catalog_keys(catalogs)
+    )
     good = generated(chosen.data, chosen.rows, chosen.seed, products, listing=chosen.list)
     good = real(chosen.data, products, listing=chosen.list) and good
     print("\nfigures reached" if good else "\nfigures missed")

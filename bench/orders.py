@@ -1,6 +1,7 @@
-"""`python bench/orders.py [--rounds 9]`: 50,000 orders. The 202 through the real web process against inflating and orjson.loads alone;
-applying them, first as new and then again, from the stored bytes to the commit, in a process that has done it before; what the web process's memory does while ten such
-uploads come at once.
+"""`python bench/orders.py [--rounds 9]`: 50,000 orders. The 202 through the real web process
+against inflating and orjson.loads alone; applying them, first as new and then again, from the
+stored bytes to the commit, in a process that has done it before; what the web process's memory
+does while ten such uploads come at once.
 
 Applying is told as a ratio of three floors, each a COPY of the same rows into an unlogged table without a key or a check:
 - of the values as orjson.loads gives them, a `write_row` each as psycopg does it: the claim's floor. The COPY that the reach of 6 x was set
@@ -40,17 +41,30 @@ from cardsync.work.uploads import Upload
 from ground import MB, Client, Ground, Report, spread
 
 COUNT = 50_000
-STATUSES = ("Completed - Paid", "Shipped - In Transit", "Ready to Ship", "Processing", "Canceled", "Pending")
+STATUSES = (
+    "Completed - Paid",
+    "Shipped - In Transit",
+    "Ready to Ship",
+    "Processing",
+    "Canceled",
+    "Pending",
+)
 
 
 def orders(count: int, seed: int) -> bytes:
-    """Orders as an agent uploads them, all fields in every row; placeholder names. Most are of a few dollars, as in life."""
+    """Orders as an agent uploads them, all fields in every row; placeholder names.
+
+    Most are of a few dollars, as in life.
+    """
     chance = random.Random(seed)
     prefix = f"{chance.getrandbits(32):08X}"
 
     def each() -> Iterator[dict[str, object]]:
         for number in range(count):
-            product, shipping = 25 + min(int(chance.expovariate(1 / 1500)), 100_000), chance.choice((0, 131, 131, 599))
+            product, shipping = (
+                25 + min(int(chance.expovariate(1 / 1500)), 100_000),
+                chance.choice((0, 131, 131, 599)),
+            )
             yield {
                 "order_number": f"{prefix}-{chance.getrandbits(24):06X}-{number:05X}",
                 "buyer_name": f"Test Buyer {chance.randrange(count)}",
@@ -89,13 +103,17 @@ def accepting(made: Ground, report: Report, rounds: int) -> None:
         report.note(f"{name:<6} {spread(values, 'ms', 1000)}")
     report.note(f"web idle {idle / MB:.0f} MB, peak +{grown / MB:.0f} MB with ten uploads at once")
     middle = {name: statistics.median(values) for name, values in times.items()}
-    report.at_most("202 of 50,000 orders / (inflate + orjson.loads)", middle["202"] / middle["floor"], 1.3)
+    report.at_most(
+        "202 of 50,000 orders / (inflate + orjson.loads)", middle["202"] / middle["floor"], 1.3
+    )
     report.at_most("web memory over idle, ten uploads of 50,000 orders", grown / MB, 150, "MB")
 
 
 def sent(client: Client, body: bytes) -> float:
     started = perf_counter()
-    status, _, answer = client.request("POST", "/api/v1/orders", body, Content_Type="application/gzip")
+    status, _, answer = client.request(
+        "POST", "/api/v1/orders", body, Content_Type="application/gzip"
+    )
     took = perf_counter() - started
     assert status == 202, answer
     return took
@@ -112,14 +130,20 @@ def applying(made: Ground, report: Report, rounds: int) -> None:
     times: dict[str, list[float]] = {name: [] for name in (*FLOORS, "keys", "read", "new", "again")}
 
     async def by_one_worker(database: Database) -> int:
-        """How many rows the second time wrote. One process and its connections for all rounds, the first of which warms them."""
+        """How many rows the second time wrote.
+
+        One process and its connections for all rounds, the first of which warms them.
+        """
         written = 0
         for turn in range(rounds + 1):
             plain = orders(COUNT, turn + 100)
             body = igzip.compress(plain, 2)
             seller = await asyncio.to_thread(made.new_seller)
             made.settle()
-            took = [*floors(made, plain, body), *await applied(made, database, seller, [body, body])]
+            took = [
+                *floors(made, plain, body),
+                *await applied(made, database, seller, [body, body]),
+            ]
             if turn:
                 for name, value in zip(times, took, strict=True):
                     times[name].append(value)
@@ -133,9 +157,13 @@ def applying(made: Ground, report: Report, rounds: int) -> None:
     report.note(
         f"read + keys, what no store of orders can do without: {(middle['read'] + middle['keys']) / middle['values']:.1f} x"
     )
-    report.at_most(f"applying 50,000 new orders / {FLOORS['values']}", middle["new"] / middle["values"], 6)
+    report.at_most(
+        f"applying 50,000 new orders / {FLOORS['values']}", middle["new"] / middle["values"], 6
+    )
     for name in ("whole", "encoded"):
-        report.note(f"applying 50,000 new orders / {FLOORS[name]}: {middle['new'] / middle[name]:.1f} x")
+        report.note(
+            f"applying 50,000 new orders / {FLOORS[name]}: {middle['new'] / middle[name]:.1f} x"
+        )
     report.at_most("the same again / applying them new", middle["again"] / middle["new"], 0.5)
     report.at_most("rows written by the same again", written, 0, "rows")
 
@@ -153,7 +181,8 @@ def floors(made: Ground, plain: bytes, body: bytes) -> list[float]:
 def reported(made: Ground, seller: CreatedSeller) -> int:
     with made.admin() as connection:
         row = connection.execute(
-            "SELECT sum((report->>'written')::int) FROM upload WHERE seller_id = %s", [seller.seller_id]
+            "SELECT sum((report->>'written')::int) FROM upload WHERE seller_id = %s",
+            [seller.seller_id],
         ).fetchone()
         assert row is not None
         return int(row[0])
@@ -179,7 +208,9 @@ def floor_table(made: Ground, *, keys: bool = False) -> Iterator[psycopg.Connect
 
 
 def by_values(made: Ground, body: bytes, *, gzip: bool = False) -> float:
-    """COPY of the values as they stand in the JSON, a `write_row` each; of a body that is still gzip everything that comes before too."""
+    """COPY of the values as they stand in the JSON, a `write_row` each; of a body that is still
+    gzip everything that comes before too.
+    """
     given = [] if gzip else [tuple(row.values()) for row in orjson.loads(body)]
     with floor_table(made) as connection:
         started = perf_counter()
@@ -203,7 +234,9 @@ def encoded(made: Ground, plain: bytes, *, keys: bool = False) -> float:
         return perf_counter() - started
 
 
-async def applied(made: Ground, database: Database, seller: CreatedSeller, bodies: list[bytes]) -> list[float]:
+async def applied(
+    made: Ground, database: Database, seller: CreatedSeller, bodies: list[bytes]
+) -> list[float]:
     """Seconds of each upload's job, without the queue's."""
     work, times = Work(made.settings, database, open_store(made.settings)), []
     for body in bodies:

@@ -1,8 +1,10 @@
-"""`python bench/polls.py [--agents 500] [--queued 300] [--seconds 30]`: heartbeats and polls of agents in the middle of their cycles, beside a
-queue of imports that one worker works off and two further uploads a second.
+"""`python bench/polls.py [--agents 500] [--queued 300] [--seconds 30]`: heartbeats and polls of
+agents in the middle of their cycles, beside a queue of imports that one worker works off and two
+further uploads a second.
 
-Every agent holds its seller's sync lock. Those whose upload is queued are told to wait; the others are told their cycle again, as after
-a lost answer. A pair comes when it is due, whether earlier ones are answered or not.
+Every agent holds its seller's sync lock. Those whose upload is queued are told to wait; the
+others are told their cycle again, as after a lost answer. A pair comes when it is due, whether
+earlier ones are answered or not.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ def some_rows(inventory: Path) -> bytes:
 
 def upload_of(agent: Agent, bind: str, body: bytes) -> bytes:
     head = f"POST /api/v1/sync HTTP/1.1\r\nHost: {bind}\r\nAuthorization: Bearer {agent.key}\r\n"
-    return f"{head}Content-Type: application/gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    return (
+        f"{head}Content-Type: application/gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
 
 
 def into_their_cycles(made: Ground, agents: list[Agent], queued: int, body: bytes) -> None:
@@ -52,14 +57,18 @@ def into_their_cycles(made: Ground, agents: list[Agent], queued: int, body: byte
         status, _, told = client.request("GET", f"/api/v1/sync/pending?agent_id={agent.name}")
         assert (status, b'"sync"' in told) == (200, True), told
         if number < queued:
-            status, _, told = client.request("POST", "/api/v1/sync", body, Content_Type="application/gzip")
+            status, _, told = client.request(
+                "POST", "/api/v1/sync", body, Content_Type="application/gzip"
+            )
             assert status == 202, told
         client.close()
 
 
 def still_open(made: Ground) -> int:
     with made.admin() as connection:
-        row = connection.execute("SELECT count(*) FROM upload WHERE state IN ('queued', 'processing')").fetchone()
+        row = connection.execute(
+            "SELECT count(*) FROM upload WHERE state IN ('queued', 'processing')"
+        ).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -84,7 +93,8 @@ def load(bind: str, agents: list[Agent], queued: int, seconds: int, body: bytes)
 
         async def upload(number: int) -> None:
             async with sender.turn:
-                # A seller whose upload is queued sends another: what its polls cost does not change.
+                # A seller whose upload is queued sends another: what its polls cost does not
+                # change.
                 await sender.ask(upload_of(agents[number % queued], bind, body), b"HTTP/1.1 202")
 
         def begin(task: asyncio.Task[None]) -> None:
@@ -121,13 +131,23 @@ def measure(data: Path, rows: int, agents: int, queued: int, seconds: int) -> Re
         with ground.service(made, workers=1):
             before = still_open(made)
             times = load(made.settings.bind, sellers, queued, seconds, body)
-            report.note(f"uploads open: {before} before, {still_open(made)} after, {UPLOADS_A_SECOND} a second came")
-    named = {"heartbeat": times.beats, "poll, waiting": times.waiting, "poll, told again": times.again}
+            report.note(
+                f"uploads open: {before} before, {still_open(made)} after, {UPLOADS_A_SECOND} a second came"
+            )
+    named = {
+        "heartbeat": times.beats,
+        "poll, waiting": times.waiting,
+        "poll, told again": times.again,
+    }
     for name, kept in named.items():
-        report.note(f"{name:<17} p50 {at(kept, 0.5):.1f} ms, p99 {at(kept, 0.99):.1f} ms, n {len(kept)}")
+        report.note(
+            f"{name:<17} p50 {at(kept, 0.5):.1f} ms, p99 {at(kept, 0.99):.1f} ms, n {len(kept)}"
+        )
     for share in (0.5, 0.99):
         polls = at([*times.waiting, *times.again], share)
-        report.at_most(f"a poll / a heartbeat, p{share * 100:.0f}", polls / at(times.beats, share), 1.5)
+        report.at_most(
+            f"a poll / a heartbeat, p{share * 100:.0f}", polls / at(times.beats, share), 1.5
+        )
     return report
 
 

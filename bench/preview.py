@@ -1,7 +1,8 @@
-"""`python bench/preview.py [--rows 300000] [--rounds 5]`: twenty rules with queries previewed over every card, over HTTP, and a table of
-every card downloaded.
+"""`python bench/preview.py [--rows 300000] [--rounds 5]`: twenty rules with queries previewed
+over every card, over HTTP, and a table of every card downloaded.
 
-Floor: the needed columns by COPY, the engine and its summary. Naive: rows fetched and a plain Python loop (a tenth of it, scaled).
+Floor: the needed columns by COPY, the engine and its summary. Naive: rows fetched and a plain
+Python loop (a tenth of it, scaled).
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def floor(of: Shop) -> None:
 def naive(of: Shop) -> float:
     known = parsed_rules(of.tenth)
     cards = with_rule(of.cards(), known)
-    query = f"SELECT {', '.join(READ)} FROM card WHERE seller_id = {of.seller.seller_id} AND NOT gone"
+    query = (
+        f"SELECT {', '.join(READ)} FROM card WHERE seller_id = {of.seller.seller_id} AND NOT gone"
+    )
     return ground.seconds(lambda: of.connection.execute(query).fetchall()) + loop(cards, known)
 
 
@@ -46,7 +49,8 @@ def written(of: Shop) -> list[tuple[int, int]]:
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Preview")
     times: dict[str, list[float]] = {
-        name: [] for name in ("preview", "download", "floor", "CPU of a preview", "CPU of the floor")
+        name: []
+        for name in ("preview", "download", "floor", "CPU of a preview", "CPU of the floor")
     }
     with ground.ground(data, rows, catalogs=False) as made, shop(made) as (of, running):
         body = {"rules": rules(of.tenth, "0.50")}
@@ -56,25 +60,36 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             spent = ground.cpu_seconds(web) + ground.cpu_seconds(database)
             started = perf_counter()
             told = of.call("POST", "/api/pricing/preview", body)
-            took, spent = perf_counter() - started, ground.cpu_seconds(web) + ground.cpu_seconds(database) - spent
+            took, spent = (
+                perf_counter() - started,
+                ground.cpu_seconds(web) + ground.cpu_seconds(database) - spent,
+            )
             begun = process_time() + ground.cpu_seconds(database)
             bare = ground.seconds(lambda: floor(of))
             begun = process_time() + ground.cpu_seconds(database) - begun
             if turn:
-                for name, value in zip(times, (took, _download(of, body), bare, spent, begun), strict=True):
+                for name, value in zip(
+                    times, (took, _download(of, body), bare, spent, begun), strict=True
+                ):
                     times[name].append(value)
         assert written(of) == before, "a preview wrote something"
         slow = naive(of)
         moved = told["up"] + told["down"]
-        report.note(f"{told['cards']:,} cards, {moved:,} would move, web peak {ground.peak_memory(web) / MB:.0f} MB")
+        report.note(
+            f"{told['cards']:,} cards, {moved:,} would move, web peak {ground.peak_memory(web) / MB:.0f} MB"
+        )
         for name, values in times.items():
             report.note(f"{name:<17} {spread(values)}")
         report.note(f"naive             {slow:.1f} s")
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.at_most("preview of 20 rules", middle["preview"], 2, "s")
     report.at_most("CPU of a preview", middle["CPU of a preview"], 2, "s")
-    report.at_most("preview / (COPY out + engine + summary)", middle["preview"] / middle["floor"], 2)
-    report.at_most("the same in CPU seconds", middle["CPU of a preview"] / middle["CPU of the floor"], 2)
+    report.at_most(
+        "preview / (COPY out + engine + summary)", middle["preview"] / middle["floor"], 2
+    )
+    report.at_most(
+        "the same in CPU seconds", middle["CPU of a preview"] / middle["CPU of the floor"], 2
+    )
     report.at_least("naive / preview", slow / middle["preview"], 2)
     return report
 
@@ -83,7 +98,10 @@ def _download(of: Shop, body: object) -> float:
     client = of.client()
     started = perf_counter()
     status, _, told = client.request(
-        "POST", "/api/pricing/preview?format=parquet", json.dumps(body).encode(), Content_Type="application/json"
+        "POST",
+        "/api/pricing/preview?format=parquet",
+        json.dumps(body).encode(),
+        Content_Type="application/json",
     )
     assert status == 200, told[:300]
     return perf_counter() - started

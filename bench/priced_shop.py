@@ -1,5 +1,5 @@
-"""What the measurements of pricing share: a shop imported by the real worker, twenty rules with queries, the bare reading of its cards,
-and the plain Python loop over them.
+"""What the measurements of pricing share: a shop imported by the real worker, twenty rules with
+queries, the bare reading of its cards, and the plain Python loop over them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,17 @@ from engine import plain_target
 from ground import Client, Ground
 
 NOW = datetime.now(UTC)
-READ = ("id", "marketplace_id", "quantity", "price", "market", "low", "low_with_shipping", "direct_low", "observed_at")
+READ = (
+    "id",
+    "marketplace_id",
+    "quantity",
+    "price",
+    "market",
+    "low",
+    "low_with_shipping",
+    "direct_low",
+    "observed_at",
+)
 _AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
 COLUMNS = ", ".join(
     f"(c.{name} * 10000)::bigint"
@@ -44,7 +54,10 @@ COLUMNS = ", ".join(
 
 
 def rules(tenth: int, adjust_amount: str) -> list[dict[str, Any]]:
-    """Twenty, as they are posted. The first takes the cards whose id is at most `tenth` and asks for `adjust_amount` more."""
+    """Twenty, as they are posted.
+
+    The first takes the cards whose id is at most `tenth` and asks for `adjust_amount` more.
+    """
     bands = [(n * 2, n * 2 + 2) for n in range(12)]
     queries = [
         f"id<={tenth}",
@@ -74,7 +87,9 @@ def rules(tenth: int, adjust_amount: str) -> list[dict[str, Any]]:
 
 @dataclass
 class Shop:
-    """A seller whose cards are imported, with the rules above; a connection of its own in the seller's scope."""
+    """A seller whose cards are imported, with the rules above; a connection of its own in the
+    seller's scope.
+    """
 
     made: Ground
     seller: CreatedSeller
@@ -94,7 +109,9 @@ class Shop:
         return json.loads(told)
 
     def post_rules(self) -> None:
-        self.rule_ids = [self.call("POST", "/api/pricing/rules", body, 201)["id"] for body in rules(0, "0")]
+        self.rule_ids = [
+            self.call("POST", "/api/pricing/rules", body, 201)["id"] for body in rules(0, "0")
+        ]
 
     def set_tenth(self) -> None:
         """The first rule governs as many cards with a price source as are a tenth of all."""
@@ -146,7 +163,9 @@ def typed(rows: pl.DataFrame) -> pl.DataFrame:
 
 def with_rule(cards: pl.DataFrame, known: list[Rule]) -> pl.DataFrame:
     """Every card with one of the rules: which one decides nothing of how long a pricing takes."""
-    return cards.with_columns(rule_id=pl.lit(pl.Series([rule.id for rule in known])).gather(pl.col("id") % len(known)))
+    return cards.with_columns(
+        rule_id=pl.lit(pl.Series([rule.id for rule in known])).gather(pl.col("id") % len(known))
+    )
 
 
 def parsed_rules(tenth: int) -> list[Rule]:
@@ -174,7 +193,9 @@ def in_stock(inventory: Path) -> bytes:
 
 @contextmanager
 def shop(made: Ground) -> Iterator[tuple[Shop, dict[str, psutil.Process]]]:
-    """The shop, imported and priced by its rules, and the web and worker processes, which run on."""
+    """The shop, imported and priced by its rules, and the web and worker processes, which run
+    on.
+    """
     seller = made.new_seller(sync_mode="read_only")
     with (
         ground.service(made, workers=1) as children,

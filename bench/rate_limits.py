@@ -1,5 +1,6 @@
-"""`python bench/rate_limits.py [--seconds 300] [--rounds 5]`: 4 web processes saturate one key; admitted requests against the configured
-limit. And what the limits cost a request, alone and within a heartbeat.
+"""`python bench/rate_limits.py [--seconds 300] [--rounds 5]`: 4 web processes saturate one key;
+admitted requests against the configured limit. And what the limits cost a request, alone and
+within a heartbeat.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Answers:
 
 
 @contextmanager
-def web_processes(made: Ground, count: int, env: dict[str, str]) -> Iterator[list[tuple[str, psutil.Process]]]:
+def web_processes(
+    made: Ground, count: int, env: dict[str, str]
+) -> Iterator[list[tuple[str, psutil.Process]]]:
     """So many web processes of their own on the one database: (address, process)."""
     with ExitStack() as stack:
         before = {name: os.environ.get(name) for name in env}
@@ -68,7 +71,9 @@ def web_processes(made: Ground, count: int, env: dict[str, str]) -> Iterator[lis
 
 
 async def saturate(binds: list[str], key: str, seconds: float, answers: Answers) -> None:
-    """Heartbeats at every process, far more than the limit admits, each as soon as a short pause after the last is over."""
+    """Heartbeats at every process, far more than the limit admits, each as soon as a short pause
+    after the last is over.
+    """
     ending = time.monotonic() + seconds
 
     async def beat(bind: str) -> None:
@@ -127,9 +132,16 @@ def measure_cost(made: Ground, report: Report, rounds: int) -> None:
             servers = [("with", counted), ("without", off)]
             for name, (bind, process) in servers if turn % 2 else reversed(servers):
                 before = ground.cpu_seconds(process), ground.cpu_seconds(database)
-                rate = heartbeat.with_wrk(bind, key, script) if load == "wrk" else heartbeat.with_sockets(bind, key)
+                rate = (
+                    heartbeat.with_wrk(bind, key, script)
+                    if load == "wrk"
+                    else heartbeat.with_sockets(bind, key)
+                )
                 count = rate * heartbeat.SECONDS
-                web, postgres = ground.cpu_seconds(process) - before[0], ground.cpu_seconds(database) - before[1]
+                web, postgres = (
+                    ground.cpu_seconds(process) - before[0],
+                    ground.cpu_seconds(database) - before[1],
+                )
                 if turn:
                     costs[name].append((web / count * 1e6, (web + postgres) / count * 1e6))
     for name, spent in costs.items():
@@ -146,8 +158,12 @@ def measure_cost(made: Ground, report: Report, rounds: int) -> None:
         report.at_most(f"limits / heartbeat, CPU of {where}", value / whole * 100, 10, "%")
 
 
-async def _cost_alone(opened: Database, settings: Settings, database: psutil.Process) -> tuple[float, float]:
-    """µs CPU a request, here and in the database, of what limits add to it; with a row an exchange for every request, the worst case."""
+async def _cost_alone(
+    opened: Database, settings: Settings, database: psutil.Process
+) -> tuple[float, float]:
+    """µs CPU a request, here and in the database, of what limits add to it; with a row an
+    exchange for every request, the worst case.
+    """
     limited = RateLimits(opened, settings.model_copy(update={"rate_limit_general": "300/min:100"}))
     before, count = (time.process_time(), ground.cpu_seconds(database)), 0
     for _ in range(ROUNDS_ALONE):

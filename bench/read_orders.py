@@ -1,9 +1,11 @@
-"""`python bench/read_orders.py [--orders 1000000] [--rounds 3]`: GET /api/orders over HTTP, 50 a page with items, of one seller with so many
-orders among 20 others.
+"""`python bench/read_orders.py [--orders 1000000] [--rounds 3]`: GET /api/orders over HTTP, 50 a
+page with items, of one seller with so many orders among 20 others.
 
-The first 100 pages, exact total and status_counts included, against the bare indexed SELECT of the same 50 rows; searches, combinations
-and deep pages against the best SQL that we could write by hand for the same answer, both ways tried for each: the page's orders, its
-items (as many of each as are shown), the pull sessions and the counts, as Python values. That has no HTTP around it, ours has.
+The first 100 pages, exact total and status_counts included, against the bare indexed SELECT of
+the same 50 rows; searches, combinations and deep pages against the best SQL that we could write
+by hand for the same answer, both ways tried for each: the page's orders, its items (as many of
+each as are shown), the pull sessions and the counts, as Python values. That has no HTTP around
+it, ours has.
 """
 
 from __future__ import annotations
@@ -88,9 +90,7 @@ def like(word: str) -> str:
     return f"orders.search_text LIKE '%%{word}%%'"
 
 
-EVER = (
-    "SELECT status_group, sum(orders) FROM order_tally WHERE seller_id = %(seller)s AND period = 'ever' {} GROUP BY 1"
-)
+EVER = "SELECT status_group, sum(orders) FROM order_tally WHERE seller_id = %(seller)s AND period = 'ever' {} GROUP BY 1"
 
 
 def others(orders: int) -> tuple[Case, ...]:
@@ -141,11 +141,16 @@ class Hand:
 
     def bare(self, case: Case, offset: int) -> list[Any]:
         where = f"orders.seller_id = %(seller)s AND {case.where} AND {case.of_status}"
-        return self.rows(f"SELECT {COLUMNS} FROM orders WHERE {where} ORDER BY {NEWEST} LIMIT {PAGE} OFFSET {offset}")
+        return self.rows(
+            f"SELECT {COLUMNS} FROM orders WHERE {where} ORDER BY {NEWEST} LIMIT {PAGE} OFFSET {offset}"
+        )
 
     def shown(self, ids: list[int]) -> None:
         """The page's orders and their items, and the newest pull sessions."""
-        self.rows(f"SELECT {COLUMNS} FROM orders WHERE seller_id = %(seller)s AND id = ANY (%(ids)s)", ids=ids)
+        self.rows(
+            f"SELECT {COLUMNS} FROM orders WHERE seller_id = %(seller)s AND id = ANY (%(ids)s)",
+            ids=ids,
+        )
         columns = ", ".join(f"item.{name}" for name in ItemRow._fields)
         query = f"""
             SELECT {columns} FROM unnest(%(ids)s::bigint[]) AS page (id) CROSS JOIN LATERAL (
@@ -160,7 +165,12 @@ class Hand:
         where = f"orders.seller_id = %(seller)s AND {case.where}"
         page = f"SELECT orders.id FROM orders WHERE {where} AND {case.of_status} ORDER BY {case.order} LIMIT {PAGE} OFFSET {case.offset}"
         ids = [id for (id,) in self.rows(page)]
-        counts = dict(self.rows(case.tallied or f"SELECT status_group, count(*) FROM orders WHERE {where} GROUP BY 1"))
+        counts = dict(
+            self.rows(
+                case.tallied
+                or f"SELECT status_group, count(*) FROM orders WHERE {where} GROUP BY 1"
+            )
+        )
         self.shown(ids)
         return counts
 
@@ -186,7 +196,13 @@ def fill(made: Ground, seller: int, orders: int) -> None:
         for turn in range(rounds):
             for one, number in everybody:
                 first, last = number * turn // rounds + 1, number * (turn + 1) // rounds
-                values = {"seller": one, "first": first, "last": last, "all": number, "buyers": max(1, number // 3)}
+                values = {
+                    "seller": one,
+                    "first": first,
+                    "last": last,
+                    "all": number,
+                    "buyers": max(1, number // 3),
+                }
                 connection.execute(ORDERS, values)
         # What an upload checks for each item is true by how they are made.
         connection.execute("SET session_replication_role = replica")
@@ -209,7 +225,9 @@ def first_pages(report: Report, reader: Reader, hand: Hand, orders: int, rounds:
     for case in FIRST_PAGES:
         ours, bare = [], []
         pages = (
-            range(1, min(PAGES, orders // 200 // PAGE or 1) + 1) if case.name == "rare status" else range(1, PAGES + 1)
+            range(1, min(PAGES, orders // 200 // PAGE or 1) + 1)
+            if case.name == "rare status"
+            else range(1, PAGES + 1)
         )
         for turn in range(rounds + 1):
             for page in pages:
@@ -217,12 +235,17 @@ def first_pages(report: Report, reader: Reader, hand: Hand, orders: int, rounds:
                 rows = hand.bare(case, (page - 1) * PAGE)
                 plain = perf_counter() - started
                 took, told = get(reader, "/api/orders", page=page, **case.query)
-                assert [row[0] for row in rows] == [order["id"] for order in told["orders"]], (case.name, page)
+                assert [row[0] for row in rows] == [order["id"] for order in told["orders"]], (
+                    case.name,
+                    page,
+                )
                 if turn:
                     ours.append(took)
                     bare.append(plain)
         assert sum(hand.apart(case).values()) == sum(told["status_counts"].values())
-        report.note(f"{case.name:<15} ours {spread(ours, 'ms', 1000)}; bare {spread(bare, 'ms', 1000)}")
+        report.note(
+            f"{case.name:<15} ours {spread(ours, 'ms', 1000)}; bare {spread(bare, 'ms', 1000)}"
+        )
         ratio = statistics.median(ours) / statistics.median(bare)
         report.at_most(f"first {len(pages)} pages, {case.name} / bare SELECT", ratio, 3)
 
@@ -239,20 +262,33 @@ def other_reads(report: Report, reader: Reader, hand: Hand, orders: int, rounds:
                 started = perf_counter()
                 counts = way(case)
                 times[name].append(perf_counter() - started)
-                assert {status: n for status, n in counts.items() if n} == told["status_counts"], (case.name, name)
+                assert {status: n for status, n in counts.items() if n} == told["status_counts"], (
+                    case.name,
+                    name,
+                )
         middle = {name: statistics.median(values[1:]) for name, values in times.items()}
         told_times = ", ".join(f"{name} {value * 1000:.1f} ms" for name, value in middle.items())
         report.note(f"{case.name:<25} {told['total']:>9,} found; {told_times}")
-        report.at_most(f"{case.name} / best SQL", middle["ours"] / min(middle["apart"], middle["together"]), 2)
+        report.at_most(
+            f"{case.name} / best SQL", middle["ours"] / min(middle["apart"], middle["together"]), 2
+        )
 
 
 def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
     report = Report("Reading orders")
     with ground.ground(data, rows, catalogs=False) as made:
         seller = made.new_seller()
-        report.note(f"{orders:,} orders loaded in {ground.seconds(lambda: fill(made, seller.seller_id, orders)):.0f} s")
-        with ground.service(made, workers=0), psycopg.connect(libpq_url(made.url), autocommit=True) as connection:
-            reader, hand = Reader(made.settings.bind, seller.api_key), Hand(connection, seller.seller_id)
+        report.note(
+            f"{orders:,} orders loaded in {ground.seconds(lambda: fill(made, seller.seller_id, orders)):.0f} s"
+        )
+        with (
+            ground.service(made, workers=0),
+            psycopg.connect(libpq_url(made.url), autocommit=True) as connection,
+        ):
+            reader, hand = (
+                Reader(made.settings.bind, seller.api_key),
+                Hand(connection, seller.seller_id),
+            )
             first_pages(report, reader, hand, orders, max(1, rounds // 3))
             other_reads(report, reader, hand, orders, rounds)
             took = [get(reader, "/api/customers")[0] for _ in range(rounds)]

@@ -1,8 +1,10 @@
-"""`python bench/reprice.py [--rows 300000] [--rounds 5]`: rules changed to new targets committed, twenty rules with queries, every
-tenth card asking for another price; and the receipts of a sync: bytes a card, and how long an explanation from them takes.
+"""`python bench/reprice.py [--rows 300000] [--rounds 5]`: rules changed to new targets committed,
+twenty rules with queries, every tenth card asking for another price; and the receipts of a sync:
+bytes a card, and how long an explanation from them takes.
 
-Floor: the needed columns by COPY, the engine, and the changed rows back by COPY. Naive: rows fetched, a plain Python loop (a tenth of
-it, scaled), an UPDATE for each changed row by executemany.
+Floor: the needed columns by COPY, the engine, and the changed rows back by COPY. Naive: rows
+fetched, a plain Python loop (a tenth of it, scaled), an UPDATE for each changed row by
+executemany.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def naive(of: Shop, changed: int) -> float:
     ids = cards["id"].head(changed).to_list()
     started = perf_counter()
     seller = of.seller.seller_id
-    of.connection.execute(f"SELECT {', '.join(READ)} FROM card WHERE seller_id = {seller} AND NOT gone").fetchall()
+    of.connection.execute(
+        f"SELECT {', '.join(READ)} FROM card WHERE seller_id = {seller} AND NOT gone"
+    ).fetchall()
     reading = perf_counter() - started
     looping = loop(cards, known)
     started = perf_counter()
@@ -76,7 +80,9 @@ def naive(of: Shop, changed: int) -> float:
 
 
 def explained(of: Shop, rounds: int) -> tuple[list[float], list[float], list[float], float]:
-    """Milliseconds of explanations over HTTP, of one row out of the receipts, and of the whole file as rows; bytes a card."""
+    """Milliseconds of explanations over HTTP, of one row out of the receipts, and of the whole
+    file as rows; bytes a card.
+    """
     [(key, cards)] = of.connection.execute(
         "SELECT summary ->> 'receipts', (summary ->> 'cards')::integer FROM price_run"
         f" WHERE seller_id = {of.seller.seller_id} AND summary ->> 'receipts' IS NOT NULL ORDER BY id DESC LIMIT 1"
@@ -85,7 +91,9 @@ def explained(of: Shop, rounds: int) -> tuple[list[float], list[float], list[flo
     data = path.read_bytes()
     ids = [
         id
-        for (id,) in of.connection.execute(f"SELECT marketplace_id FROM card WHERE seller_id = {of.seller.seller_id}")
+        for (id,) in of.connection.execute(
+            f"SELECT marketplace_id FROM card WHERE seller_id = {of.seller.seller_id}"
+        )
     ]
     client = of.client()
     ours, rows = [], []
@@ -98,7 +106,10 @@ def explained(of: Shop, rounds: int) -> tuple[list[float], list[float], list[flo
         started = perf_counter()
         columns.receipt(data, id)
         rows.append(perf_counter() - started)
-    whole = [ground.seconds(lambda: next(columns.unpack(data)[0].iter_rows(named=True))) for _ in range(3)]
+    whole = [
+        ground.seconds(lambda: next(columns.unpack(data)[0].iter_rows(named=True)))
+        for _ in range(3)
+    ]
     client.close()
     return ours, rows, whole, len(data) / cards
 
@@ -108,9 +119,13 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     with ground.ground(data, rows, catalogs=False) as made, shop(made) as (of, running):
         spent = ground.cpu_seconds(running["web"]) + ground.cpu_seconds(made.postmaster())
         ours, rows_read, whole, per_card = explained(of, rounds)
-        spent = (ground.cpu_seconds(running["web"]) + ground.cpu_seconds(made.postmaster()) - spent) / len(ours)
+        spent = (
+            ground.cpu_seconds(running["web"]) + ground.cpu_seconds(made.postmaster()) - spent
+        ) / len(ours)
         repriced(of, "0")
-        times: dict[str, list[float]] = {name: [] for name in ("ours", "floor", "CPU of ours", "CPU of the floor")}
+        times: dict[str, list[float]] = {
+            name: [] for name in ("ours", "floor", "CPU of ours", "CPU of the floor")
+        }
         parts: list[list[float]] = []
         changed = 0
         for turn in range(rounds):
@@ -118,7 +133,9 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             before = ground.cpu_seconds(worker) + ground.cpu_seconds(database)
             took, run = repriced(of, f"0.{turn % 2 + 4}0")
             times["ours"].append(took)
-            times["CPU of ours"].append(ground.cpu_seconds(worker) + ground.cpu_seconds(database) - before)
+            times["CPU of ours"].append(
+                ground.cpu_seconds(worker) + ground.cpu_seconds(database) - before
+            )
             changed = run["changed"]
             before = process_time() + ground.cpu_seconds(database)
             took, apart = floor(of, changed)
@@ -142,14 +159,18 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             report.note(f"{name:<24} {spread(values, 'ms', 1000)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.at_most(
-        "rules changed to targets committed / (COPY out + engine + COPY in)", middle["ours"] / middle["floor"], 2
+        "rules changed to targets committed / (COPY out + engine + COPY in)",
+        middle["ours"] / middle["floor"],
+        2,
     )
     report.at_most("the same in CPU seconds", middle["CPU of ours"] / middle["CPU of the floor"], 2)
     report.at_least("naive / ours", slow / middle["ours"], 2)
     report.at_most("receipts, bytes a card", per_card, 40, "B")
     report.at_most("one row of the receipts", statistics.median(rows_read) * 1000, 30, "ms")
     report.at_most("explanation with its receipt, CPU", spent * 1000, 30, "ms")
-    report.at_most("explanation with its receipt, over HTTP", statistics.median(ours) * 1000, 30, "ms")
+    report.at_most(
+        "explanation with its receipt, over HTTP", statistics.median(ours) * 1000, 30, "ms"
+    )
     return report
 
 

@@ -1,4 +1,7 @@
-"""`make bench`: every figure, one after the other; writes bench/RESULTS.md. A missed figure is printed and is no failure."""
+"""`make bench`: every figure, one after the other; writes bench/RESULTS.md.
+
+A missed figure is printed and is no failure.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,14 @@ def machine() -> str:
 
 
 def page(head: list[str], reports: list[Report], others: list[tuple[str, str]]) -> str:
-    lines = ["# Results of `make bench`", "", *head, "", "| what | reached | reach | |", "|---|---|---|---|"]
+    lines = [
+        "# Results of `make bench`",
+        "",
+        *head,
+        "",
+        "| what | reached | reach | |",
+        "|---|---|---|---|",
+    ]
     for figure in (figure for report in reports for figure in report.figures):
         met = "met" if figure.met else "**missed**"
         lines += [f"| {figure.what} | {figure.reached} | {figure.reach} | {met} |"]
@@ -110,7 +120,10 @@ def main() -> None:
         ("engine.py", []),
     ):
         told = subprocess.run(
-            [sys.executable, str(ground.HERE / name), *arguments], capture_output=True, text=True, check=False
+            [sys.executable, str(ground.HERE / name), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         print(f"\n{name}\n{told.stdout}{told.stderr}")
         others.append((name, "\n".join(told.stdout.splitlines()[:30])))

@@ -1,8 +1,10 @@
-"""`python bench/search.py [--rounds 5]`: sixty searches over 300,000 active cards among 1,000,000 rows, the first page with its total over
-HTTP, against the best SQL that we could write for each by hand on the same tables; how long
-reading a search takes; and the slowest heartbeat while somebody asks for the worst that a search can be.
+"""`python bench/search.py [--rounds 5]`: sixty searches over 300,000 active cards among 1,000,000
+rows, the first page with its total over HTTP, against the best SQL that we could write for each
+by hand on the same tables; how long reading a search takes; and the slowest heartbeat while
+somebody asks for the worst that a search can be.
 
-By hand: page and count in one pass, and each by a statement of its own; the faster of the two, which knows beforehand, counts.
+By hand: page and count in one pass, and each by a statement of its own; the faster of the two,
+which knows beforehand, counts.
 """
 
 from __future__ import annotations
@@ -116,7 +118,9 @@ SEARCHES: dict[str, str] = {
 
 
 def set_the_scene(made: Ground, seller: int, others: list[int]) -> None:
-    """The imported cards again: 100,000 of them gone, the rest in other shops, among the seller's own."""
+    """The imported cards again: 100,000 of them gone, the rest in other shops, among the seller's
+    own.
+    """
     with made.admin() as connection:
         columns = [
             row[0]
@@ -140,7 +144,9 @@ def set_the_scene(made: Ground, seller: int, others: list[int]) -> None:
             }
             values = ", ".join(changed.get(name, f"c.{name}") for name in columns)
             source = f"SELECT * FROM card WHERE seller_id = {seller} AND NOT gone ORDER BY id LIMIT {most}"
-            connection.execute(f"INSERT INTO card ({', '.join(columns)}) SELECT {values} FROM ({source}) AS c")
+            connection.execute(
+                f"INSERT INTO card ({', '.join(columns)}) SELECT {values} FROM ({source}) AS c"
+            )
         connection.execute(
             f"INSERT INTO card_list (seller_id, name, name_key, slug, position) VALUES ({seller}, 'Binder', 'binder', 'binder', 1)"
         )
@@ -176,7 +182,10 @@ class Hand:
     def apart(self, text: str) -> int:
         where = self._where(text)
         ids = [
-            id for (id,) in self.rows(f"SELECT id FROM card c WHERE {where} ORDER BY c.search_text, c.id LIMIT {PAGE}")
+            id
+            for (id,) in self.rows(
+                f"SELECT id FROM card c WHERE {where} ORDER BY c.search_text, c.id LIMIT {PAGE}"
+            )
         ]
         [(total,)] = self.rows(f"SELECT count(*) FROM card c WHERE {where}")
         self._shown(ids)
@@ -184,9 +193,7 @@ class Hand:
 
     def together(self, text: str) -> int:
         query = f"WITH c AS MATERIALIZED (SELECT c.id, c.search_text FROM card c WHERE {self._where(text)})"
-        query += (
-            f" SELECT (SELECT count(*) FROM c), ARRAY(SELECT c.id FROM c ORDER BY c.search_text, c.id LIMIT {PAGE})"
-        )
+        query += f" SELECT (SELECT count(*) FROM c), ARRAY(SELECT c.id FROM c ORDER BY c.search_text, c.id LIMIT {PAGE})"
         [(total, ids)] = self.rows(query)
         self._shown(ids)
         return int(total)
@@ -310,20 +317,26 @@ def lists(report: Report, made: Ground, key: str, hand: Hand, rounds: int) -> No
     empty = f"DELETE FROM card_list_entry WHERE seller_id = {s} AND list_id = {list_id}"
     times: dict[str, list[float]] = {name: [] for name in ("page", "aggregate", "add", "insert")}
     for _ in range(rounds + 1):
-        times["page"].append(ground.seconds(lambda: client.request("GET", f"/api/lists?card_id={card_id}")))
+        times["page"].append(
+            ground.seconds(lambda: client.request("GET", f"/api/lists?card_id={card_id}"))
+        )
         times["aggregate"].append(ground.seconds(lambda: hand.rows(bare)))
         times["insert"].append(ground.seconds(lambda: hand.connection.execute(insert)))
         hand.connection.execute(empty)
         body = b'{"search": "forest"}'
         started = perf_counter()
-        status, _, told = client.request("POST", f"/api/lists/{list_id}/cards", body, Content_Type="application/json")
+        status, _, told = client.request(
+            "POST", f"/api/lists/{list_id}/cards", body, Content_Type="application/json"
+        )
         times["add"].append(perf_counter() - started)
         assert (status, json.loads(told)["added"]) == (200, 1000), told
         hand.connection.execute(empty)
     middle = {name: statistics.median(values[1:]) for name, values in times.items()}
     report.note(", ".join(f"{name} {value * 1000:.1f} ms" for name, value in middle.items()))
     report.at_most("100 full lists / bare aggregate", middle["page"] / middle["aggregate"], 3)
-    report.at_most("add 1,000 cards by a search / INSERT … SELECT", middle["add"] / middle["insert"], 5)
+    report.at_most(
+        "add 1,000 cards by a search / INSERT … SELECT", middle["add"] / middle["insert"], 5
+    )
 
 
 def measure(data: Path, rows: int, rounds: int) -> Report:
@@ -335,8 +348,14 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         with ground.service(made, workers=1):
             import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
         set_the_scene(made, seller.seller_id, [other.seller_id for other in others])
-        with ground.service(made, workers=0), psycopg.connect(libpq_url(made.url), autocommit=True) as connection:
-            client, hand = Client(made.settings.bind, seller.api_key), Hand(connection, seller.seller_id)
+        with (
+            ground.service(made, workers=0),
+            psycopg.connect(libpq_url(made.url), autocommit=True) as connection,
+        ):
+            client, hand = (
+                Client(made.settings.bind, seller.api_key),
+                Hand(connection, seller.seller_id),
+            )
             searches(report, client, hand, rounds)
             hostile(report, made, made.settings.bind, seller)
             lists(report, made, seller.api_key, hand, rounds)

@@ -1,5 +1,6 @@
-"""`python bench/skip_wait.py [--rounds 300]`: 64 callers in 4 processes skip one seller's wait at once, round after round, with one key,
-with 8, with a key each; how often more than one of them was charged, and whether the ledger adds up. The full count: `make soak`.
+"""`python bench/skip_wait.py [--rounds 300]`: 64 callers in 4 processes skip one seller's wait at
+once, round after round, with one key, with 8, with a key each; how often more than one of them
+was charged, and whether the ledger adds up. The full count: `make soak`.
 """
 
 from __future__ import annotations
@@ -27,18 +28,24 @@ LEDGER = """
 
 
 def play(made: Ground, rounds: int) -> tuple[int, int, float]:
-    """(rounds that were not charged exactly once, rounds after which the ledger did not add up, seconds of the calls)."""
+    """(rounds that were not charged exactly once, rounds after which the ledger did not add up,
+    seconds of the calls).
+    """
     seller = made.new_seller()
 
     async def give(database: Database) -> None:
         async with database.tenant(seller.seller_id) as session:
-            await ledger.grant(session, seller.seller_id, 2 * CALLERS * rounds, "a measurement", clock.now())
+            await ledger.grant(
+                session, seller.seller_id, 2 * CALLERS * rounds, "a measurement", clock.now()
+            )
 
     made.in_database(give)
     share = CALLERS // PROCESSES
     command = [sys.executable, str(PROGRAM), made.url, seller.api_key, str(share)]
     processes = [
-        subprocess.Popen([*command, str(first)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, str(first)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         for first in range(0, CALLERS, share)
     ]
     wrong = unequal = charges = 0
@@ -55,7 +62,11 @@ def play(made: Ground, rounds: int) -> tuple[int, int, float]:
             took += perf_counter() - started if turn else 0
             row = connection.execute(LEDGER, [seller.seller_id]).fetchone()
             assert row
-            wrong, unequal, charges = wrong + (row[0] != charges + 1), unequal + (not row[1]), row[0]
+            wrong, unequal, charges = (
+                wrong + (row[0] != charges + 1),
+                unequal + (not row[1]),
+                row[0],
+            )
     for process in processes:
         process.communicate(timeout=30)
     return wrong, unequal, took

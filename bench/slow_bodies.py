@@ -98,10 +98,14 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             uvloop.run(polled(bind, callers))
             found: dict[str, list[float]] = {"alone": [], "beside": []}
             gc.disable()
-            for _, (name, others) in itertools.product(range(rounds), (("alone", []), ("beside", slow))):
+            for _, (name, others) in itertools.product(
+                range(rounds), (("alone", []), ("beside", slow))
+            ):
                 took = uvloop.run(beside(bind, callers, others))
                 found[name].append(p99(took))
-                report.note(f"{name}: p50 {statistics.median(took) * 1000:.1f} ms, p99 {p99(took):.1f} ms")
+                report.note(
+                    f"{name}: p50 {statistics.median(took) * 1000:.1f} ms, p99 {p99(took):.1f} ms"
+                )
             gc.enable()
     alone, besides = (statistics.median(found[name]) for name in ("alone", "beside"))
     report.at_most("p99 beside slow bodies against p99 alone", besides / alone, 1.25)

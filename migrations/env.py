@@ -1,4 +1,6 @@
-"""Alembic's environment: runs on the connection that `cardsync.database.migrate` hands over, in its transaction."""
+"""Alembic's environment: runs on the connection that `cardsync.database.migrate` hands over, in
+its transaction.
+"""
 
 from alembic import context
 

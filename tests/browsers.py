@@ -32,7 +32,9 @@ class Browser:
     async def get(self, path: str, **options: Any) -> httpx.Response:
         return await self.http.get(path, **options)
 
-    async def send(self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any):
+    async def send(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any
+    ):
         told = {"X-CSRF-Token": self.session["csrf_token"], **(headers or {})}
         return await self.http.request(method, path, headers=told, **options)
 
@@ -46,7 +48,9 @@ class Browser:
         return (await self.get("/api/session")).status_code == 200
 
 
-async def signed_in(seller: Seller, email: str | None = None, password: str | None = None) -> Browser:
+async def signed_in(
+    seller: Seller, email: str | None = None, password: str | None = None
+) -> Browser:
     """The owner, or whoever has that address and password."""
     http = seller.service.client()
     credentials = {"email": email or seller.email, "password": password or seller.password}
@@ -58,7 +62,9 @@ async def signed_in(seller: Seller, email: str | None = None, password: str | No
 async def invited(seller: Seller, email: str, role: str = "staff") -> tuple[int, str]:
     """(member id, token), as `cardsync admin member add` makes them."""
     async with seller.service.database.shared() as session:
-        member_id, link = await invitations.invite(session, seller.service.settings, seller.id, email, role)
+        member_id, link = await invitations.invite(
+            session, seller.service.settings, seller.id, email, role
+        )
     return member_id, link.removeprefix("/invitations/")
 
 
@@ -69,7 +75,9 @@ async def reset(seller: Seller, member_id: int) -> str:
     return link.removeprefix("/invitations/")
 
 
-async def accept(service: Service, token: str, **body: Any) -> tuple[httpx.Response, Browser | None]:
+async def accept(
+    service: Service, token: str, **body: Any
+) -> tuple[httpx.Response, Browser | None]:
     http = service.client()
     answer = await http.post(f"/api/invitations/{token}", json=body)
     return answer, Browser(service, http, answer.json()) if answer.status_code == 201 else None

@@ -1,4 +1,7 @@
-"""Builders: a seller over HTTP, inventory rows and CSV files. No fixtures of data; each test says what it needs."""
+"""Builders: a seller over HTTP, inventory rows and CSV files.
+
+No fixtures of data; each test says what it needs.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,9 @@ class Service:
 
     def client(self, **headers: str) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)  # type: ignore[arg-type]
-        return httpx.AsyncClient(transport=transport, base_url=self.settings.origin, headers=headers)
+        return httpx.AsyncClient(
+            transport=transport, base_url=self.settings.origin, headers=headers
+        )
 
     async def run_jobs(self) -> None:
         """Work off every job that waits, here and now."""
@@ -83,7 +88,9 @@ class Seller:
         """POST /sync in the raw form."""
         kind = "application/gzip" if gzipped else "text/csv"
         body = gzip.compress(data) if gzipped else data
-        return await self.post("/api/v1/sync", content=body, headers={"Content-Type": kind, **headers})
+        return await self.post(
+            "/api/v1/sync", content=body, headers={"Content-Type": kind, **headers}
+        )
 
     async def import_csv(self, data: bytes, **headers: str) -> dict[str, Any]:
         """Upload, run the jobs, and return the upload's report."""
@@ -96,7 +103,9 @@ class Seller:
     async def fingerprint_is_right(self) -> None:
         """What a run computes from its frames is what the cards say when it has ended."""
         async with self.service.database.tenant(self.id) as session:
-            state = (await session.execute(select(SyncState).where(SyncState.seller_id == self.id))).scalar_one()
+            state = (
+                await session.execute(select(SyncState).where(SyncState.seller_id == self.id))
+            ).scalar_one()
             assert state.export_fingerprint in (None, await fingerprint(session, self.id))
 
     async def reserve(self, **body: Any) -> dict[str, Any]:
@@ -129,12 +138,18 @@ class Seller:
         await self.service.run_jobs()
         return await self.report(answer.json()["upload_id"])
 
-    async def send(self, path: str, rows: Any, *, gzipped: bool = False, **headers: str) -> httpx.Response:
-        """An order-data upload, accepted and not yet applied: `send("/orders", [...])`; bytes are sent as they are."""
+    async def send(
+        self, path: str, rows: Any, *, gzipped: bool = False, **headers: str
+    ) -> httpx.Response:
+        """An order-data upload, accepted and not yet applied: `send("/orders", [...])`; bytes are
+        sent as they are.
+        """
         body = rows if isinstance(rows, bytes) else json.dumps(rows).encode()
         kind = "application/gzip" if gzipped else "application/json"
         content = gzip.compress(body) if gzipped else body
-        return await self.post(f"/api/v1{path}", content=content, headers={"Content-Type": kind, **headers})
+        return await self.post(
+            f"/api/v1{path}", content=content, headers={"Content-Type": kind, **headers}
+        )
 
     async def _apply(self, path: str, rows: Any, **options: Any) -> dict[str, Any]:
         answer = await self.send(path, rows, **options)
@@ -195,7 +210,10 @@ class Seller:
 
     async def set(self, **values: Any) -> None:
         """What `cardsync admin seller set` does."""
-        pairs = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()]
+        pairs = [
+            f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+            for key, value in values.items()
+        ]
         async with self.service.database.tenant(self.id) as session:
             await sellers.change_seller(session, self.id, sellers.read_settings(pairs))
 
@@ -228,11 +246,18 @@ class SellerBuilder:
         capped: bool = False,
         **settings: Any,
     ) -> Seller:
-        """Without `capped`, the preset rule has no cap: most tests want to see a target that the market alone decides."""
+        """Without `capped`, the preset rule has no cap: most tests want to see a target that the
+        market alone decides.
+        """
         email = f"seller{next(_numbers)}-{id(self)}@example.invalid"
         async with self.service.database.shared() as session:
             made = await sellers.create_seller(
-                session, name="A Seller", email=email, plan=plan, lines=lines or [], sync_mode=sync_mode
+                session,
+                name="A Seller",
+                email=email,
+                plan=plan,
+                lines=lines or [],
+                sync_mode=sync_mode,
             )
         http = self.service.client(Authorization=f"Bearer {made.api_key}")
         seller = Seller(self.service, made.seller_id, made.api_key, email, made.password, http)
@@ -255,13 +280,17 @@ class SellerBuilder:
 async def uncap(database: Database, seller_id: int) -> None:
     async with database.tenant(seller_id) as session:
         await session.execute(
-            text("UPDATE pricing_rule SET settings = settings || '{\"cap\": null}' WHERE seller_id = :id"),
+            text(
+                "UPDATE pricing_rule SET settings = settings || '{\"cap\": null}' WHERE seller_id = :id"
+            ),
             {"id": seller_id},
         )
 
 
 def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:
-    """One inventory row: `a_row(7, quantity=2, price="1.00", market="1.20")`; other cells by their column name."""
+    """One inventory row: `a_row(7, quantity=2, price="1.00", market="1.20")`; other cells by
+    their column name.
+    """
     short = {
         "line": "Product Line", "set": "Set Name", "name": "Product Name", "title": "Title", "number": "Number",
         "rarity": "Rarity", "condition": "Condition", "market": "TCG Market Price", "direct": "TCG Direct Low",
@@ -278,7 +307,9 @@ def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:
 
 
 def an_order(number: str = "A-1", **fields: Any) -> dict[str, Any]:
-    """One row of POST /orders: `an_order("A-7", status="Shipped")`; a field given as `...` is absent."""
+    """One row of POST /orders: `an_order("A-7", status="Shipped")`; a field given as `...` is
+    absent.
+    """
     row = {
         "order_number": number, "buyer_name": "Some Buyer", "order_date": "07/03/2026", "status": "Completed - Paid", "product_amt": 10.5,
         "shipping_amt": 1.31, "total_amt": 11.81,
@@ -290,7 +321,9 @@ def a_csv(*rows: dict[str, str], header: list[str] = HEADER, eol: str = "\r\n") 
     """A pricing export: bare header, every value quoted."""
     out = io.StringIO()
     out.write(",".join(header) + eol)
-    writer = csv.DictWriter(out, header, quoting=csv.QUOTE_ALL, lineterminator=eol, extrasaction="ignore")
+    writer = csv.DictWriter(
+        out, header, quoting=csv.QUOTE_ALL, lineterminator=eol, extrasaction="ignore"
+    )
     writer.writerows(rows)
     return out.getvalue().encode()
 
@@ -301,7 +334,12 @@ def read_csv(data: bytes) -> list[dict[str, str]]:
 
 def a_chunk(kind: bytes, content: bytes) -> bytes:
     """One chunk of a PNG, with its CRC."""
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+    )
 
 
 def a_png(width: int = 1, height: int = 1, text: bytes = b"") -> bytes:
@@ -309,4 +347,10 @@ def a_png(width: int = 1, height: int = 1, text: bytes = b"") -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
     rows = zlib.compress((b"\0" + b"\0" * ((width + 7) // 8)) * height)
     comment = a_chunk(b"tEXt", b"Comment\0" + text) if text else b""
-    return b"\x89PNG\r\n\x1a\n" + a_chunk(b"IHDR", header) + comment + a_chunk(b"IDAT", rows) + a_chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + a_chunk(b"IHDR", header)
+        + comment
+        + a_chunk(b"IDAT", rows)
+        + a_chunk(b"IEND", b"")
+    )

@@ -1,5 +1,6 @@
-"""What all tests stand on: a real PostgreSQL (embedded, or the server in CARDSYNC_TEST_DATABASE_URL), the application in this
-process with its jobs run inline, and builders. One database a test process; every test makes its own sellers.
+"""What all tests stand on: a real PostgreSQL (embedded, or the server in
+CARDSYNC_TEST_DATABASE_URL), the application in this process with its jobs run inline, and
+builders. One database a test process; every test makes its own sellers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from cardsync.work.jobs import Work
 
 SHARED = Path(__file__).parents[2] / "shared"
 LIMITS = [f"rate_limit_{group}" for group in Group]
-# The same examples every time, however slow the machine: what CI says depends on the commit alone. `make explore` draws others.
+# The same examples every time, however slow the machine: what CI says depends on the commit
+# alone. `make explore` draws others.
 hypothesis.settings.register_profile(
     "daily",
     max_examples=50,
@@ -45,8 +47,12 @@ hypothesis.settings.register_profile(
     database=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
-hypothesis.settings.register_profile("soak", hypothesis.settings.get_profile("daily"), max_examples=200)
-hypothesis.settings.register_profile("explore", hypothesis.settings.get_profile("soak"), derandomize=False)
+hypothesis.settings.register_profile(
+    "soak", hypothesis.settings.get_profile("daily"), max_examples=200
+)
+hypothesis.settings.register_profile(
+    "explore", hypothesis.settings.get_profile("soak"), derandomize=False
+)
 hypothesis.settings.load_profile("daily")
 STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
@@ -66,7 +72,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest test begins first, so that no worker waits for it at the end."""
-    items.sort(key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("soak")))
+    items.sort(
+        key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("soak"))
+    )
 
 
 def _with_database(url: str, name: str) -> str:
@@ -81,10 +89,13 @@ def owner_url() -> Iterator[str]:
         if STOCK_URL:
             admin = STOCK_URL
         else:
-            admin = stack.enter_context(embedded.running(Path(os.environ["CARDSYNC_TEST_DIR"]) / "server")).admin_url()
+            admin = stack.enter_context(
+                embedded.running(Path(os.environ["CARDSYNC_TEST_DIR"]) / "server")
+            ).admin_url()
         with psycopg.connect(libpq_url(admin, role=None), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
-            # No test of these looks behind a crash of the database: commits need not wait for the disk.
+            # No test of these looks behind a crash of the database: commits need not wait for the
+            # disk.
             connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         url = _with_database(admin, name)
         migrate(url)
@@ -106,7 +117,8 @@ def settings(owner_url: str) -> Settings:
         slab_rows=50,
         orders_halved_over=3,
         last_seen_flush_seconds=0.05,
-        # Tests of limits make their own application; all others send as much as they like, through the same code.
+        # Tests of limits make their own application; all others send as much as they like,
+        # through the same code.
         **dict.fromkeys(LIMITS, "1000000/min"),
     )
 
@@ -121,7 +133,9 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
 
 @asynccontextmanager
 async def _alive(app: Litestar) -> AsyncIterator[None]:
-    """The application's lifespan in a task of its own: pytest ends fixtures in another task than it began them in."""
+    """The application's lifespan in a task of its own: pytest ends fixtures in another task than
+    it began them in.
+    """
     started, stop = asyncio.Event(), asyncio.Event()
 
     async def live() -> None:
@@ -144,7 +158,9 @@ def alive() -> Callable[[Litestar], AbstractAsyncContextManager[None]]:
 
 @pytest.fixture
 def a_seller(service: Service) -> SellerBuilder:
-    """`await a_seller(plan=…, lines=[…], sync_mode=…, **settings)` makes a seller and signs it in with its key."""
+    """`await a_seller(plan=…, lines=[…], sync_mode=…, **settings)` makes a seller and signs it in
+    with its key.
+    """
     return SellerBuilder(service)
 
 

@@ -1,4 +1,6 @@
-"""Orders put into a seller's tables as an upload leaves them, for tests of what is done with orders rather than of uploads."""
+"""Orders put into a seller's tables as an upload leaves them, for tests of what is done with
+orders rather than of uploads.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ _numbers = itertools.count(1)
 
 async def an_order(seller: Seller, **columns: Any) -> int:
     """One order, ready to ship if nothing else is said; columns by their name. Returns its id."""
-    row: dict[str, Any] = {"order_number": f"ORDER-{next(_numbers)}", "status": "Ready to Ship"} | columns
+    row: dict[str, Any] = {
+        "order_number": f"ORDER-{next(_numbers)}",
+        "status": "Ready to Ship",
+    } | columns
     names = ", ".join(row)
     values = ", ".join(f":{name}" for name in row)
     [made] = await seller.service.sql(
@@ -26,7 +31,11 @@ async def an_order(seller: Seller, **columns: Any) -> int:
 
 async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
     """One line of an order, and the order's sums with it. Returns its id."""
-    row: dict[str, Any] = {"product_name": "Alacrian Jaguar", "product_line": "magic", "quantity": 1} | columns
+    row: dict[str, Any] = {
+        "product_name": "Alacrian Jaguar",
+        "product_line": "magic",
+        "quantity": 1,
+    } | columns
     names = ", ".join(row)
     values = ", ".join(f":{name}" for name in row)
     of_order = {"seller": seller.id, "order_id": order_id}

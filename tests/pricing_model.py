@@ -1,6 +1,8 @@
-"""A small model of one seller's rules, runs and rollbacks: the same calls as tests/features/pricing/test_pricing_machine.py makes over HTTP.
+"""A small model of one seller's rules, runs and rollbacks: the same calls as
+tests/features/pricing/test_pricing_machine.py makes over HTTP.
 
-Prices are whole cents. A file is known by what stands in it; what the agent holds is the last one that it fetched.
+Prices are whole cents. A file is known by what stands in it; what the agent holds is the last one
+that it fetched.
 """
 
 from __future__ import annotations
@@ -89,7 +91,9 @@ class Model:
         changes = {}
         for card in CARDS:
             rule, target = self._asked(card)
-            moved = target != self.target.get(card) or (before and before.get(card) != self.price[card])
+            moved = target != self.target.get(card) or (
+                before and before.get(card) != self.price[card]
+            )
             if moved and target is not None and target != self.price[card]:
                 changes[card] = (self.price[card], rule)
             self.target[card] = target
@@ -129,7 +133,11 @@ class Model:
     def ask(self, scope: tuple[str, int]) -> tuple[int, str, int]:
         found = self.open
         if found is not None:
-            return (201, found.state, found.cards) if found.scope == scope else (409, "rollback_open", 0)
+            return (
+                (201, found.state, found.cards)
+                if found.scope == scope
+                else (409, "rollback_open", 0)
+            )
         self._expire()
         cards = len(self.reached(scope))
         made = Rollback(scope, "requested" if cards else "applied", cards, self.now + DAY)
@@ -172,7 +180,14 @@ class Model:
             # While it is prepared, nothing is pushed that it may take back.
             found, rows = None, {}
         else:
-            found, rows = None, {card: t for card, t in self.target.items() if t is not None and t != self.price[card]}
+            found, rows = (
+                None,
+                {
+                    card: t
+                    for card, t in self.target.items()
+                    if t is not None and t != self.price[card]
+                },
+            )
         self.held = (rows, {card: self.market[card] for card in rows})
         if found is not None and self.held not in found.files:
             found.files.append(self.held)
@@ -183,7 +198,10 @@ class Model:
 
     def report(self, outcome: str, with_rows: bool, number: int) -> int:
         told_of = ("served", "failed", "expired", "applied")
-        rollback = next((r for r in reversed(self.rollbacks) if self.held in r.files and r.state in told_of), None)
+        rollback = next(
+            (r for r in reversed(self.rollbacks) if self.held in r.files and r.state in told_of),
+            None,
+        )
         if rollback is not None and rollback.state == "applied":
             rollback = None
         if outcome == "failed":
@@ -201,5 +219,8 @@ class Model:
         self.now += seconds
 
     def kept(self) -> tuple[Any, Any]:
-        states = ["expired" if r.state in OPEN and r.until <= self.now else r.state for r in self.rollbacks]
+        states = [
+            "expired" if r.state in OPEN and r.until <= self.now else r.state
+            for r in self.rollbacks
+        ]
         return {card: (self.price[card], self.target[card]) for card in CARDS}, states

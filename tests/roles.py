@@ -1,7 +1,7 @@
 """The roles that each route takes: every route of openapi.json stands in one of four tables.
 
-One that stands in none fails `tests/features/access/test_roles.py`, so that nobody adds a route without
-deciding.
+One that stands in none fails `tests/features/access/test_roles.py`, so that nobody adds a route
+without deciding.
 """
 
 from __future__ import annotations

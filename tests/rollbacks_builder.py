@@ -1,4 +1,6 @@
-"""Rollbacks asked for over HTTP, and what the agent gets: for the tests of rollbacks and of what agents report."""
+"""Rollbacks asked for over HTTP, and what the agent gets: for the tests of rollbacks and of what
+agents report.
+"""
 
 from __future__ import annotations
 
@@ -56,20 +58,31 @@ async def exported(seller):
     """marketplace id → price, of the file that the agent gets now."""
     answer = await seller.export()
     assert answer.status_code == 200
-    return {int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)}
+    return {
+        int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)
+    }
 
 
 async def targets(seller):
-    return {card["marketplace_id"]: card["target_price"] and str(card["target_price"]) for card in await seller.cards()}
+    return {
+        card["marketplace_id"]: card["target_price"] and str(card["target_price"])
+        for card in await seller.cards()
+    }
 
 
 async def tasks(seller):
     query = "SELECT kind, status, payload FROM agent_task WHERE seller_id = :id AND kind = 'apply_rollback' ORDER BY id"
-    return [(row["status"], row["payload"]) for row in await seller.service.sql(seller.id, query, id=seller.id)]
+    return [
+        (row["status"], row["payload"])
+        for row in await seller.service.sql(seller.id, query, id=seller.id)
+    ]
 
 
 async def a_pushed_run(a_seller, cards=3, **options):
-    """A run whose prices are on the marketplace, as the next upload shows; the run's id. So many cards do not move by half."""
+    """A run whose prices are on the marketplace, as the next upload shows; the run's id.
+
+    So many cards do not move by half.
+    """
     before = "1.00" if cards < 50 else "1.50"
     seller = await a_seller(**options)
     await seller.import_csv(rows(dict.fromkeys(range(1, cards + 1), before)))

@@ -1,4 +1,6 @@
-"""What a search means, row by row and slowly: a tree and a seller's tables in, the ids that it selects out. It knows nothing of SQL."""
+"""What a search means, row by row and slowly: a tree and a seller's tables in, the ids that it
+selects out. It knows nothing of SQL.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,19 @@ from builders import Seller
 from cardsync.catalog.collector_number import read_collector_number
 from cardsync.catalog.condition import LANGUAGES
 from cardsync.search.list_names import name_key
-from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Word, asks_for_gone
+from cardsync.search.tree import (
+    And,
+    Named,
+    Not,
+    Or,
+    Phrase,
+    Place,
+    Range,
+    Term,
+    Tree,
+    Word,
+    asks_for_gone,
+)
 from cardsync.search.variants import STAMPS
 from cardsync.search.words import folded, words
 
@@ -28,7 +42,8 @@ ORDER = ["NM", "LP", "MP", "HP", "DMG"]
 class Inventory:
     now: datetime
     cards: list[Row]
-    # By slug and by name's key; published rules in their order: (id, name, tree), without one if it can't be read.
+    # By slug and by name's key; published rules in their order: (id, name, tree), without one if
+    # it can't be read.
     lists: dict[str, set[int]]
     names: dict[str, set[int]]
     rules: list[tuple[int, str, Tree | None]]
@@ -44,7 +59,9 @@ class Inventory:
     held: set[int]
 
 
-async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]], now: datetime) -> Inventory:
+async def inventory_of(
+    seller: Seller, rules: list[tuple[int, str, Tree | None]], now: datetime
+) -> Inventory:
     async def rows(query: str) -> list[Row]:
         return await seller.service.sql(seller.id, query, s=seller.id)
 
@@ -56,12 +73,16 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]]
     for row in await rows("SELECT * FROM card_location WHERE seller_id = :s"):
         places[row["card_id"]].append((row["box"], row["slot"], row["quantity"]))
     history: dict[int, list[Row]] = defaultdict(list)
-    for row in await rows("SELECT * FROM price_observation WHERE seller_id = :s ORDER BY observed_at"):
+    for row in await rows(
+        "SELECT * FROM price_observation WHERE seller_id = :s ORDER BY observed_at"
+    ):
         history[row["card_id"]].append(row)
     seen = await rows("SELECT * FROM line_snapshot WHERE seller_id = :s")
     sold = await rows("SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp) AS placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL AND o.status_group <> 'Cancelled' AND (o.refund_amt IS NULL OR o.total_amt IS NULL OR o.refund_amt < o.total_amt)")  # fmt: skip
     runs = await rows("SELECT * FROM price_run WHERE seller_id = :s AND trigger = 'sync' AND state = 'completed' ORDER BY id")  # fmt: skip
-    codes = await rows("SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0")
+    codes = await rows(
+        "SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0"
+    )
     return Inventory(
         now,
         await rows("SELECT * FROM card WHERE seller_id = :s"),
@@ -70,12 +91,18 @@ async def inventory_of(seller: Seller, rules: list[tuple[int, str, Tree | None]]
         rules,
         places,
         history,
-        {row["marketplace_id"] for row in await rows("SELECT * FROM pinned_price WHERE seller_id = :s")},
+        {
+            row["marketplace_id"]
+            for row in await rows("SELECT * FROM pinned_price WHERE seller_id = :s")
+        },
         {row["product_line"]: row["observed_at"] for row in seen},
         [(row["sku_id"], row["placed_at"], row["quantity"]) for row in sold],
         {row["id"]: row["set_code"].lower() for row in codes},
         {row["product_line"] for row in seen if _is_told(runs, row["upload_id"])},
-        {row["marketplace_id"] for row in await rows("SELECT * FROM held_price WHERE seller_id = :s")},
+        {
+            row["marketplace_id"]
+            for row in await rows("SELECT * FROM held_price WHERE seller_id = :s")
+        },
     )
 
 
@@ -95,7 +122,11 @@ def holds(inv: Inventory, card: Row, tree: Tree) -> bool:
         case Word(text):
             cut = words(folded(text))
             of_name = words(folded(card["product_name"]))
-            return all(any(word.startswith(part) for word in of_name) for part in cut) if cut else _contains(card, text)
+            return (
+                all(any(word.startswith(part) for word in of_name) for part in cut)
+                if cut
+                else _contains(card, text)
+            )
         case Phrase(text):
             return _contains(card, text)
         case Not(part):
@@ -129,7 +160,11 @@ def _measure(inv: Inventory, card: Row, field: str) -> Any:
             return max(0, card["quantity"] - shelved)
         case "change":
             price, target = card["price"], card["target_price"]
-            return Fraction(target - price) * 100 / Fraction(price) if price and target is not None else None
+            return (
+                Fraction(target - price) * 100 / Fraction(price)
+                if price and target is not None
+                else None
+            )
         case "age":
             return (inv.now - card["created_at"]) // timedelta(days=1)
         case "sku":
@@ -182,7 +217,9 @@ def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any],
     match term.field:
         case "name":
             name = folded(card["product_name"]).strip(" ")
-            return bool(name), lambda v: folded(v).strip(" ") == name if exact else folded(v) in name
+            return bool(
+                name
+            ), lambda v: folded(v).strip(" ") == name if exact else folded(v) in name
         case "set":
             name, code = folded(card["set_name"]).strip(" "), inv.codes.get(card["product_id"])
             return bool(name), lambda v: (folded(v).strip(" ") == name if exact else folded(v) in name) or code == folded(v).strip(" ")  # fmt: skip
@@ -194,11 +231,17 @@ def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any],
         case "game":
             return True, lambda v: card["product_line"] == v
         case "cond":
-            return card["condition"] is not None, lambda v: _condition(card["condition"], term.op, v)
+            return card["condition"] is not None, lambda v: _condition(
+                card["condition"], term.op, v
+            )
         case "printing":
-            return bool(card["printing"]), lambda v: _printing(card["printing"], folded(v).strip(" "), exact)
+            return bool(card["printing"]), lambda v: _printing(
+                card["printing"], folded(v).strip(" "), exact
+            )
         case "lang":
-            return bool(card["language"]), lambda v: v in (card["language"], LANGUAGES.get(card["language"], ""))
+            return bool(
+                card["language"]
+            ), lambda v: v in (card["language"], LANGUAGES.get(card["language"], ""))
         case "v":
             return bool(_variants(card)), lambda v: _variant(card, v)
         case "box":
@@ -206,7 +249,13 @@ def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any],
         case "loc":
             return bool(places), lambda v: any(Place(box, slot) == v for box, slot, _ in places)
         case "list":
-            return True, lambda v: card["id"] in (inv.names[name_key(v.name)] if isinstance(v, Named) else inv.lists[v])
+            return (
+                True,
+                lambda v: (
+                    card["id"]
+                    in (inv.names[name_key(v.name)] if isinstance(v, Named) else inv.lists[v])
+                ),
+            )
         case "rule":
             return True, lambda v: _is_rule(_governing(inv, card), v)
         case "has":
@@ -283,7 +332,10 @@ def _governing(inv: Inventory, card: Row) -> tuple[int, str] | None:
 
 
 def _is_rule(governing: tuple[int, str] | None, wanted: Any) -> bool:
-    return governing is not None and (name_key(wanted.name) if isinstance(wanted, Named) else int(wanted)) in governing
+    return (
+        governing is not None
+        and (name_key(wanted.name) if isinstance(wanted, Named) else int(wanted)) in governing
+    )
 
 
 def _has(inv: Inventory, card: Row, thing: str) -> bool:
@@ -295,7 +347,11 @@ def _has(inv: Inventory, card: Row, thing: str) -> bool:
         case "rule":
             return _governing(inv, card) is not None
         case "receipt":
-            return not card["gone"] and card["contribution"] is None and card["product_line"] in inv.told
+            return (
+                not card["gone"]
+                and card["contribution"] is None
+                and card["product_line"] in inv.told
+            )
     return bool(inv.places.get(card["id"]))
 
 
@@ -318,14 +374,18 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
         case "priced" | "unpriced":
             return (price is not None) == (flag == "priced")
         case "underpriced" | "overpriced":
-            return None not in (price, target) and (price < target if flag == "underpriced" else price > target)
+            return None not in (price, target) and (
+                price < target if flag == "underpriced" else price > target
+            )
         case "sealed":
             return card["condition"] == "U"
         case "foil":
             return "foil" in card["printing"].lower()
         case "moved":
             recent = inv.now - timedelta(days=14)
-            return any(new["observed_at"] >= recent and _moves(old, new) for old, new in pairwise(seen))
+            return any(
+                new["observed_at"] >= recent and _moves(old, new) for old, new in pairwise(seen)
+            )
         case "pinned":
             return card["marketplace_id"] in inv.pinned
         case "held":
@@ -336,7 +396,9 @@ def _flag(inv: Inventory, card: Row, flag: str) -> bool:
             uploaded = not card["gone"] and card["contribution"] is None
             return uploaded and _agreed(inv, card, before) == (flag == "confirmed")
         case "audit":
-            return _audit(inv, card, [old for old in seen[:-1] if old["quantity"] != card["quantity"]])
+            return _audit(
+                inv, card, [old for old in seen[:-1] if old["quantity"] != card["quantity"]]
+            )
     return False
 
 
@@ -347,12 +409,16 @@ def _moves(old: Row, new: Row) -> bool:
 
 def _agreed(inv: Inventory, card: Row, before: Row | None) -> bool:
     seen = inv.seen.get(card["product_line"])
-    return bool(seen and seen > card["observed_at"]) or bool(before and before["quantity"] == card["quantity"])
+    return bool(seen and seen > card["observed_at"]) or bool(
+        before and before["quantity"] == card["quantity"]
+    )
 
 
 def _audit(inv: Inventory, card: Row, others: list[Row]) -> bool:
     recent = inv.now - timedelta(days=90)
-    return any(_lost(inv, card, old) for old in others if old is others[-1] or old["observed_at"] >= recent)
+    return any(
+        _lost(inv, card, old) for old in others if old is others[-1] or old["observed_at"] >= recent
+    )
 
 
 def _lost(inv: Inventory, card: Row, old: Row) -> bool:

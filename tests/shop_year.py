@@ -1,4 +1,6 @@
-"""A year of a shop's life, made of a seed: its sales, and what the marketplace says of them on any day."""
+"""A year of a shop's life, made of a seed: its sales, and what the marketplace says of them on
+any day.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,18 @@ from typing import Any
 from cardsync.orders.shipping_type import shipping_type
 
 Row = dict[str, Any]
-CARDS = [(9000 + n, f"Card {n}", ("Magic", "Pokemon")[n % 2], Decimal(f"{(25 + n * n) / 100:.2f}")) for n in range(60)]
+CARDS = [
+    (9000 + n, f"Card {n}", ("Magic", "Pokemon")[n % 2], Decimal(f"{(25 + n * n) / 100:.2f}"))
+    for n in range(60)
+]
 THRESHOLD = Decimal(50)
 
 
 @dataclass(frozen=True)
 class Sale:
-    """`ships`, `cancelled`, `refunded` and `rated` are days; an order that is cancelled never ships."""
+    """`ships`, `cancelled`, `refunded` and `rated` are days; an order that is cancelled never
+    ships.
+    """
 
     number: str
     buyer: str
@@ -51,7 +58,11 @@ class Sale:
         if self.cancelled is not None and self.cancelled <= day:
             return "Canceled"
         if self.has_shipped(day):
-            return "Shipped - In Transit" if day < self.ships + timedelta(days=4) else "Shipped - Delivered"
+            return (
+                "Shipped - In Transit"
+                if day < self.ships + timedelta(days=4)
+                else "Shipped - Delivered"
+            )
         return "Processing" if day == self.placed else "Ready to Ship"
 
     # As uploads say it.
@@ -71,7 +82,11 @@ class Sale:
 
     def shipping(self, day: date) -> Row:
         tracking = self.tracking if self.has_shipped(day) else ""
-        return {"order_number": self.number, "shipping_method": self.method, "tracking_number": tracking}
+        return {
+            "order_number": self.number,
+            "shipping_method": self.method,
+            "tracking_number": tracking,
+        }
 
     def refund_row(self) -> Row:
         kind = "full" if self.refund == self.total else "partial"

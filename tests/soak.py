@@ -1,8 +1,9 @@
 """The soak, whole or as a slice of it.
 
-`make soak` runs every test with its full count. With SOAK_SECONDS it runs a slice: the seed draws a few cases of each
-test, shuffles the files and seeds the random moments; no test begins after that many seconds, and long counts are
-short. The seed is the day unless SOAK_SEED names one, so that a red slice can be repeated.
+`make soak` runs every test with its full count. With SOAK_SECONDS it runs a slice: the seed draws
+a few cases of each test, shuffles the files and seeds the random moments; no test begins after
+that many seconds, and long counts are short. The seed is the day unless SOAK_SEED names one, so
+that a red slice can be repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ CASES = 4
 
 
 def count(name: str, whole: int, part: int) -> int:
-    """The repetitions of a test: `whole`, in a slice `part`, unless the variable `name` says another number."""
+    """The repetitions of a test: `whole`, in a slice `part`, unless the variable `name` says
+    another number.
+    """
     return int(os.environ.get(name) or (part if SECONDS else whole))
 
 
@@ -42,7 +45,9 @@ class _Slice:
         return f"soak: a slice of {SECONDS} s, to be repeated with SOAK_SECONDS={SECONDS} SOAK_SEED={self._seed}"
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         # A file's tests stay together: they share their servers.
         files: dict[str, dict[str, list[pytest.Item]]] = {}
         for item in items:

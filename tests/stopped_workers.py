@@ -1,4 +1,6 @@
-"""Workers held up between two slabs: a seller, the work and the rows to lock in; a worker that waits for them out, to be gone on with or killed."""
+"""Workers held up between two slabs: a seller, the work and the rows to lock in; a worker that
+waits for them out, to be gone on with or killed.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +19,34 @@ WAITING = """
 
 
 async def state_of(seller: Seller) -> dict[str, Any]:
-    return (await seller.service.sql(seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id))[0]
+    return (
+        await seller.service.sql(
+            seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id
+        )
+    )[0]
 
 
 @asynccontextmanager
 async def stopped(
     seller: Seller, work: Coroutine[Any, Any, bool], firsts: Sequence[int], done: int
 ) -> AsyncIterator[asyncio.Task[bool]]:
-    """A worker that has committed `done` rows and can't commit another slab: the cards `firsts`, which come next, are locked by us."""
+    """A worker that has committed `done` rows and can't commit another slab: the cards `firsts`,
+    which come next, are locked by us.
+    """
     database = seller.service.database
     async with database.sessions() as blocker, blocker.begin():
         await blocker.execute(text(f"SET LOCAL app.seller_id = '{seller.id}'"))
         await blocker.execute(
-            text("SELECT id FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:firsts) FOR UPDATE"),
+            text(
+                "SELECT id FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:firsts) FOR UPDATE"
+            ),
             {"seller": seller.id, "firsts": list(firsts)},
         )
         worker = asyncio.create_task(work)
         async with asyncio.timeout(60):
-            while (await state_of(seller))["work_done"] != done or not await seller.service.sql(seller.id, WAITING):
+            while (await state_of(seller))["work_done"] != done or not await seller.service.sql(
+                seller.id, WAITING
+            ):
                 assert not worker.done(), worker
         yield worker
     with suppress(asyncio.CancelledError):

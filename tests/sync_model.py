@@ -1,7 +1,9 @@
-"""The sync protocol of one seller as decisions.md words it, in plain Python: a call in, the answer that the service owes out.
+"""The sync protocol of one seller as decisions.md words it, in plain Python: a call in, the
+answer that the service owes out.
 
-Slow, small and without a database; times are whole seconds since the beginning, moved only by `jump`. Where an answer holds what
-nobody can know (a transaction's number, a plan's details) stands a `Same`, which is equal to itself ever after.
+Slow, small and without a database; times are whole seconds since the beginning, moved only by
+`jump`. Where an answer holds what nobody can know (a transaction's number, a plan's details)
+stands a `Same`, which is equal to itself ever after.
 """
 
 from __future__ import annotations
@@ -117,7 +119,9 @@ class Model:
     def is_due(self) -> bool:
         due = 0 if self.last_pricing is None else self.last_pricing + INTERVAL
         if self.failures:
-            due = max(due, self.last_failure + min(FIRST_RETRY * 2 ** (self.failures - 1), INTERVAL))
+            due = max(
+                due, self.last_failure + min(FIRST_RETRY * 2 ** (self.failures - 1), INTERVAL)
+            )
         return self.now >= due
 
     @property
@@ -166,7 +170,11 @@ class Model:
         return 200, None
 
     def status(self) -> Answer:
-        return 200, {"sync_in_progress": self.in_progress, "last_sync": self.last_sync, "phase": self.phase}
+        return 200, {
+            "sync_in_progress": self.in_progress,
+            "last_sync": self.last_sync,
+            "phase": self.phase,
+        }
 
     def skip_wait(self, key: str) -> Answer:
         told = {"balance": self.balance, "cooldown_remaining_seconds": self.cooldown}
@@ -180,11 +188,20 @@ class Model:
         if not self.cooldown or self.requested:
             return 200, {"status": "no_charge_needed", **told, "transaction_id": None}
         if self.balance < 1:
-            return 402, {"status": "insufficient_balance", "balance": 0, "top_up_path": "/account/credits"}
+            return 402, {
+                "status": "insufficient_balance",
+                "balance": 0,
+                "top_up_path": "/account/credits",
+            }
         self.balance -= 1
         self.charges.append(key)
         self._ask("full")
-        return 200, {"status": "charged", **told, "balance": self.balance, "transaction_id": Same(f"charge {key}")}
+        return 200, {
+            "status": "charged",
+            **told,
+            "balance": self.balance,
+            "transaction_id": Same(f"charge {key}"),
+        }
 
     def upload(self, number: int, cycle: str | None, readable: bool) -> Answer:
         self._tidy()
@@ -212,7 +229,9 @@ class Model:
         self._end_cancelled()
         return 200, {"status": "cancelled"}
 
-    def log(self, status: str, cycle: str | None, agent: str | None, steps: Mapping[str, str], ago: int) -> Answer:
+    def log(
+        self, status: str, cycle: str | None, agent: str | None, steps: Mapping[str, str], ago: int
+    ) -> Answer:
         self._refresh()
         row = self._row_of(cycle, self.instant - 1000 * ago)
         if (row is None or row.placeholder) and not self._is_of_another(row, agent):
@@ -265,7 +284,14 @@ class Model:
     def _ask(self, kind: str) -> None:
         self.requested = "full" if "full" in (self.requested, kind) else kind
 
-    def _take(self, kind: str, trigger: Literal["manual", "scheduled"], *, first_sync: bool, agent: str | None) -> None:
+    def _take(
+        self,
+        kind: str,
+        trigger: Literal["manual", "scheduled"],
+        *,
+        first_sync: bool,
+        agent: str | None,
+    ) -> None:
         self.locks += 1
         self.lock = Lock(kind, trigger, first_sync, agent, self.locks, self.now)
         self.handed_first = first_sync
@@ -282,7 +308,13 @@ class Model:
             self._count_failure()
             if lock.trigger == "manual":
                 taken = lock.kind
-                self.requested = taken if self.requested is None else "full" if taken == "full" else self.requested
+                self.requested = (
+                    taken
+                    if self.requested is None
+                    else "full"
+                    if taken == "full"
+                    else self.requested
+                )
             self.lock = None
 
     def _poll_of_a_running_cycle(self, lock: Lock, agent: str | None) -> Answer:
@@ -340,14 +372,18 @@ class Model:
             self.cycles[cycle].status = "cancelled"
         if not cycles:
             number = self.lock.number if self.lock else self.locks
-            self.nameless.append(Cycle("cancelled", placeholder=False, number=number, logged=self.instant))
+            self.nameless.append(
+                Cycle("cancelled", placeholder=False, number=number, logged=self.instant)
+            )
         self._count_failure()
         self.lock, self.cancelling = None, False
         if self.lease and self.lease[0] == "sync":
             self.lease = None
 
     def _row_of(self, cycle: str | None, began: int) -> Cycle | None:
-        """The cycle's row; else that of the cycle without a name that was cancelled after this one had begun."""
+        """The cycle's row; else that of the cycle without a name that was cancelled after this
+        one had begun.
+        """
         if cycle is None:
             return None
         for row in reversed(self.nameless):
@@ -408,4 +444,6 @@ def matches(expected: Any, actual: Any, known: dict[str, Any]) -> dict[str, Any]
                 return None
             learned |= more
         return learned
-    return {} if expected is ... or (type(expected) is type(actual) and expected == actual) else None
+    return (
+        {} if expected is ... or (type(expected) is type(actual) and expected == actual) else None
+    )

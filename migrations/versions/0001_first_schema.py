@@ -1,4 +1,6 @@
-"""The first schema: accounts, catalog, inventory, pricing, sync, and the job queue; row-level security on every tenant table."""
+"""The first schema: accounts, catalog, inventory, pricing, sync, and the job queue; row-level
+security on every tenant table.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -42,7 +44,8 @@ CREATE POLICY tenant ON {table}
  WITH CHECK (seller_id = nullif(current_setting('app.seller_id', true), '')::bigint)
 """
 
-# Partitions are made and dropped by the owner's right, whatever role asks, and only of this one table.
+# Partitions are made and dropped by the owner's right, whatever role asks, and only of this one
+# table.
 ENSURE_PARTITION = """
 CREATE FUNCTION ensure_price_observation_partition(month date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -110,7 +113,10 @@ def upgrade() -> None:
         run(POLICY.format(table=table))
     run(ENSURE_PARTITION)
     run(DROP_PARTITIONS)
-    for function in ("ensure_price_observation_partition(date)", "drop_price_observation_partitions(date)"):
+    for function in (
+        "ensure_price_observation_partition(date)",
+        "drop_price_observation_partitions(date)",
+    ):
         run(f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
         run(f"GRANT EXECUTE ON FUNCTION {function} TO cardsync_app")
     # Procrastinate's own schema, of the version that requirements/run.txt pins.
@@ -132,27 +138,69 @@ def create_tables() -> None:
         sa.Column("past_due", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("write_consent", sa.Boolean(), server_default=sa.text("true"), nullable=False),
         sa.Column("upload_approved", sa.Boolean(), server_default=sa.text("false"), nullable=False),
-        sa.Column("auto_sync_paused", sa.Boolean(), server_default=sa.text("false"), nullable=False),
-        sa.Column("automatic_pricing_paused", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column(
+            "auto_sync_paused", sa.Boolean(), server_default=sa.text("false"), nullable=False
+        ),
+        sa.Column(
+            "automatic_pricing_paused",
+            sa.Boolean(),
+            server_default=sa.text("false"),
+            nullable=False,
+        ),
         sa.Column("sync_interval_minutes", sa.Integer(), nullable=True),
         sa.Column("quiet_hours", sa.Text(), nullable=True),
         sa.Column("time_zone", sa.Text(), server_default="America/New_York", nullable=False),
-        sa.Column("full_history_requested", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column(
+            "full_history_requested", sa.Boolean(), server_default=sa.text("false"), nullable=False
+        ),
         sa.Column("planner_opt_in", sa.Boolean(), server_default=sa.text("false"), nullable=False),
-        sa.Column("credits_metering_enabled", sa.Boolean(), server_default=sa.text("false"), nullable=False),
-        sa.Column("object_store_pipeline_enabled", sa.Boolean(), server_default=sa.text("true"), nullable=False),
-        sa.Column("attribution_logging", sa.Boolean(), server_default=sa.text("true"), nullable=False),
-        sa.Column("tracking_threshold", sa.Numeric(precision=12, scale=4), server_default="50", nullable=False),
+        sa.Column(
+            "credits_metering_enabled",
+            sa.Boolean(),
+            server_default=sa.text("false"),
+            nullable=False,
+        ),
+        sa.Column(
+            "object_store_pipeline_enabled",
+            sa.Boolean(),
+            server_default=sa.text("true"),
+            nullable=False,
+        ),
+        sa.Column(
+            "attribution_logging", sa.Boolean(), server_default=sa.text("true"), nullable=False
+        ),
+        sa.Column(
+            "tracking_threshold",
+            sa.Numeric(precision=12, scale=4),
+            server_default="50",
+            nullable=False,
+        ),
         sa.Column("direct_program", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("network_consent", sa.Boolean(), server_default=sa.text("false"), nullable=False),
-        sa.Column("network_published", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column(
+            "network_published", sa.Boolean(), server_default=sa.text("false"), nullable=False
+        ),
         sa.Column("store_name", sa.Text(), nullable=True),
-        sa.Column("direct_minimum", sa.Numeric(precision=12, scale=4), server_default="0.40", nullable=False),
-        sa.Column("default_rule_enabled", sa.Boolean(), server_default=sa.text("true"), nullable=False),
-        sa.Column("minimum_move", sa.Numeric(precision=12, scale=4), server_default="0.01", nullable=False),
+        sa.Column(
+            "direct_minimum",
+            sa.Numeric(precision=12, scale=4),
+            server_default="0.40",
+            nullable=False,
+        ),
+        sa.Column(
+            "default_rule_enabled", sa.Boolean(), server_default=sa.text("true"), nullable=False
+        ),
+        sa.Column(
+            "minimum_move", sa.Numeric(precision=12, scale=4), server_default="0.01", nullable=False
+        ),
         sa.Column("max_age_hours", sa.Integer(), server_default="168", nullable=False),
         sa.Column("fee_level", sa.Text(), server_default="1-4", nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("seller_id", name=op.f("pk_account")),
     )
     op.create_table(
@@ -163,10 +211,20 @@ def create_tables() -> None:
         sa.Column("action", sa.Text(), nullable=False),
         sa.Column("summary", sa.Text(), nullable=False),
         sa.Column("request_id", sa.Text(), nullable=True),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_activity")),
     )
-    op.create_index("ix_activity_recent", "activity", ["seller_id", sa.literal_column("created_at DESC")], unique=False)
+    op.create_index(
+        "ix_activity_recent",
+        "activity",
+        ["seller_id", sa.literal_column("created_at DESC")],
+        unique=False,
+    )
     op.create_table(
         "agent_seen",
         sa.Column("seller_id", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -213,7 +271,9 @@ def create_tables() -> None:
         postgresql_with={"fillfactor": "85"},
     )
     op.create_index("uq_card_marketplace_id", "card", ["seller_id", "marketplace_id"], unique=True)
-    op.create_index("ix_card_custom", "card", ["seller_id", "listing_id"], postgresql_where=sa.text("custom"))
+    op.create_index(
+        "ix_card_custom", "card", ["seller_id", "listing_id"], postgresql_where=sa.text("custom")
+    )
     op.create_table(
         "catalog_import",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
@@ -221,7 +281,12 @@ def create_tables() -> None:
         sa.Column("rows", sa.Integer(), nullable=False),
         sa.Column("added", sa.Integer(), nullable=False),
         sa.Column("adopted", sa.Integer(), nullable=False),
-        sa.Column("finished_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "finished_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_catalog_import")),
     )
     op.create_table(
@@ -233,7 +298,10 @@ def create_tables() -> None:
         sa.PrimaryKeyConstraint("seller_id", "marketplace_id", name=op.f("pk_custom_listing")),
     )
     op.create_index(
-        "uq_custom_listing_title", "custom_listing", ["seller_id", "listing_id", sa.text("md5(title)")], unique=True
+        "uq_custom_listing_title",
+        "custom_listing",
+        ["seller_id", "listing_id", sa.text("md5(title)")],
+        unique=True,
     )
     op.create_table(
         "price_change",
@@ -256,7 +324,9 @@ def create_tables() -> None:
         sa.Column("low", sa.Numeric(precision=12, scale=4), nullable=True),
         sa.Column("low_with_shipping", sa.Numeric(precision=12, scale=4), nullable=True),
         sa.Column("direct_low", sa.Numeric(precision=12, scale=4), nullable=True),
-        sa.PrimaryKeyConstraint("seller_id", "card_id", "observed_at", name=op.f("pk_price_observation")),
+        sa.PrimaryKeyConstraint(
+            "seller_id", "card_id", "observed_at", name=op.f("pk_price_observation")
+        ),
         postgresql_partition_by="RANGE (observed_at)",
     )
     op.create_table(
@@ -270,8 +340,18 @@ def create_tables() -> None:
         sa.Column("preset", sa.Text(), nullable=True),
         sa.Column("query", sa.Text(), server_default="", nullable=False),
         sa.Column("settings", postgresql.JSONB(astext_type=Text()), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("updated_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
+        sa.Column(
+            "updated_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_pricing_rule")),
     )
     op.create_index(
@@ -306,11 +386,20 @@ def create_tables() -> None:
         sa.Column("finish_key", sa.Text(), nullable=True),
         sa.Column("language_key", sa.Text(), nullable=True),
         sa.Column("sealed", sa.Boolean(), server_default=sa.text("false"), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_product")),
     )
     op.create_index(
-        "ix_product_provisional", "product", ["game"], unique=False, postgresql_where=sa.text("provisional")
+        "ix_product_provisional",
+        "product",
+        ["game"],
+        unique=False,
+        postgresql_where=sa.text("provisional"),
     )
     op.create_index("ix_product_set", "product", ["game", "set_key"], unique=False)
     op.create_index("ix_product_set_code", "product", ["game", "set_code_key"], unique=False)
@@ -320,7 +409,12 @@ def create_tables() -> None:
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("email", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_seller")),
     )
     op.create_table(
@@ -331,16 +425,28 @@ def create_tables() -> None:
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("placeholder", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("trigger_source", sa.Text(), nullable=True),
-        sa.Column("steps", postgresql.JSONB(astext_type=Text()), server_default="[]", nullable=False),
+        sa.Column(
+            "steps", postgresql.JSONB(astext_type=Text()), server_default="[]", nullable=False
+        ),
         sa.Column("agent_version", sa.Text(), nullable=True),
         sa.Column("platform", sa.Text(), nullable=True),
         sa.Column("duration_ms", sa.BigInteger(), nullable=True),
-        sa.Column("started_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("logged_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "started_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
+        sa.Column(
+            "logged_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_sync_cycle")),
     )
     op.create_index(
-        "ix_sync_cycle_recent", "sync_cycle", ["seller_id", sa.literal_column("started_at DESC")], unique=False
+        "ix_sync_cycle_recent",
+        "sync_cycle",
+        ["seller_id", sa.literal_column("started_at DESC")],
+        unique=False,
     )
     op.create_index(
         "uq_sync_cycle_client_id",
@@ -362,7 +468,9 @@ def create_tables() -> None:
         sa.Column("lock_refreshed_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("lock_uploaded", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("cycle_trigger", sa.Text(), nullable=True),
-        sa.Column("cycle_first_sync", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column(
+            "cycle_first_sync", sa.Boolean(), server_default=sa.text("false"), nullable=False
+        ),
         sa.Column("lease_holder", sa.Text(), nullable=True),
         sa.Column("lease_token", sa.UUID(as_uuid=False), nullable=True),
         sa.Column("lease_expires_at", sa.DateTime(timezone=True), nullable=True),
@@ -391,14 +499,21 @@ def create_tables() -> None:
         sa.Column("product_line", sa.Text(), nullable=True),
         sa.Column("sync_cycle_id", sa.Text(), nullable=True),
         sa.Column("exported_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("received_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "received_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.Column("begun_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("failures", sa.Integer(), server_default="0", nullable=False),
         sa.Column("verdict", postgresql.JSONB(astext_type=Text()), nullable=True),
         sa.Column("confirmed", sa.Boolean(), server_default=sa.text("false"), nullable=False),
-        sa.Column("report", postgresql.JSONB(astext_type=Text()), server_default="{}", nullable=False),
+        sa.Column(
+            "report", postgresql.JSONB(astext_type=Text()), server_default="{}", nullable=False
+        ),
         sa.Column("error_code", sa.Text(), nullable=True),
         sa.Column("error_message", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_upload")),
@@ -425,9 +540,16 @@ def create_tables() -> None:
         sa.Column("seller_id", sa.BigInteger(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("key_hash", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(["seller_id"], ["seller.id"], name=op.f("fk_api_key_seller_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["seller_id"], ["seller.id"], name=op.f("fk_api_key_seller_id"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_api_key")),
         sa.UniqueConstraint("key_hash", name=op.f("uq_api_key_key_hash")),
     )
@@ -453,8 +575,15 @@ def create_tables() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("password_hash", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.ForeignKeyConstraint(["seller_id"], ["seller.id"], name=op.f("fk_member_seller_id"), ondelete="CASCADE"),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
+        sa.ForeignKeyConstraint(
+            ["seller_id"], ["seller.id"], name=op.f("fk_member_seller_id"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_member")),
     )
     op.create_index(op.f("ix_member_seller_id"), "member", ["seller_id"], unique=False)
@@ -468,9 +597,13 @@ def create_tables() -> None:
         sa.Column("state", sa.Text(), server_default="running", nullable=False),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("summary", postgresql.JSONB(astext_type=Text()), server_default="{}", nullable=False),
+        sa.Column(
+            "summary", postgresql.JSONB(astext_type=Text()), server_default="{}", nullable=False
+        ),
         sa.ForeignKeyConstraint(
-            ["seller_id", "upload_id"], ["upload.seller_id", "upload.id"], name=op.f("fk_price_run_seller_id_upload_id")
+            ["seller_id", "upload_id"],
+            ["upload.seller_id", "upload.id"],
+            name=op.f("fk_price_run_seller_id_upload_id"),
         ),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_price_run")),
     )

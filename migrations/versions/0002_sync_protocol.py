@@ -1,4 +1,6 @@
-"""The sync protocol in full: credits, agent tasks, step successes, screenshots, releases, rate limits."""
+"""The sync protocol in full: credits, agent tasks, step successes, screenshots, releases, rate
+limits.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -30,7 +32,9 @@ def create_tables() -> None:
         sa.Column("seller_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("payload", postgresql.JSONB(astext_type=Text()), server_default="{}", nullable=False),
+        sa.Column(
+            "payload", postgresql.JSONB(astext_type=Text()), server_default="{}", nullable=False
+        ),
         sa.Column("status", sa.Text(), server_default="pending", nullable=False),
         sa.Column("attempt", sa.Integer(), server_default="0", nullable=False),
         sa.Column("claim_token", sa.UUID(as_uuid=False), nullable=True),
@@ -38,7 +42,12 @@ def create_tables() -> None:
         sa.Column("claim_expires_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("result", postgresql.JSONB(astext_type=Text()), nullable=True),
         sa.Column("error", postgresql.JSONB(astext_type=Text()), nullable=True),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_agent_task")),
     )
@@ -58,7 +67,12 @@ def create_tables() -> None:
         sa.Column("balance_after", sa.Integer(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=True),
         sa.Column("idempotency_key", sa.Text(), nullable=True),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.CheckConstraint("balance_after >= 0", name=op.f("ck_credit_transaction_balance_after")),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_credit_transaction")),
     )
@@ -92,18 +106,29 @@ def create_tables() -> None:
         sa.Column("signature", sa.Text(), nullable=False),
         sa.Column("record", sa.Text(), nullable=False),
         sa.Column("record_signature", sa.Text(), nullable=False),
-        sa.Column("published_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "published_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.CheckConstraint("percentage BETWEEN 0 AND 100", name=op.f("ck_release_percentage")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_release")),
         sa.UniqueConstraint(
-            "product", "version", "platform", "channel", name=op.f("uq_release_product_version_platform_channel")
+            "product",
+            "version",
+            "platform",
+            "channel",
+            name=op.f("uq_release_product_version_platform_channel"),
         ),
     )
     op.create_table(
         "release_kill",
         sa.Column("product", sa.Text(), nullable=False),
         sa.Column("version", sa.Text(), nullable=False),
-        sa.Column("killed_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "killed_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
+        ),
         sa.PrimaryKeyConstraint("product", "version", name=op.f("pk_release_kill")),
     )
     op.create_table(
@@ -124,7 +149,12 @@ def create_tables() -> None:
         sa.Column("storage_key", sa.Text(), nullable=False),
         sa.Column("size", sa.Integer(), nullable=False),
         sa.Column("captured_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("received_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "received_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.ForeignKeyConstraint(
             ["seller_id", "cycle_id"],
             ["sync_cycle.seller_id", "sync_cycle.id"],
@@ -132,7 +162,11 @@ def create_tables() -> None:
         ),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_debug_screenshot")),
     )
-    op.add_column("account", sa.Column("credit_balance", sa.Integer(), server_default="0", nullable=False))
-    op.add_column("sync_state", sa.Column("lock_plan", postgresql.JSONB(astext_type=Text()), nullable=True))
+    op.add_column(
+        "account", sa.Column("credit_balance", sa.Integer(), server_default="0", nullable=False)
+    )
+    op.add_column(
+        "sync_state", sa.Column("lock_plan", postgresql.JSONB(astext_type=Text()), nullable=True)
+    )
     for name in ("tasks_due_at", "price_tasks_due_at"):
         op.add_column("sync_state", sa.Column(name, sa.DateTime(timezone=True), nullable=True))

@@ -1,4 +1,6 @@
-"""A hash of a card's newest observation beside it: what an upload brings again is told from what is new without reading it back."""
+"""A hash of a card's newest observation beside it: what an upload brings again is told from what
+is new without reading it back.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,4 +10,6 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    op.add_column("card", sa.Column("values_hash", sa.BigInteger(), server_default="0", nullable=False))
+    op.add_column(
+        "card", sa.Column("values_hash", sa.BigInteger(), server_default="0", nullable=False)
+    )

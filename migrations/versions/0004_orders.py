@@ -1,4 +1,6 @@
-"""Orders with their items, refunds, shipping and feedback; their counts; pull sessions; sales reports."""
+"""Orders with their items, refunds, shipping and feedback; their counts; pull sessions; sales
+reports.
+"""
 
 import json
 
@@ -10,11 +12,19 @@ from cardsync.database.migrate import tenant_table
 revision = "0004"
 down_revision = "0003"
 
-TENANT = ("orders", "order_item", "order_tally", "pull_session", "pull_session_order", "sales_report")
+TENANT = (
+    "orders",
+    "order_item",
+    "order_tally",
+    "pull_session",
+    "pull_session_order",
+    "sales_report",
+)
 
 
-# Unicode's full case folding, the same under every locale of a database. `folded` is inlined where it stands in a statement;
-# the table of what folds is Python's, and used for texts that are not ASCII alone.
+# Unicode's full case folding, the same under every locale of a database. `folded` is inlined
+# where it stands in a statement; the table of what folds is Python's, and used for texts that are
+# not ASCII alone.
 FOLDS = {
     chr(code): chr(code).casefold()
     for code in range(0x80, 0x110000)
@@ -35,8 +45,9 @@ $$
 """,
 )
 
-# What a statement changed in the counts is merged by one statement. Transactions of one seller that change counts do so one after
-# another, whatever else they do (the lock ends with the transaction); who changes none takes no lock.
+# What a statement changed in the counts is merged by one statement. Transactions of one seller
+# that change counts do so one after another, whatever else they do (the lock ends with the
+# transaction); who changes none takes no lock.
 TALLY = """
 CREATE FUNCTION tally_orders_on_{event}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -66,7 +77,11 @@ CREATE TRIGGER tally_orders_on_{event} AFTER {event} ON orders REFERENCING {tabl
 OLD, NEW = "OLD TABLE AS old_rows", "NEW TABLE AS new_rows"
 LOST = "SELECT o.*, -1 AS change FROM old_rows AS o"
 CAME = "SELECT n.*, 1 AS change FROM new_rows AS n"
-EVENTS = {"insert": (NEW, CAME), "delete": (OLD, LOST), "update": (f"{OLD} {NEW}", f"{CAME} UNION ALL {LOST}")}
+EVENTS = {
+    "insert": (NEW, CAME),
+    "delete": (OLD, LOST),
+    "update": (f"{OLD} {NEW}", f"{CAME} UNION ALL {LOST}"),
+}
 
 
 def upgrade() -> None:
@@ -93,7 +108,13 @@ def create_tables() -> None:
         sa.Column("refunded", sa.Boolean(), nullable=False),
         sa.Column("orders", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint(
-            "seller_id", "period", "begins", "status_group", "shipping_type", "refunded", name=op.f("pk_order_tally")
+            "seller_id",
+            "period",
+            "begins",
+            "status_group",
+            "shipping_type",
+            "refunded",
+            name=op.f("pk_order_tally"),
         ),
     )
     op.create_table(
@@ -108,7 +129,8 @@ def create_tables() -> None:
             "order_placed_at",
             sa.DateTime(timezone=True),
             sa.Computed(
-                "coalesce(placed_at_given, timezone('America/New_York', order_date::timestamp))", persisted=True
+                "coalesce(placed_at_given, timezone('America/New_York', order_date::timestamp))",
+                persisted=True,
             ),
             nullable=True,
         ),
@@ -173,12 +195,26 @@ def create_tables() -> None:
             ),
             nullable=False,
         ),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.Column("updated_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
-        sa.CheckConstraint(
-            "abs(product_amt) < 100000000 AND scale(product_amt) <= 4", name=op.f("ck_orders_product_amt")
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
         ),
-        sa.CheckConstraint("abs(refund_amt) < 100000000 AND scale(refund_amt) <= 4", name=op.f("ck_orders_refund_amt")),
+        sa.Column(
+            "updated_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
+        sa.CheckConstraint(
+            "abs(product_amt) < 100000000 AND scale(product_amt) <= 4",
+            name=op.f("ck_orders_product_amt"),
+        ),
+        sa.CheckConstraint(
+            "abs(refund_amt) < 100000000 AND scale(refund_amt) <= 4",
+            name=op.f("ck_orders_refund_amt"),
+        ),
         sa.CheckConstraint(
             "abs(refund_product_amt) < 100000000 AND scale(refund_product_amt) <= 4",
             name=op.f("ck_orders_refund_product_amt"),
@@ -188,15 +224,22 @@ def create_tables() -> None:
             name=op.f("ck_orders_refund_shipping_amt"),
         ),
         sa.CheckConstraint(
-            "abs(shipping_amt) < 100000000 AND scale(shipping_amt) <= 4", name=op.f("ck_orders_shipping_amt")
+            "abs(shipping_amt) < 100000000 AND scale(shipping_amt) <= 4",
+            name=op.f("ck_orders_shipping_amt"),
         ),
-        sa.CheckConstraint("abs(total_amt) < 100000000 AND scale(total_amt) <= 4", name=op.f("ck_orders_total_amt")),
+        sa.CheckConstraint(
+            "abs(total_amt) < 100000000 AND scale(total_amt) <= 4", name=op.f("ck_orders_total_amt")
+        ),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_orders")),
     )
     op.create_index(
         "ix_orders_date",
         "orders",
-        ["seller_id", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
+        [
+            "seller_id",
+            sa.literal_column("order_date DESC NULLS LAST"),
+            sa.literal_column("id DESC"),
+        ],
         unique=False,
         postgresql_include=["status_group", "feedback_rating", "search_text"],
     )
@@ -230,27 +273,47 @@ def create_tables() -> None:
     op.create_index(
         "ix_orders_pullable",
         "orders",
-        ["seller_id", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
+        [
+            "seller_id",
+            sa.literal_column("order_date DESC NULLS LAST"),
+            sa.literal_column("id DESC"),
+        ],
         unique=False,
-        postgresql_where=sa.text("to_ship AND shipped_marked_at IS NULL AND pull_dismissed_at IS NULL"),
+        postgresql_where=sa.text(
+            "to_ship AND shipped_marked_at IS NULL AND pull_dismissed_at IS NULL"
+        ),
     )
     op.create_index(
         "ix_orders_refunded",
         "orders",
-        ["seller_id", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
+        [
+            "seller_id",
+            sa.literal_column("order_date DESC NULLS LAST"),
+            sa.literal_column("id DESC"),
+        ],
         unique=False,
         postgresql_where=sa.text("refund_amt IS NOT NULL"),
     )
     op.create_index(
         "ix_orders_shipping",
         "orders",
-        ["seller_id", "shipping_type", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
+        [
+            "seller_id",
+            "shipping_type",
+            sa.literal_column("order_date DESC NULLS LAST"),
+            sa.literal_column("id DESC"),
+        ],
         unique=False,
     )
     op.create_index(
         "ix_orders_status",
         "orders",
-        ["seller_id", "status_group", sa.literal_column("order_date DESC NULLS LAST"), sa.literal_column("id DESC")],
+        [
+            "seller_id",
+            "status_group",
+            sa.literal_column("order_date DESC NULLS LAST"),
+            sa.literal_column("id DESC"),
+        ],
         unique=False,
     )
     op.create_index("uq_orders_order_number", "orders", ["seller_id", "order_number"], unique=True)
@@ -264,10 +327,17 @@ def create_tables() -> None:
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_pull_session")),
     )
     op.create_index(
-        "ix_pull_session_recent", "pull_session", ["seller_id", sa.literal_column("opened_at DESC")], unique=False
+        "ix_pull_session_recent",
+        "pull_session",
+        ["seller_id", sa.literal_column("opened_at DESC")],
+        unique=False,
     )
     op.create_index(
-        "uq_pull_session_open", "pull_session", ["seller_id"], unique=True, postgresql_where=sa.text("state = 'open'")
+        "uq_pull_session_open",
+        "pull_session",
+        ["seller_id"],
+        unique=True,
+        postgresql_where=sa.text("state = 'open'"),
     )
     op.create_table(
         "sales_report",
@@ -303,14 +373,19 @@ def create_tables() -> None:
         sa.Column("main_photo_url", sa.Text(), nullable=True),
         sa.Column("unit_price", sa.Numeric(), nullable=True),
         sa.CheckConstraint(
-            "abs(unit_price) < 100000000 AND scale(unit_price) <= 4", name=op.f("ck_order_item_unit_price")
+            "abs(unit_price) < 100000000 AND scale(unit_price) <= 4",
+            name=op.f("ck_order_item_unit_price"),
         ),
         sa.ForeignKeyConstraint(
-            ["seller_id", "order_id"], ["orders.seller_id", "orders.id"], name=op.f("fk_order_item_seller_id_order_id")
+            ["seller_id", "order_id"],
+            ["orders.seller_id", "orders.id"],
+            name=op.f("fk_order_item_seller_id_order_id"),
         ),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_order_item")),
     )
-    op.create_index("ix_order_item_order", "order_item", ["seller_id", "order_id", "id"], unique=False)
+    op.create_index(
+        "ix_order_item_order", "order_item", ["seller_id", "order_id", "id"], unique=False
+    )
     op.create_index(
         "uq_order_item_sku",
         "order_item",
@@ -336,7 +411,13 @@ def create_tables() -> None:
             ["pull_session.seller_id", "pull_session.id"],
             name=op.f("fk_pull_session_order_seller_id_session_id"),
         ),
-        sa.PrimaryKeyConstraint("seller_id", "session_id", "order_id", name=op.f("pk_pull_session_order")),
+        sa.PrimaryKeyConstraint(
+            "seller_id", "session_id", "order_id", name=op.f("pk_pull_session_order")
+        ),
     )
-    op.create_index("ix_pull_session_order_order", "pull_session_order", ["seller_id", "order_id"], unique=False)
-    op.add_column("upload", sa.Column("kind", sa.Text(), server_default="inventory", nullable=False))
+    op.create_index(
+        "ix_pull_session_order_order", "pull_session_order", ["seller_id", "order_id"], unique=False
+    )
+    op.add_column(
+        "upload", sa.Column("kind", sa.Text(), server_default="inventory", nullable=False)
+    )

@@ -1,4 +1,7 @@
-"""Members sign in: sessions and invitations, both looked up by the SHA-256 of their token. Who is invited has no password yet."""
+"""Members sign in: sessions and invitations, both looked up by the SHA-256 of their token.
+
+Who is invited has no password yet.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,7 +18,9 @@ def moment(name: str) -> sa.Column:
 
 def belongs(table: str) -> list[sa.ForeignKeyConstraint]:
     return [
-        sa.ForeignKeyConstraint([f"{of}_id"], [f"{of}.id"], name=op.f(f"fk_{table}_{of}_id"), ondelete="CASCADE")
+        sa.ForeignKeyConstraint(
+            [f"{of}_id"], [f"{of}.id"], name=op.f(f"fk_{table}_{of}_id"), ondelete="CASCADE"
+        )
         for of in ("seller", "member")
     ]
 
@@ -35,8 +40,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_member_session")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_member_session_token_hash")),
     )
-    op.create_index(op.f("ix_member_session_seller_id"), "member_session", ["seller_id"], unique=False)
-    op.create_index(op.f("ix_member_session_member_id"), "member_session", ["member_id"], unique=False)
+    op.create_index(
+        op.f("ix_member_session_seller_id"), "member_session", ["seller_id"], unique=False
+    )
+    op.create_index(
+        op.f("ix_member_session_member_id"), "member_session", ["member_id"], unique=False
+    )
     op.create_table(
         "invitation",
         sa.Column("member_id", sa.BigInteger(), autoincrement=False, nullable=False),

@@ -1,4 +1,6 @@
-"""Orders with fewer indexes and derived columns, and their counts in blocks of days: an upload of many writes a third of what it did."""
+"""Orders with fewer indexes and derived columns, and their counts in blocks of days: an upload of
+many writes a third of what it did.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,11 +11,14 @@ revision = "0006"
 down_revision = "0005"
 
 KIND = "seller_id, status_group, shipping_type, refunded"
-DAYS = ", ".join(f"coalesce(sum(change) FILTER (WHERE day & 31 = {n}), 0)::integer" for n in range(32))
+DAYS = ", ".join(
+    f"coalesce(sum(change) FILTER (WHERE day & 31 = {n}), 0)::integer" for n in range(32)
+)
 
-# What a statement changed in the counts is merged by one statement: by days first, so that an order that moves from one day of a block
-# to another is seen. Transactions of one seller that change counts do so one after another, whatever else they do (the lock ends with
-# the transaction); who changes none takes no lock.
+# What a statement changed in the counts is merged by one statement: by days first, so that an
+# order that moves from one day of a block to another is seen. Transactions of one seller that
+# change counts do so one after another, whatever else they do (the lock ends with the
+# transaction); who changes none takes no lock.
 CHANGED = f"""
     SELECT {KIND}, day, sum(change)::integer AS change FROM (
         SELECT seller_id, status_group, shipping_type, refund_amt IS NOT NULL AS refunded, order_date - DATE '2000-01-01' AS day, change
@@ -65,8 +70,13 @@ def upgrade() -> None:
         op.drop_column("orders", name)
     text = sa.Text(collation="C")
     search_text = f"replace(left(public.folded(order_number), 200), chr(1), '') || chr(1) || coalesce({BUYER_KEY}, '')"
-    op.add_column("orders", sa.Column("search_text", text, sa.Computed(search_text, persisted=True), nullable=False))
-    status_group = sa.Column("status_group", sa.Text(), sa.Computed(STATUS_GROUP, persisted=True), nullable=False)
+    op.add_column(
+        "orders",
+        sa.Column("search_text", text, sa.Computed(search_text, persisted=True), nullable=False),
+    )
+    status_group = sa.Column(
+        "status_group", sa.Text(), sa.Computed(STATUS_GROUP, persisted=True), nullable=False
+    )
     op.add_column("orders", status_group)
     create_indexes()
     for event, rows in EVENTS.items():
@@ -125,6 +135,12 @@ def create_tally() -> None:
         sa.Column("orders", sa.BigInteger(), nullable=False),
         sa.Column("days", sa.ARRAY(sa.Integer()), nullable=True),
         sa.PrimaryKeyConstraint(
-            "seller_id", "period", "block", "status_group", "shipping_type", "refunded", name=op.f("pk_order_tally")
+            "seller_id",
+            "period",
+            "block",
+            "status_group",
+            "shipping_type",
+            "refunded",
+            name=op.f("pk_order_tally"),
         ),
     )

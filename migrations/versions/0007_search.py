@@ -14,7 +14,9 @@ TEXTS = ("product_name", "set_name", "rarity", "number")
 
 
 def upgrade() -> None:
-    op.add_column("card", sa.Column("search_text", sa.Text(collation="C"), server_default="", nullable=False))
+    op.add_column(
+        "card", sa.Column("search_text", sa.Text(collation="C"), server_default="", nullable=False)
+    )
     op.add_column("card", sa.Column("number_leading", sa.Integer(), nullable=True))
     fill()
     op.create_index(
@@ -34,7 +36,9 @@ def fill() -> None:
     connection = op.get_bind()
     names = ", ".join(TEXTS)
     known = connection.exec_driver_sql(f"SELECT DISTINCT {names} FROM card").fetchall()
-    rows = pl.DataFrame([tuple(row) for row in known], schema=dict.fromkeys(TEXTS, pl.String), orient="row")
+    rows = pl.DataFrame(
+        [tuple(row) for row in known], schema=dict.fromkeys(TEXTS, pl.String), orient="row"
+    )
     made = rows.hstack(search_columns(rows))
     if made.is_empty():
         return
@@ -58,7 +62,12 @@ def create_tables() -> None:
         sa.Column("name_key", sa.Text(), nullable=False),
         sa.Column("slug", sa.Text(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "created_at",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.Column("deleted_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("seller_id", "id", name=op.f("pk_card_list")),
     )
@@ -75,7 +84,9 @@ def create_tables() -> None:
         sa.Column("seller_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("list_id", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("card_id", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("added_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.Column(
+            "added_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
+        ),
         sa.ForeignKeyConstraint(
             ["seller_id", "list_id"],
             ["card_list.seller_id", "card_list.id"],
@@ -93,6 +104,8 @@ def create_tables() -> None:
         sa.Column("quantity", sa.Integer(), nullable=False),
         sa.CheckConstraint("box >= 1 AND slot >= 1", name=op.f("ck_card_location_place")),
         sa.CheckConstraint("quantity >= 1", name=op.f("ck_card_location_quantity")),
-        sa.PrimaryKeyConstraint("seller_id", "card_id", "box", "slot", name=op.f("pk_card_location")),
+        sa.PrimaryKeyConstraint(
+            "seller_id", "card_id", "box", "slot", name=op.f("pk_card_location")
+        ),
     )
     op.create_index("ix_card_location_slot", "card_location", ["seller_id", "box", "slot"])

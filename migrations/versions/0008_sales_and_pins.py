@@ -14,7 +14,9 @@ def seller() -> sa.Column:
 
 
 def written(name: str) -> sa.Column:
-    return sa.Column(name, sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False)
+    return sa.Column(
+        name, sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
+    )
 
 
 def upgrade() -> None:

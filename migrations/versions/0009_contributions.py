@@ -1,4 +1,6 @@
-"""Members contribute cards of their own: rows of the inventory that no file of the marketplace brought."""
+"""Members contribute cards of their own: rows of the inventory that no file of the marketplace
+brought.
+"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -60,7 +60,9 @@ def upgrade() -> None:
         money("price", given=True),
         money("current_price"),
         money("target_price"),
-        sa.PrimaryKeyConstraint("seller_id", "rollback_id", "card_id", name=op.f("pk_price_rollback_card")),
+        sa.PrimaryKeyConstraint(
+            "seller_id", "rollback_id", "card_id", name=op.f("pk_price_rollback_card")
+        ),
     )
     op.create_table(
         "repricing_event",

@@ -1,5 +1,5 @@
-"""Cards laid out for searches: what a search compares stands first in the row, and an index that costs next to nothing knows where a
-seller's rows lie.
+"""Cards laid out for searches: what a search compares stands first in the row, and an index that
+costs next to nothing knows where a seller's rows lie.
 
 The table is written anew, for a column's place can't be changed.
 """
@@ -19,7 +19,9 @@ def upgrade() -> None:
     execute("ALTER TABLE card NO FORCE ROW LEVEL SECURITY")
     op.rename_table("card", "card_before")
     names = [column.name for column in create_card().columns]
-    execute(f"INSERT INTO card ({', '.join(names)}) SELECT {', '.join(names)} FROM card_before ORDER BY seller_id, id")
+    execute(
+        f"INSERT INTO card ({', '.join(names)}) SELECT {', '.join(names)} FROM card_before ORDER BY seller_id, id"
+    )
     op.drop_table("card_before")
     create_indexes()
     for statement in tenant_table("card"):
@@ -44,7 +46,17 @@ def create_card() -> sa.Table:
 
     return op.create_table(
         "card",
-        *(number(name) for name in ("seller_id", "id", "marketplace_id", "listing_id", "product_id", "identity_hash")),
+        *(
+            number(name)
+            for name in (
+                "seller_id",
+                "id",
+                "marketplace_id",
+                "listing_id",
+                "product_id",
+                "identity_hash",
+            )
+        ),
         number("values_hash", server_default="0"),
         *(moment(name) for name in ("observed_at", "created_at", "updated_at")),
         sa.Column("quantity", sa.Integer(), nullable=False),
@@ -58,11 +70,22 @@ def create_card() -> sa.Table:
         moment("priced_at", nullable=True),
         text("match"),
         *(amount(name) for name in ("market", "low", "low_with_shipping", "direct_low")),
-        *(text(name) for name in ("product_line_label", "set_name", "product_name", "title", "number", "rarity")),
+        *(
+            text(name)
+            for name in (
+                "product_line_label",
+                "set_name",
+                "product_name",
+                "title",
+                "number",
+                "rarity",
+            )
+        ),
         *(text(name) for name in ("condition_label", "photo_url")),
         text("contribution", nullable=True),
         sa.Column("contributed_by", sa.BigInteger(), nullable=True),
-        # Pages of a new import are soon told to the index and marked as seen by all, however many cards there are.
+        # Pages of a new import are soon told to the index and marked as seen by all, however many
+        # cards there are.
         postgresql_with={"fillfactor": "85", "autovacuum_vacuum_insert_scale_factor": "0.02"},
     )
 
@@ -70,7 +93,9 @@ def create_card() -> sa.Table:
 def create_indexes() -> None:
     op.create_primary_key("pk_card", "card", ["seller_id", "id"])
     op.create_index("uq_card_marketplace_id", "card", ["seller_id", "marketplace_id"], unique=True)
-    op.create_index("ix_card_custom", "card", ["seller_id", "listing_id"], postgresql_where=sa.text("custom"))
+    op.create_index(
+        "ix_card_custom", "card", ["seller_id", "listing_id"], postgresql_where=sa.text("custom")
+    )
     op.create_index(
         "ix_card_contribution",
         "card",

@@ -1,4 +1,6 @@
-"""How often an upload's writing in halves was begun: a writer of an earlier beginning writes nothing more."""
+"""How often an upload's writing in halves was begun: a writer of an earlier beginning writes
+nothing more.
+"""
 
 import sqlalchemy as sa
 from alembic import op

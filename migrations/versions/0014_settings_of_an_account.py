@@ -1,4 +1,6 @@
-"""Lines that a seller switched off, the line that a key was asked for with, a task's files and cycles."""
+"""Lines that a seller switched off, the line that a key was asked for with, a task's files and
+cycles.
+"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -52,7 +52,8 @@ def upgrade() -> None:
     op.add_column("sync_state", sa.Column("rollback_preparing_until", sa.DateTime(timezone=True)))
     op.add_column("sync_state", sa.Column("export_until", sa.DateTime(timezone=True)))
     op.add_column(
-        "sync_state", sa.Column("sales_in_force", ARRAY(sa.BigInteger()), server_default="{}", nullable=False)
+        "sync_state",
+        sa.Column("sales_in_force", ARRAY(sa.BigInteger()), server_default="{}", nullable=False),
     )
     # The owner of the tables need not be a superuser: for these statements they are open to it.
     for table in TABLES:

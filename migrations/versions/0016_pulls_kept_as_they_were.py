@@ -1,5 +1,5 @@
-"""A pull session keeps orders and items as they were when it was opened; what uploads said of a refund's total is told apart from what
-the refund comes to.
+"""A pull session keeps orders and items as they were when it was opened; what uploads said of a
+refund's total is told apart from what the refund comes to.
 """
 
 import sqlalchemy as sa
@@ -12,7 +12,16 @@ down_revision = "0015"
 
 # A table's owner is bound by its policies as well, but for this.
 READ_WHOLE = ("orders", "order_item", "pull_session_order", "order_tally", "pull_session_item")
-ITEM = ("sku_id", "product_name", "product_line", "condition", "set_name", "rarity", "quantity", "main_photo_url")
+ITEM = (
+    "sku_id",
+    "product_name",
+    "product_line",
+    "condition",
+    "set_name",
+    "rarity",
+    "quantity",
+    "main_photo_url",
+)
 
 
 def upgrade() -> None:
@@ -51,7 +60,10 @@ def create_items() -> None:
     key = ("seller_id", "session_id", "order_id")
     op.create_table(
         "pull_session_item",
-        *(sa.Column(name, sa.BigInteger(), autoincrement=False, nullable=False) for name in (*key, "item_id")),
+        *(
+            sa.Column(name, sa.BigInteger(), autoincrement=False, nullable=False)
+            for name in (*key, "item_id")
+        ),
         sa.Column("sku_id", sa.BigInteger()),
         *(sa.Column(name, sa.Text()) for name in ITEM[1:-2]),
         sa.Column("quantity", sa.Integer()),
@@ -91,7 +103,10 @@ def keep_what_is_there(execute) -> None:
 
 
 def find_lost_refunds(execute) -> None:
-    """What is known of a refund's amount was given as its total. Refunds without one were kept in all but their amount."""
+    """What is known of a refund's amount was given as its total.
+
+    Refunds without one were kept in all but their amount.
+    """
     execute("UPDATE orders SET refund_total_given = refund_amt WHERE refund_amt IS NOT NULL")
     parts = "coalesce(refund_product_amt + refund_shipping_amt, refund_product_amt, refund_shipping_amt)"
     execute(f"""

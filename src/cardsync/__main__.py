@@ -1,6 +1,7 @@
 """`python -m cardsync`: the command line.
 
-The processes below the supervisor live long and are many: neither carries the command line along, nor what the other needs.
+The processes below the supervisor live long and are many: neither carries the command line along,
+nor what the other needs.
 """
 
 import os

@@ -1,4 +1,6 @@
-"""The HTTP table of contents: every router by name, the failure handlers, what a web process opens and closes."""
+"""The HTTP table of contents: every router by name, the failure handlers, what a web process
+opens and closes.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ async def _not_found(answer: Response[Any]) -> Response[Any]:
     return answer
 
 
-def _known_callers(path: str, *routers: Router, security: list[SecurityRequirement], **options: Any) -> Router:
+def _known_callers(
+    path: str, *routers: Router, security: list[SecurityRequirement], **options: Any
+) -> Router:
     return Router(
         path=path,
         route_handlers=routers,
@@ -69,9 +73,13 @@ def _known_callers(path: str, *routers: Router, security: list[SecurityRequireme
 
 
 async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> None:
-    """Opens what a web process lives on, each part closed again by the stack, and lays it into the application's state."""
+    """Opens what a web process lives on, each part closed again by the stack, and lays it into
+    the application's state.
+    """
     if settings.database_url is None:
-        raise RuntimeError("a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it")
+        raise RuntimeError(
+            "a web process needs DATABASE_URL; `cardsync serve` starts the embedded database for it"
+        )
     opened = Database.open(
         settings.database_url,
         pool=settings.database_pool,
@@ -81,7 +89,11 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
         seconds=longest(settings),
     )
     database = await stack.enter_async_context(opened)
-    limited, seen, known = RateLimits(database, settings), LastSeen(database), KnownReleases(database)
+    limited, seen, known = (
+        RateLimits(database, settings),
+        LastSeen(database),
+        KnownReleases(database),
+    )
     app.state.settings = settings
     app.state.database = database
     app.state.key_ring = KeyRing(database)
@@ -91,7 +103,9 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.rate_limits = limited
     app.state.last_seen = seen
     app.state.releases = known
-    await stack.enter_async_context(limited.buckets.exchanging(settings.rate_limit_exchange_seconds))
+    await stack.enter_async_context(
+        limited.buckets.exchanging(settings.rate_limit_exchange_seconds)
+    )
     await stack.enter_async_context(seen.flushing(settings.last_seen_flush_seconds))
     await stack.enter_async_context(known.kept_fresh(settings.release_refresh_seconds))
     notices = Notices(database.url)
@@ -133,7 +147,9 @@ def _for_either() -> Router:
 
 
 def _for_members() -> Router:
-    return _known_callers("/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION)
+    return _known_callers(
+        "/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION
+    )
 
 
 def _description() -> OpenAPIConfig:

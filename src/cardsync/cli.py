@@ -1,6 +1,8 @@
-"""The command line: arguments in, one function called, its result printed. Errors are one sentence that says what to do.
+"""The command line: arguments in, one function called, its result printed. Errors are one
+sentence that says what to do.
 
-A command imports what it needs when it is called: all of them together take longer to import than most take to run.
+A command imports what it needs when it is called: all of them together take longer to import than
+most take to run.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 
 class Elsewhere(click.Group):
-    """A group whose commands are named by where they stand, `module:attribute`, beside those that are added."""
+    """A group whose commands are named by where they stand, `module:attribute`, beside those that
+    are added.
+    """
 
     def __init__(self, *args: Any, elsewhere: dict[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -56,11 +60,15 @@ class Program(Elsewhere):
         except OSError as e:
             if isinstance(e, BrokenPipeError):
                 raise
-            raise click.ClickException(f"{e.filename}: {e.strerror}" if e.filename else str(e)) from e
+            raise click.ClickException(
+                f"{e.filename}: {e.strerror}" if e.filename else str(e)
+            ) from e
         except ValidationError as e:
             first = e.errors()[0]
             name = "_".join(str(part) for part in first["loc"]).upper()
-            raise click.ClickException(f"setting CARDSYNC_{name}: {first['msg'].removeprefix('Value error, ')}") from e
+            raise click.ClickException(
+                f"setting CARDSYNC_{name}: {first['msg'].removeprefix('Value error, ')}"
+            ) from e
         except RuntimeError as e:
             raise click.ClickException(str(e)) from e
 
@@ -68,25 +76,36 @@ class Program(Elsewhere):
 @click.group(
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"]},
-    elsewhere={"price": "cardsync.inventory.price_commands:price", "pricing": "cardsync.pricing.commands:pricing"},
+    elsewhere={
+        "price": "cardsync.inventory.price_commands:price",
+        "pricing": "cardsync.pricing.commands:pricing",
+    },
 )
 @click.version_option(__version__)
 def program() -> None:
-    """cardsync keeps a trading-card seller's marketplace shop in step: inventory CSV up, price changes down."""
+    """cardsync keeps a trading-card seller's marketplace shop in step: inventory CSV up, price
+    changes down.
+    """
 
 
 @program.command()
 @click.option("--host", help="Address to serve on (default 127.0.0.1).")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port to serve on (default 8000).")
 @click.option("--workers", type=click.IntRange(1), help="Web processes (default 1).")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the embedded database and objects.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="Folder of the embedded database and objects.",
+)
 def serve(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> None:
     """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C."""
 
     run_serve(serve_settings(host, port, workers, data_dir), say)
 
 
-def serve_settings(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> Settings:
+def serve_settings(
+    host: str | None, port: int | None, workers: int | None, data_dir: Path | None
+) -> Settings:
     settings = settings_with(web_workers=workers, data_dir=data_dir)
     host = host or settings.host
     bind = f"[{host}]:{port or settings.port}" if ":" in host else f"{host}:{port or settings.port}"
@@ -167,7 +186,9 @@ ADMIN = {
 
 @program.group(cls=Elsewhere, elsewhere=ADMIN)
 def admin() -> None:
-    """Sellers, keys, members, credits and releases; works while the server runs and while it does not."""
+    """Sellers, keys, members, credits and releases; works while the server runs and while it does
+    not.
+    """
 
 
 @program.group()
@@ -177,7 +198,13 @@ def catalog() -> None:
 
 @catalog.command("import")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--format", "form", type=click.Choice(["auto", "csv", "parquet"]), default="auto", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["auto", "csv", "parquet"]),
+    default="auto",
+    show_default=True,
+)
 @click.option("--game", help="Import only this product line, or name it where the file does not.")
 def catalog_import(path: Path, form: str, game: str | None) -> None:
     """Load products; loading a newer edition of the same file updates them."""

@@ -1,4 +1,6 @@
-"""Work that goes on beside a block: a coroutine in, started on entry, cancelled and waited for on leaving."""
+"""Work that goes on beside a block: a coroutine in, started on entry, cancelled and waited for on
+leaving.
+"""
 
 from __future__ import annotations
 

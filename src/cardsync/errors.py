@@ -1,7 +1,7 @@
 """Every refusal is a `Problem` with a status and a code; `asgi.py` renders them in one place.
 
-Raise where the rule is broken, with a message that names field, row and reason. Bodies are `{error, code}`; the few that the
-specification shapes otherwise have a struct of their own.
+Raise where the rule is broken, with a message that names field, row and reason. Bodies are
+`{error, code}`; the few that the specification shapes otherwise have a struct of their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class Problem(Exception):
 
 
 class ToldByStatus(Problem):
-    """A refusal whose body is a struct of its own: its `status` names it, there is no error and no code."""
+    """A refusal whose body is a struct of its own: its `status` names it, there is no error and
+    no code.
+    """
 
     shape: ClassVar[type[msgspec.Struct]]
 
@@ -50,7 +52,9 @@ class BadRequest(Problem):
 
 
 class IdempotencyKeyRequired(Problem):
-    """The header X-Idempotency-Key is missing or blank; send a new key, a UUID say, for each wait that you want to skip."""
+    """The header X-Idempotency-Key is missing or blank; send a new key, a UUID say, for each wait
+    that you want to skip.
+    """
 
     status, code = 400, "idempotency_key_required"
 
@@ -62,7 +66,9 @@ class Unauthorized(Problem):
 
     @classmethod
     def challenge(cls, *, credentials_sent: bool) -> Unauthorized:
-        """`WWW-Authenticate` names an error only when credentials came along (RFC 6750, section 3)."""
+        """`WWW-Authenticate` names an error only when credentials came along (RFC 6750, section
+        3).
+        """
         error = ', error="invalid_token"' if credentials_sent else ""
         return cls(headers={"WWW-Authenticate": f'Bearer realm="cardsync"{error}'})
 
@@ -93,7 +99,9 @@ class MeteredCooldownBody(msgspec.Struct):
 
 
 class MeteredCooldown(ToldByStatus):
-    """The cooldown after the last sync is not over; a credit skips it (POST /api/v1/sync/skip_wait)."""
+    """The cooldown after the last sync is not over; a credit skips it (POST
+    /api/v1/sync/skip_wait).
+    """
 
     status, code, shape = 402, "cooldown", MeteredCooldownBody
 
@@ -147,7 +155,9 @@ class OwnerRequired(Problem):
 
 
 class ObjectStorePipelineDisabled(Problem):
-    """Presigned uploads are switched off for this account; send the CSV itself to POST /api/v1/sync."""
+    """Presigned uploads are switched off for this account; send the CSV itself to POST
+    /api/v1/sync.
+    """
 
     status, code = 403, "object_store_pipeline_disabled"
 
@@ -195,7 +205,9 @@ class NotAwaitingReview(Problem):
 
 
 class RollbackOpen(Problem):
-    """Another rollback is not over yet; cancel it, or wait until it is applied, fails or expires."""
+    """Another rollback is not over yet; cancel it, or wait until it is applied, fails or
+    expires.
+    """
 
     status, code = 409, "rollback_open"
 
@@ -219,7 +231,9 @@ class PullSessionNotOpen(Problem):
 
 
 class StockPromotedReload(Problem):
-    """What was contributed here is listed by the marketplace now; load the cards again and choose the listed one."""
+    """What was contributed here is listed by the marketplace now; load the cards again and choose
+    the listed one.
+    """
 
     status, code = 409, "stock_promoted_reload"
 
@@ -235,7 +249,9 @@ class MutexHeld(ToldByStatus):
     status, code, shape = 409, "mutex_held", MutexHeldBody
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(MutexHeldBody("mutex_held", seconds), headers={"Retry-After": str(seconds)})
+        super().__init__(
+            MutexHeldBody("mutex_held", seconds), headers={"Retry-After": str(seconds)}
+        )
 
 
 class PayloadTooLarge(Problem):
@@ -317,7 +333,9 @@ class InvalidProductLine(Problem):
 
 
 class InvalidObjectKey(Problem):
-    """The key is missing, not of the required shape, or names no uploaded object of this account."""
+    """The key is missing, not of the required shape, or names no uploaded object of this
+    account.
+    """
 
     status, code = 422, "invalid_object_key"
 
@@ -369,7 +387,10 @@ class Cooldown(ToldByStatus):
     status, code, shape = 429, "cooldown", CooldownBody
 
     def __init__(self, remaining_seconds: int) -> None:
-        super().__init__(CooldownBody("cooldown", remaining_seconds), headers={"Retry-After": str(remaining_seconds)})
+        super().__init__(
+            CooldownBody("cooldown", remaining_seconds),
+            headers={"Retry-After": str(remaining_seconds)},
+        )
 
 
 class ServiceUnavailable(Problem):

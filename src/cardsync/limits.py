@@ -1,4 +1,6 @@
-"""Every number of the specification's Limits table (and what decisions.md adds to it), one constant each. Sizes in bytes."""
+"""Every number of the specification's Limits table (and what decisions.md adds to it), one
+constant each. Sizes in bytes.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,8 @@ ROLLBACKS_SHOWN = 100
 ROLLBACK_DIFF_SHOWN = 50
 
 
-# The seller's preset rule stands here; `default_rule_enabled` switches whatever rule has this priority.
+# The seller's preset rule stands here; `default_rule_enabled` switches whatever rule has this
+# priority.
 DEFAULT_PRIORITY: Final = 1_000
 
 
@@ -106,7 +109,8 @@ class Limit:
 
     count: int
     burst: int
-    # Seconds that one request costs; how far the arrival time may lie ahead of a request that is admitted.
+    # Seconds that one request costs; how far the arrival time may lie ahead of a request that is
+    # admitted.
     emission: float = field(init=False)
     tolerance: float = field(init=False)
 
@@ -118,15 +122,21 @@ class Limit:
 
 
 def read_limit(text: str) -> Limit | None:
-    """`300/min:100` or `300/min` (a burst of a third) as a limit, `0` as none; ValueError says what is wrong."""
+    """`300/min:100` or `300/min` (a burst of a third) as a limit, `0` as none; ValueError says
+    what is wrong.
+    """
     text = text.strip()
     if text == "0":
         return None
     found = _WRITTEN.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no rate limit; write <n>/min or <n>/min:<burst>, for example 300/min:100, or 0")
+        raise ValueError(
+            f"{text!r} is no rate limit; write <n>/min or <n>/min:<burst>, for example 300/min:100, or 0"
+        )
     count = int(found[1])
     burst = int(found[2]) if found[2] else max(1, count // 3)
     if not (1 <= count <= MOST and 1 <= burst <= MOST):
-        raise ValueError(f"{text!r}: requests and burst are 1 to {MOST:,}; 0 alone switches the limit off")
+        raise ValueError(
+            f"{text!r}: requests and burst are 1 to {MOST:,}; 0 alone switches the limit off"
+        )
     return Limit(count, burst)

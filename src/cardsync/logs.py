@@ -30,7 +30,9 @@ def setup_logging(level: str, form: str) -> None:
     """`json`, `text`, or `auto`: text where a person looks on."""
     text = form == "text" or (form == "auto" and sys.stderr.isatty())
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()) if text else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if text
+        else structlog.processors.JSONRenderer()
     )
     number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
     shared: list[Any] = [

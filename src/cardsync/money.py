@@ -1,4 +1,6 @@
-"""Money: USD as `Decimal` at the edges, integer ten-thousandths of a dollar inside the pricing engine. Never a float."""
+"""Money: USD as `Decimal` at the edges, integer ten-thousandths of a dollar inside the pricing
+engine. Never a float.
+"""
 
 from __future__ import annotations
 

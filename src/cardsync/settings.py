@@ -1,7 +1,8 @@
-"""Every setting: its default and one line of help. `docs/settings.md` is printed from this table and compared by a test.
+"""Every setting: its default and one line of help. `docs/settings.md` is printed from this table
+and compared by a test.
 
-Sources, strongest first: arguments, environment `CARDSYNC_<NAME>`, a secret file named by `CARDSYNC_<NAME>_FILE`, the TOML file
-named by `CARDSYNC_CONFIG`, the default.
+Sources, strongest first: arguments, environment `CARDSYNC_<NAME>`, a secret file named by
+`CARDSYNC_<NAME>_FILE`, the TOML file named by `CARDSYNC_CONFIG`, the default.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 from cardsync.limits import PLANS, read_limit
 
@@ -52,7 +58,9 @@ RateLimit = Annotated[str, BeforeValidator(_rate_limit)]
 
 
 def _config_file() -> str | None:
-    """Raises RuntimeError for one that is named and can't be read: its settings would silently not count."""
+    """Raises RuntimeError for one that is named and can't be read: its settings would silently
+    not count.
+    """
     path = os.environ.get(f"{PREFIX}CONFIG")
     if path:
         try:
@@ -82,7 +90,9 @@ def _plan(text: str) -> str:
 
 
 def _database(url: str) -> str:
-    """What is wrong is never told with the URL, which holds a password: what libpq says of it quotes parts."""
+    """What is wrong is never told with the URL, which holds a password: what libpq says of it
+    quotes parts.
+    """
     # As SQLAlchemy's users write it.
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url)
     if not url.startswith("postgresql://"):
@@ -93,9 +103,13 @@ def _database(url: str) -> str:
     try:
         given = conninfo_to_dict(url)
     except (ValueError, psycopg.Error):
-        raise ValueError("it cannot be read; in a password, what is no letter or digit is written like %40") from None
+        raise ValueError(
+            "it cannot be read; in a password, what is no letter or digit is written like %40"
+        ) from None
     if not all(port.isdigit() for port in str(given.get("port") or 5432).split(",")):
-        raise ValueError("its port is no number; in a password, what is no letter or digit is written like %40")
+        raise ValueError(
+            "its port is no number; in a password, what is no letter or digit is written like %40"
+        )
     return url
 
 
@@ -121,51 +135,69 @@ class SecretFiles(PydanticBaseSettingsSource):
         return (Path(path).read_text().strip() if path else None), field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        found = {name: self.get_field_value(info, name)[0] for name, info in self.settings_cls.model_fields.items()}
+        found = {
+            name: self.get_field_value(info, name)[0]
+            for name, info in self.settings_cls.model_fields.items()
+        }
         return {name: value for name, value in found.items() if value is not None}
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True
+    )
 
     database_url: DatabaseUrl | None = Field(
         None, description="PostgreSQL to use; absent: an embedded server under DATA_DIR"
     )
-    migration_database_url: Annotated[DatabaseUrl | None, BeforeValidator(_database_or_none)] = Field(
-        None, description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL"
+    migration_database_url: Annotated[DatabaseUrl | None, BeforeValidator(_database_or_none)] = (
+        Field(
+            None,
+            description="PostgreSQL as the role that owns the tables, for migrations; absent: DATABASE_URL",
+        )
     )
     data_dir: Path = Field(
-        default_factory=default_data_dir, description="Folder of the embedded database, objects and secrets"
+        default_factory=default_data_dir,
+        description="Folder of the embedded database, objects and secrets",
     )
     object_store_url: Annotated[str, AfterValidator(_bucket)] | None = Field(
-        None, description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects"
+        None,
+        description="s3://…, gs://…, az://… with credentials from the environment; absent: DATA_DIR/objects",
     )
     public_url: str | None = Field(
         None,
         description="The origin agents reach, and members sign in at; absent: the address served. Beside it browsers are believed only"
         " under loopback names and the address served, so a name of yours is told here",
     )
-    bind: Annotated[str, AfterValidator(_address)] = Field("127.0.0.1:8000", description="Address and port of the API")
+    bind: Annotated[str, AfterValidator(_address)] = Field(
+        "127.0.0.1:8000", description="Address and port of the API"
+    )
     metrics_bind: Annotated[str, AfterValidator(_address_or_none)] = Field(
         "127.0.0.1:9464", description="Address and port of /metrics; empty: none"
     )
     web_workers: int = Field(1, ge=1, description="Web processes of `serve`")
     job_workers: int = Field(1, ge=0, description="Worker processes of `serve`")
-    database_pool: int = Field(8, ge=1, description="Database connections of a process for ordinary work")
+    database_pool: int = Field(
+        8, ge=1, description="Database connections of a process for ordinary work"
+    )
     database_hot_pool: int = Field(
         2,
         ge=1,
         description="Database connections of a web process for the polled reads: few, so that what comes meanwhile goes out together",
     )
     database_read_pool: int = Field(
-        3, ge=1, description="Database connections of a web process for reads that may be long; others wait for one"
+        3,
+        ge=1,
+        description="Database connections of a web process for reads that may be long; others wait for one",
     )
     read_seconds: float = Field(
         5,
         gt=0,
         description="A statement that may be long (reads, searches, analyses) is ended after so long: 503 or, for a search, 422",
     )
-    polled_seconds: float = Field(5, gt=0, description="What agents poll is answered so soon, or is 503")
+    polled_seconds: float = Field(
+        5, gt=0, description="What agents poll is answered so soon, or is 503"
+    )
     request_seconds: float = Field(
         30,
         gt=0,
@@ -178,10 +210,13 @@ class Settings(BaseSettings):
         600, gt=0, description="A request whose body is not whole after so long is ended with 400"
     )
     backtest_seconds: float = Field(
-        120, gt=0, description="A backtest over more snapshots than it can price in so long is refused with 422"
+        120,
+        gt=0,
+        description="A backtest over more snapshots than it can price in so long is refused with 422",
     )
     secret_key: str | None = Field(
-        None, description="Signs upload URLs; absent: made once and kept in DATA_DIR (set it where hosts are several)"
+        None,
+        description="Signs upload URLs; absent: made once and kept in DATA_DIR (set it where hosts are several)",
     )
     default_plan: Annotated[str, AfterValidator(_plan)] = Field(
         "founder", description="Plan of a seller created without --plan"
@@ -191,61 +226,102 @@ class Settings(BaseSettings):
         description="How a seller gets more credits: a text or an address (https, mailto), for /account/credits",
     )
     allow_unknown_lines: bool = Field(
-        False, description="An unknown product line label in an upload becomes a line of the account"
+        False,
+        description="An unknown product line label in an upload becomes a line of the account",
     )
     sync_interval_minutes: int = Field(
         360, ge=30, description="Scheduled sync of sellers without an interval of their own"
     )
-    sync_retry_seconds: int = Field(300, ge=1, description="First back-off after a failed scheduled cycle; doubles")
-    sync_cooldown_seconds: int = Field(3600, ge=0, description="Post-sync cooldown of manual requests")
-    stale_lock_seconds: int = Field(300, ge=1, description="A sync lock without refresh for so long is stale")
-    lease_seconds: float = Field(30, gt=0, description="Life of a price-mutation lease between renewals")
-    slab_rows: int = Field(20_000, ge=1, le=20_000, description="Rows of one transaction of an import")
+    sync_retry_seconds: int = Field(
+        300, ge=1, description="First back-off after a failed scheduled cycle; doubles"
+    )
+    sync_cooldown_seconds: int = Field(
+        3600, ge=0, description="Post-sync cooldown of manual requests"
+    )
+    stale_lock_seconds: int = Field(
+        300, ge=1, description="A sync lock without refresh for so long is stale"
+    )
+    lease_seconds: float = Field(
+        30, gt=0, description="Life of a price-mutation lease between renewals"
+    )
+    slab_rows: int = Field(
+        20_000, ge=1, le=20_000, description="Rows of one transaction of an import"
+    )
     orders_halved_over: int = Field(
-        10_000, ge=1, description="An order-data upload of more rows is written in two halves at once"
+        10_000,
+        ge=1,
+        description="An order-data upload of more rows is written in two halves at once",
     )
     rollback_seconds: int = Field(
-        86_400, ge=1, description="A rollback that nobody has applied so long after it was ready expires"
+        86_400,
+        ge=1,
+        description="A rollback that nobody has applied so long after it was ready expires",
     )
     claim_ttl_seconds: int = Field(600, ge=1, description="Life of a claimed agent task")
     feedback_wait_seconds: float = Field(
-        20, gt=0, description="Feedback waits so long for earlier order uploads to be applied, then answers 503"
+        20,
+        gt=0,
+        description="Feedback waits so long for earlier order uploads to be applied, then answers 503",
     )
-    sweep_seconds: float = Field(5, gt=0, description="Accepted work older than this is nudged again")
+    sweep_seconds: float = Field(
+        5, gt=0, description="Accepted work older than this is nudged again"
+    )
     last_seen_flush_seconds: float = Field(
         1, gt=0, description="How often a web process writes agents' last-seen times"
     )
     release_refresh_seconds: float = Field(
-        60, gt=0, description="How often a web process reads the releases anew, beside the notices of changes"
+        60,
+        gt=0,
+        description="How often a web process reads the releases anew, beside the notices of changes",
     )
     session_idle_seconds: int = Field(
         43_200, ge=1, description="A member's session ends after so long without a request"
     )
-    session_seconds: int = Field(2_592_000, ge=1, description="A member's session ends so long after signing in")
-    invitation_days: int = Field(7, ge=1, description="An invitation of a member is good for so long")
+    session_seconds: int = Field(
+        2_592_000, ge=1, description="A member's session ends so long after signing in"
+    )
+    invitation_days: int = Field(
+        7, ge=1, description="An invitation of a member is good for so long"
+    )
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
-    screenshot_retention_days: int = Field(14, ge=1, description="Debug screenshots of agents are kept so long")
-    unclaimed_retention_days: int = Field(1, ge=1, description="Uploaded objects that no sync named are kept so long")
+    screenshot_retention_days: int = Field(
+        14, ge=1, description="Debug screenshots of agents are kept so long"
+    )
+    unclaimed_retention_days: int = Field(
+        1, ge=1, description="Uploaded objects that no sync named are kept so long"
+    )
     receipt_retention_days: int = Field(
         730,
         ge=1,
         description="Receipts of price runs are kept so long; without them a price is explained by today's rules alone",
     )
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
-    rate_limit_general: RateLimit = Field("300/min:100", description=_limit("every request of an API key"))
+    rate_limit_general: RateLimit = Field(
+        "300/min:100", description=_limit("every request of an API key")
+    )
     rate_limit_uploads: RateLimit = Field("60/min:60", description=_limit("uploads of a key"))
-    rate_limit_sync_request: RateLimit = Field("20/min:20", description=_limit("sync/request and skip_wait of a key"))
-    rate_limit_discovery: RateLimit = Field("60/min:30", description=_limit("discovery by a caller"))
+    rate_limit_sync_request: RateLimit = Field(
+        "20/min:20", description=_limit("sync/request and skip_wait of a key")
+    )
+    rate_limit_discovery: RateLimit = Field(
+        "60/min:30", description=_limit("discovery by a caller")
+    )
     rate_limit_writes: RateLimit = Field("60/min:30", description=_limit("writes of an assistant"))
-    rate_limit_sign_in: RateLimit = Field("5/min:5", description=_limit("sign-ins to an account from an address"))
+    rate_limit_sign_in: RateLimit = Field(
+        "5/min:5", description=_limit("sign-ins to an account from an address")
+    )
     rate_limit_anonymous: RateLimit = Field(
-        "60/min:60", description=_limit("requests without a valid credential from an address (IPv6: a /64)")
+        "60/min:60",
+        description=_limit("requests without a valid credential from an address (IPv6: a /64)"),
     )
     rate_limit_exchange_seconds: float = Field(
-        1, gt=0, description="How often a web process exchanges what its limits have left with the others"
+        1,
+        gt=0,
+        description="How often a web process exchanges what its limits have left with the others",
     )
     trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
-        "", description="Addresses and networks, by commas, whose X-Forwarded-For is believed; empty: none"
+        "",
+        description="Addresses and networks, by commas, whose X-Forwarded-For is believed; empty: none",
     )
     log_level: str = Field("info", description="debug, info, warning or error")
     log_format: str = Field("auto", description="json, text, or auto: text on a terminal")
@@ -276,8 +352,14 @@ class Settings(BaseSettings):
         return (self.public_url or f"http://{self.bind}").rstrip("/")
 
     def origin_for(self, host: str | None) -> str:
-        """The same for a caller who reached us as `host`: an address of all interfaces is none that a caller could use."""
-        return f"http://{host}" if self.public_url is None and self.is_everywhere and host else self.origin
+        """The same for a caller who reached us as `host`: an address of all interfaces is none
+        that a caller could use.
+        """
+        return (
+            f"http://{host}"
+            if self.public_url is None and self.is_everywhere and host
+            else self.origin
+        )
 
     @property
     def is_everywhere(self) -> bool:
@@ -285,10 +367,12 @@ class Settings(BaseSettings):
         return self.host in ("0.0.0.0", "::", "")  # noqa: S104
 
     def is_own_name(self, host: str) -> bool:
-        """Whether a Host header names us, be it not by PUBLIC_URL: loopback names and the address served do.
+        """Whether a Host header names us, be it not by PUBLIC_URL: loopback names and the address
+        served do.
 
-        Any other name may be pointed at our address by who owns it, whose page would then pass for ours. An address in numbers may not:
-        where all interfaces are served, it is one of them.
+        Any other name may be pointed at our address by who owns it, whose page would then pass
+        for ours. An address in numbers may not: where all interfaces are served, it is one of
+        them.
         """
         name = urlsplit(f"//{host}").hostname or ""
         if name in ("localhost", self.host.lower()):
@@ -308,9 +392,13 @@ def settings_page() -> str:
         f"Environment `{PREFIX}<NAME>`; a secret may stand in a file named by `{PREFIX}<NAME>_FILE`;",
         "",
     ]
-    lines[-2] += f" `{PREFIX}CONFIG` names a TOML file. This page is printed by `cardsync settings`."
+    lines[-2] += (
+        f" `{PREFIX}CONFIG` names a TOML file. This page is printed by `cardsync settings`."
+    )
     for name, info in Settings.model_fields.items():
-        default = "the user's data folder + `cardsync`" if name == "data_dir" else f"`{info.default}`"
+        default = (
+            "the user's data folder + `cardsync`" if name == "data_dir" else f"`{info.default}`"
+        )
         default = "none" if info.default is None else default
         lines += [f"### `{name}`", f"{info.description}. Default: {default}.", ""]
     return "\n".join(lines).rstrip() + "\n"

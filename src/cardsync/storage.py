@@ -1,7 +1,9 @@
-"""The object store: bytes in under a key, bytes out. `open_store(settings)` gives the local folder or a cloud bucket.
+"""The object store: bytes in under a key, bytes out. `open_store(settings)` gives the local
+folder or a cloud bucket.
 
-Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT; acceptance copies them to a private key that no URL reaches.
-The local store fsyncs before it answers, because an accepted upload must survive a power cut; a cloud store promises that itself.
+Uploads arrive under `syncs/u<seller>/<uuid>.csv` by a presigned PUT; acceptance copies them to a
+private key that no URL reaches. The local store fsyncs before it answers, because an accepted
+upload must survive a power cut; a cloud store promises that itself.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ class Store(ABC):
 
     @abstractmethod
     def presign_put(self, key: str, expires_at: datetime) -> str:
-        """A URL that takes one PUT to `key` until `expires_at`; a path for our own route when the store is local."""
+        """A URL that takes one PUT to `key` until `expires_at`; a path for our own route when the
+        store is local.
+        """
 
     @abstractmethod
     async def size(self, key: str) -> int:
@@ -101,7 +105,9 @@ class Store(ABC):
 
     @abstractmethod
     def presign_read(self, key: str, method: Literal["GET", "HEAD"]) -> str | None:
-        """A URL where anybody may read the object for some minutes; None when the bytes come from us."""
+        """A URL where anybody may read the object for some minutes; None when the bytes come from
+        us.
+        """
 
     @abstractmethod
     async def delete(self, key: str) -> None:
@@ -109,7 +115,9 @@ class Store(ABC):
 
     @abstractmethod
     async def sweep(self, prefix: str, before: datetime) -> int:
-        """Delete objects under `prefix` (a folder) last changed before `before`; returns how many."""
+        """Delete objects under `prefix` (a folder) last changed before `before`; returns how
+        many.
+        """
 
     @abstractmethod
     async def check(self) -> None:
@@ -163,25 +171,33 @@ class LocalStore(Store):
         return f"/objects/{key}?expires={expires}&signature={self.signature(key, expires)}"
 
     def signature(self, key: str, expires: int) -> str:
-        return hmac.new(self.secret(), f"PUT\n{key}\n{expires}".encode(), hashlib.sha256).hexdigest()
+        return hmac.new(
+            self.secret(), f"PUT\n{key}\n{expires}".encode(), hashlib.sha256
+        ).hexdigest()
 
     def verify_put(self, key: str, expires: str, signature: str, now: datetime) -> None:
         """Raise unless this URL is ours and fresh."""
-        moment = int(expires) if expires.isascii() and expires.isdigit() and len(expires) < 12 else 0
+        moment = (
+            int(expires) if expires.isascii() and expires.isdigit() and len(expires) < 12 else 0
+        )
         if not hmac.compare_digest(self.signature(key, moment).encode(), signature.encode()):
             raise errors.InvalidSignature
         if now.timestamp() > moment:
             raise errors.UrlExpired
 
     def spool(self) -> AbstractContextManager[tuple[Path, BinaryIO]]:
-        """A new file beside the objects to stream a body into; its bytes stay only if `write` links them."""
+        """A new file beside the objects to stream a body into; its bytes stay only if `write`
+        links them.
+        """
         folder = self.root / "incoming"
         with _told_away():
             _make_durably(folder)
         return _spool(folder)
 
     def publish(self, path: Path, key: str) -> None:
-        """Durably name the file at `path` `key`; raises ObjectExists when the key is taken (one of two racers wins)."""
+        """Durably name the file at `path` `key`; raises ObjectExists when the key is taken (one
+        of two racers wins).
+        """
         target = self.path(key)
         with _told_away():
             _make_durably(target.parent)
@@ -260,7 +276,8 @@ class LocalStore(Store):
         removed = 0
         for path in folder.rglob("*"):
             with contextlib.suppress(FileNotFoundError):
-                # The inode's time, not the content's: an accepted object is a hard link to older bytes.
+                # The inode's time, not the content's: an accepted object is a hard link to older
+                # bytes.
                 if path.is_file() and path.stat().st_ctime < before:
                     path.unlink()
                     removed += 1
@@ -269,7 +286,9 @@ class LocalStore(Store):
 
 @dataclass(frozen=True)
 class CloudStore(Store):
-    """A bucket of any store that obstore speaks to; credentials come from the environment as its clients expect them."""
+    """A bucket of any store that obstore speaks to; credentials come from the environment as its
+    clients expect them.
+    """
 
     store: obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore
 
@@ -333,7 +352,9 @@ class CloudStore(Store):
 
 
 def secret_key(settings: Settings) -> bytes:
-    """SECRET_KEY, else 32 random bytes made once and kept in DATA_DIR; two processes starting at once agree."""
+    """SECRET_KEY, else 32 random bytes made once and kept in DATA_DIR; two processes starting at
+    once agree.
+    """
     if settings.secret_key:
         return settings.secret_key.encode()
     path = settings.data_dir / "secret.key"
@@ -357,12 +378,19 @@ def open_store(settings: Settings) -> Store:
     if settings.object_store_url is None:
         return LocalStore(settings.data_dir / "objects", cache(partial(secret_key, settings)))
     store = obstore.store.from_url(settings.object_store_url)
-    assert isinstance(store, obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore)
+    assert isinstance(
+        store, obstore.store.S3Store | obstore.store.GCSStore | obstore.store.AzureStore
+    )
     return CloudStore(store)
 
 
-async def spool_body(file: BinaryIO, body: AsyncIterable[bytes], plain_cap: int, gzip_cap: int) -> int:
-    """Stream a request body into `file`; the cap depends on its first two bytes. Returns its size."""
+async def spool_body(
+    file: BinaryIO, body: AsyncIterable[bytes], plain_cap: int, gzip_cap: int
+) -> int:
+    """Stream a request body into `file`; the cap depends on its first two bytes.
+
+    Returns its size.
+    """
     size, cap, first = 0, plain_cap, b""
     async for chunk in body:
         if size < 2:

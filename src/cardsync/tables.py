@@ -1,4 +1,7 @@
-"""All tables in one metadata, for migrations, the tenancy test and the erasure of a seller. Importing this imports every model."""
+"""All tables in one metadata, for migrations, the tenancy test and the erasure of a seller.
+
+Importing this imports every model.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,20 @@ from cardsync.work import jobs
 
 metadata = Base.metadata
 
-# Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them, sweeps work across sellers.
-GLOBAL_BY_SELLER = frozenset({"member", "member_session", "invitation", "api_key", "agent_seen", "work_due"})
+# Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
+# sweeps work across sellers.
+GLOBAL_BY_SELLER = frozenset(
+    {"member", "member_session", "invitation", "api_key", "agent_seen", "work_due"}
+)
 
 
 def tenant_tables() -> list[Table]:
     """Every table under row-level security, referring tables first."""
-    tables = [t for t in metadata.sorted_tables if "seller_id" in t.columns and t.name not in GLOBAL_BY_SELLER]
+    tables = [
+        t
+        for t in metadata.sorted_tables
+        if "seller_id" in t.columns and t.name not in GLOBAL_BY_SELLER
+    ]
     return tables[::-1]
 
 

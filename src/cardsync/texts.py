@@ -1,4 +1,5 @@
-"""Many texts of ASCII at once, as one run of bytes: a few passes over it take a twentieth of what expressions take. Pure.
+"""Many texts of ASCII at once, as one run of bytes: a few passes over it take a twentieth of what
+expressions take. Pure.
 
 In and out: texts parted by one byte that none of them has.
 """
@@ -34,7 +35,10 @@ def table(of: dict[int, int]) -> bytes:
 def words_table(kept: str = "") -> bytes:
     """Letters in lower case, digits and what is `kept`; anything else of ASCII is a space."""
     return table(
-        {byte: ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) in kept else 32 for byte in range(128)}
+        {
+            byte: ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) in kept else 32
+            for byte in range(128)
+        }
     )
 
 

@@ -1,4 +1,5 @@
-"""A server for the agent's tests: plays the spec'd answers over real HTTP, remembers what it was asked, fails on request.
+"""A server for the agent's tests: plays the spec'd answers over real HTTP, remembers what it was
+asked, fails on request.
 
 Not the real server's twin: one seller, one upload at a time, everything in memory.
 """
@@ -29,7 +30,9 @@ def pricing_csv(rows: int = 2, first_id: int = 1) -> bytes:
 
 @dataclass
 class Fault:
-    """Answer `status` (0: hang up) to the next `times` calls that contain (or `whole`: are) `path`, before or `after` doing the work."""
+    """Answer `status` (0: hang up) to the next `times` calls that contain (or `whole`: are)
+    `path`, before or `after` doing the work.
+    """
 
     path: str
     status: int
@@ -62,7 +65,9 @@ class FakeServer:
         self.uploads: dict[int, dict[str, Any]] = {}
         self.logs: list[dict[str, Any]] = []
         self.log_agents: list[str] = []
-        self.rows: dict[str, list[list[dict[str, Any]]]] = {}  # by path, the rows of each accepted request
+        self.rows: dict[
+            str, list[list[dict[str, Any]]]
+        ] = {}  # by path, the rows of each accepted request
         self.row_bodies: list[bytes] = []
         self.row_states: list[str] = []
         self.sales: list[dict[str, Any]] = []
@@ -77,7 +82,9 @@ class FakeServer:
         self._start(0)
         return self
 
-    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.down()
 
     def _start(self, port: int) -> None:
@@ -91,7 +98,9 @@ class FakeServer:
         self._http.daemon_threads = True
         self.port = self._http.server_port
         self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
 
     def down(self) -> None:
         self._is_down = True
@@ -133,7 +142,14 @@ class FakeServer:
                 answer = self._answer(method, path, target, headers, content)
                 self.cancel()
                 return answer
-            fault = next((f for f in self.faults if f.times and (f.path == call if f.whole else f.path in call)), None)
+            fault = next(
+                (
+                    f
+                    for f in self.faults
+                    if f.times and (f.path == call if f.whole else f.path in call)
+                ),
+                None,
+            )
             if fault:
                 fault.times -= 1
                 if fault.after:
@@ -182,7 +198,11 @@ class FakeServer:
         self.rows.setdefault(name, []).append(rows)
         if name == "order_feedbacks":
             return 200, {"status": "ok", "updated": len(rows)}, {}
-        return 202, {"status": "accepted", "count": len(rows), "upload_id": 1000 + len(self.row_bodies)}, {}
+        return (
+            202,
+            {"status": "accepted", "count": len(rows), "upload_id": 1000 + len(self.row_bodies)},
+            {},
+        )
 
     def _sales_report(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         self.sales.append(body)
@@ -195,13 +215,21 @@ class FakeServer:
             flags = {"update_available": self.force_update, "force_update": self.force_update}
             if self.approved is not None:  # a server of before
                 flags["upload_approved"] = self.approved
-            return 200, {**flags, "product_lines": [], "sync_mode": self.sync_mode, **self.extra}, {}
+            return (
+                200,
+                {**flags, "product_lines": [], "sync_mode": self.sync_mode, **self.extra},
+                {},
+            )
         if name == "status":
             if self._cycle_uploaded:
                 self._upload(len(self.uploads))  # time passes, and the worker works
             return (
                 200,
-                {"sync_in_progress": self.holder is not None, "phase": "idle", "last_sync_at": self.last_sync_at},
+                {
+                    "sync_in_progress": self.holder is not None,
+                    "phase": "idle",
+                    "last_sync_at": self.last_sync_at,
+                },
                 {},
             )
         if name == "sync/request":
@@ -229,18 +257,40 @@ class FakeServer:
         if not (self.holder or self.requested or self.due):
             return 200, {**wait, "reason": "no_sync_needed"}, {}
         if self.plan and self.plan.get("error"):
-            return 200, {"action": "sync", "reason": "scheduled", "sync_requested": False, "plan": self.plan}, {}
-        reason = self.holder[1] if self.holder else "manual_request" if self.requested else "scheduled"
+            return (
+                200,
+                {
+                    "action": "sync",
+                    "reason": "scheduled",
+                    "sync_requested": False,
+                    "plan": self.plan,
+                },
+                {},
+            )
+        reason = (
+            self.holder[1] if self.holder else "manual_request" if self.requested else "scheduled"
+        )
         if self.holder is None:
             self._cycle_uploaded = False
         self.holder, self.requested, self.due = (agent_id, reason), False, False
-        body = {"action": "sync", "reason": reason, "sync_requested": False, "first_sync": self.first_sync}
-        return 200, {**body, "kind": self.kind, **({"plan": self.plan} if self.plan else {}), **self.extra}, {}
+        body = {
+            "action": "sync",
+            "reason": reason,
+            "sync_requested": False,
+            "first_sync": self.first_sync,
+        }
+        return (
+            200,
+            {**body, "kind": self.kind, **({"plan": self.plan} if self.plan else {}), **self.extra},
+            {},
+        )
 
     _cycle_uploaded = False
     last_sync_at: str | None = None
 
-    def _put(self, key: str, headers: dict[str, str], content: bytes) -> tuple[int, Any, dict[str, str]]:
+    def _put(
+        self, key: str, headers: dict[str, str], content: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
         self.put_headers.append(headers)
         if key in self.objects:
             return 409, {"error": "used", "code": "already_used"}, {}
@@ -249,7 +299,11 @@ class FakeServer:
 
     def _sync(self, headers: dict[str, str], content: bytes) -> tuple[int, Any, dict[str, str]]:
         if headers["content-type"] != "application/json":
-            facts = {"cycle": headers["x-sync-cycle-id"], "exported_at": headers["x-exported-at"], "key": None}
+            facts = {
+                "cycle": headers["x-sync-cycle-id"],
+                "exported_at": headers["x-exported-at"],
+                "key": None,
+            }
             return self._accept({**facts, "content": content})
         form = json.loads(content)
         for upload_id, upload in self.uploads.items():
@@ -257,7 +311,11 @@ class FakeServer:
                 return 202, {"status": "accepted", "upload_id": upload_id}, {}
         if form["key"] not in self.objects:
             return 422, {"error": "no such object", "code": "invalid_object_key"}, {}
-        facts = {"cycle": form["sync_cycle_id"], "exported_at": form["exported_at"], "key": form["key"]}
+        facts = {
+            "cycle": form["sync_cycle_id"],
+            "exported_at": form["exported_at"],
+            "key": form["key"],
+        }
         return self._accept({**facts, "content": self.objects[form["key"]]})
 
     def _accept(self, upload: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
@@ -269,7 +327,11 @@ class FakeServer:
     def _upload(self, upload_id: int) -> tuple[int, Any, dict[str, str]]:
         if upload_id > 1000:  # rows
             state = self.row_states.pop(0) if self.row_states else "done"
-            error = {"code": "processing_failed", "message": "it could not"} if state == "failed" else None
+            error = (
+                {"code": "processing_failed", "message": "it could not"}
+                if state == "failed"
+                else None
+            )
             return 200, {"id": upload_id, "state": state, "error": error}, {}
         if upload_id not in self.uploads:
             return 404, {"error": "no such upload", "code": "not_found"}, {}
@@ -312,7 +374,9 @@ class _Handler(BaseHTTPRequestHandler):
         if status == 0:
             self.close_connection = True
             return
-        payload = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        payload = (
+            b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        )
         self.send_response(status)
         length = {"Content-Length": str(len(payload))}
         for name, value in {"Content-Type": "application/json", **length, **extra}.items():
@@ -320,7 +384,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(payload)
         # Whoever announced more than comes was cut off.
-        self.close_connection = self.close_connection or len(payload) < int(extra.get("Content-Length", 0))
+        self.close_connection = self.close_connection or len(payload) < int(
+            extra.get("Content-Length", 0)
+        )
 
     do_GET = do_POST = do_PUT = do_DELETE = _serve
 

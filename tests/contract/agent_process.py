@@ -1,7 +1,9 @@
-"""Real agent processes, cheaply: a small program imports the agent once and forks it per run, optionally to die by SIGKILL on the way.
+"""Real agent processes, cheaply: a small program imports the agent once and forks it per run,
+optionally to die by SIGKILL on the way.
 
-A *point* is a moment at which something outside the process changes: a file is renamed into place, or a request is sent.
-`run(..., kill_at=n, side="before")` kills the agent right before (or after) its n-th point. Nothing in the agent knows of this.
+A *point* is a moment at which something outside the process changes: a file is renamed into
+place, or a request is sent. `run(..., kill_at=n, side="before")` kills the agent right before (or
+after) its n-th point. Nothing in the agent knows of this.
 """
 
 from __future__ import annotations
@@ -58,11 +60,18 @@ class Agents:
     def run(self, *argv: str, kill_at: int = 0, side: str = "before") -> Ended:
         assert self._program.stdin
         assert self._program.stdout
-        order = {"argv": ["run", "--json-events", *argv], "out": str(self._out), "kill_at": kill_at, "side": side}
+        order = {
+            "argv": ["run", "--json-events", *argv],
+            "out": str(self._out),
+            "kill_at": kill_at,
+            "side": side,
+        }
         self._program.stdin.write(json.dumps(order) + "\n")
         self._program.stdin.flush()
         returncode = json.loads(self._program.stdout.readline())
-        read = {kind: Path(f"{self._out}.{kind}").read_text() for kind in ("events", "points", "errors")}
+        read = {
+            kind: Path(f"{self._out}.{kind}").read_text() for kind in ("events", "points", "errors")
+        }
         events = [json.loads(line) for line in read["events"].splitlines()]
         return Ended(returncode, events, read["points"].splitlines(), read["errors"])
 
@@ -127,8 +136,12 @@ def _arm(note: Callable[[str], object], kill_at: int, side: str) -> None:
 
         return point
 
-    os.replace = wrap(os.replace, lambda part, target: f"write {Path(target).parent.name}/{Path(target).name}")
-    httpx.Client.send = wrap(httpx.Client.send, lambda client, request: f"{request.method} {request.url.path}")  # type: ignore[method-assign]
+    os.replace = wrap(
+        os.replace, lambda part, target: f"write {Path(target).parent.name}/{Path(target).name}"
+    )
+    httpx.Client.send = wrap(
+        httpx.Client.send, lambda client, request: f"{request.method} {request.url.path}"
+    )  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

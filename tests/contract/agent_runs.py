@@ -1,4 +1,6 @@
-"""What the agent's tests do again and again: save an export in the inbox, run the agent once, look at the one cycle that it reported."""
+"""What the agent's tests do again and again: save an export in the inbox, run the agent once,
+look at the one cycle that it reported.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The agent's tests: a forking agent program for each module, a server that is played, a seller's folder with one export in it."""
+"""The agent's tests: a forking agent program for each module, a server that is played, a seller's
+folder with one export in it.
+"""
 
 from __future__ import annotations
 

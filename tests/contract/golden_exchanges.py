@@ -1,5 +1,6 @@
-"""The agent surface, one exchange after the other: a fresh service's sellers in, named requests and answers out, without what differs
-from run to run. `tests/contract/golden/NAME.json` is what each must be.
+"""The agent surface, one exchange after the other: a fresh service's sellers in, named requests
+and answers out, without what differs from run to run. `tests/contract/golden/NAME.json` is what
+each must be.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ SHOWN = (
 )  # fmt: skip
 ALWAYS = ("x-request-id", "ratelimit")
 SENT = ("content-type", "if-none-match", "x-idempotency-key", "x-product-line", "x-sync-cycle-id")
-# Numbers that count sellers, uploads and seconds of this run; those that the service chooses itself.
+# Numbers that count sellers, uploads and seconds of this run; those that the service chooses
+# itself.
 COUNTED = {
     "ahead",
     "oldest_seconds",
@@ -60,7 +62,8 @@ def png() -> bytes:
     """The smallest picture."""
     signature, *chunks = PICTURE
     return signature + b"".join(
-        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks
+        struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+        for chunk in chunks
     )
 
 
@@ -109,13 +112,19 @@ class Book:
 
     exchanges: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    async def ask(self, name: str, http: httpx.AsyncClient, method: str, path: str, **options: Any) -> httpx.Response:
+    async def ask(
+        self, name: str, http: httpx.AsyncClient, method: str, path: str, **options: Any
+    ) -> httpx.Response:
         request = http.build_request(method, path, **options)
         answer = await http.send(request)
         assert name not in self.exchanges, name
         assert all(header in answer.headers for header in ALWAYS[:1]), name
-        sent = {header: plain(request.headers[header]) for header in SENT if header in request.headers}
-        told = {header: plain(answer.headers[header]) for header in SHOWN if header in answer.headers}
+        sent = {
+            header: plain(request.headers[header]) for header in SENT if header in request.headers
+        }
+        told = {
+            header: plain(answer.headers[header]) for header in SHOWN if header in answer.headers
+        }
         if answer.content and "content-length" in told:
             del told["content-length"]
         if "retry-after" in told:
@@ -136,7 +145,9 @@ class Book:
         return answer
 
 
-INVENTORY = a_csv(a_row(1001, price="1.00", market="1.20"), a_row(1002, price="5.00", market="4.00", low="3.50"))
+INVENTORY = a_csv(
+    a_row(1001, price="1.00", market="1.20"), a_row(1002, price="5.00", market="4.00", low="3.50")
+)
 ORDER = {
     "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026", "status": "Completed - Paid",
     "product_amt": 12.50, "shipping_amt": 1.27, "total_amt": 13.77,
@@ -164,16 +175,32 @@ async def without_key(book: Book, service: Service) -> None:
 
 
 async def a_cycle(book: Book, seller: Seller) -> None:
-    """What the agent does from start to end, with the presigned flow, and once more in the raw form."""
+    """What the agent does from start to end, with the presigned flow, and once more in the raw
+    form.
+    """
     http, service = seller.http, seller.service
-    await book.ask("heartbeat", http, "POST", "/api/v1/heartbeat", json={"version": "0.1.0", "platform": "linux/amd64"})
+    await book.ask(
+        "heartbeat",
+        http,
+        "POST",
+        "/api/v1/heartbeat",
+        json={"version": "0.1.0", "platform": "linux/amd64"},
+    )
     await service.app.state.last_seen.flush()
     await book.ask("status before", http, "GET", "/api/v1/status")
     await book.ask("request", http, "POST", "/api/v1/sync/request", json={"kind": "pricing"})
-    await book.ask("pending sync", http, "GET", "/api/v1/sync/pending", params={"agent_id": "agent-1"})
-    await book.ask("pending in progress", http, "GET", "/api/v1/sync/pending", params={"agent_id": "agent-2"})
+    await book.ask(
+        "pending sync", http, "GET", "/api/v1/sync/pending", params={"agent_id": "agent-1"}
+    )
+    await book.ask(
+        "pending in progress", http, "GET", "/api/v1/sync/pending", params={"agent_id": "agent-2"}
+    )
     ticket = await book.ask(
-        "upload-request", http, "POST", "/api/v1/sync/upload-request", json={"product_line": "magic"}
+        "upload-request",
+        http,
+        "POST",
+        "/api/v1/sync/upload-request",
+        json={"product_line": "magic"},
     )
     async with service.client() as anyone:
         url = ticket.json()["upload_url"]
@@ -186,7 +213,11 @@ async def a_cycle(book: Book, seller: Seller) -> None:
     await book.ask("upload done", http, "GET", upload)
     await book.ask("export", http, "GET", "/api/v1/export/price-updates")
     await book.ask("explain", http, "GET", "/api/v1/pricing/explain/1001")
-    picture = {"sync_cycle_id": "cycle-1", "step_name": "import_prices", "screenshot": base64.b64encode(png()).decode()}
+    picture = {
+        "sync_cycle_id": "cycle-1",
+        "step_name": "import_prices",
+        "screenshot": base64.b64encode(png()).decode(),
+    }
     await book.ask("debug", http, "POST", "/api/v1/sync/debug", json=picture)
     steps = [
         {"name": "upload_inventory", "status": "success", "duration_ms": 900},
@@ -204,18 +235,37 @@ async def a_cycle(book: Book, seller: Seller) -> None:
     await book.ask("status after", http, "GET", "/api/v1/status")
     raw = {"Content-Type": "application/gzip", "X-Sync-Cycle-Id": "cycle-2"}
     await book.ask(
-        "sync raw form", http, "POST", "/api/v1/sync", content=gzip.compress(INVENTORY, mtime=0), headers=raw
+        "sync raw form",
+        http,
+        "POST",
+        "/api/v1/sync",
+        content=gzip.compress(INVENTORY, mtime=0),
+        headers=raw,
     )
     await service.run_jobs()
     await book.ask(
-        "desktop update", http, "GET", "/api/v1/desktop/update", params={"version": "1.0", "platform": "linux/amd64"}
+        "desktop update",
+        http,
+        "GET",
+        "/api/v1/desktop/update",
+        params={"version": "1.0", "platform": "linux/amd64"},
     )
     await book.ask("approve_upload", http, "DELETE", "/api/v1/sync/approve_upload")
     moved = {"marketplace_id": 1001, "old_price": "1.00", "new_price": "1.19"}
-    imported = {"sync_cycle_id": "cycle-2", "imported_at": clock.rfc3339(clock.now()), "row_count": 1, "rows": [moved]}
+    imported = {
+        "sync_cycle_id": "cycle-2",
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": 1,
+        "rows": [moved],
+    }
     await book.ask("repricing_events", http, "POST", "/api/v1/repricing_events", json=imported)
-    failed = imported | {"step": "import_prices", "error": {"code": "no_page", "message": "no page"}}
-    await book.ask("repricing_events failure", http, "POST", "/api/v1/repricing_events/failure", json=failed)
+    failed = imported | {
+        "step": "import_prices",
+        "error": {"code": "no_page", "message": "no page"},
+    }
+    await book.ask(
+        "repricing_events failure", http, "POST", "/api/v1/repricing_events/failure", json=failed
+    )
 
 
 async def order_data(book: Book, seller: Seller) -> None:
@@ -237,7 +287,9 @@ async def order_data(book: Book, seller: Seller) -> None:
         http,
         "POST",
         "/api/v1/order_refunds",
-        json=[{**number, "total_amt": 2.00, "refund_type": "partial", "refund_origin": "marketplace"}],
+        json=[
+            {**number, "total_amt": 2.00, "refund_type": "partial", "refund_origin": "marketplace"}
+        ],
     )
     shipping = {
         **number,
@@ -251,7 +303,11 @@ async def order_data(book: Book, seller: Seller) -> None:
     }
     await book.ask("orders shipping", http, "POST", "/api/v1/orders/shipping", json=[shipping])
     await book.ask(
-        "order_feedbacks", http, "POST", "/api/v1/order_feedbacks", json=[{**number, "rating": 5, "comment": "fast"}]
+        "order_feedbacks",
+        http,
+        "POST",
+        "/api/v1/order_feedbacks",
+        json=[{**number, "rating": 5, "comment": "fast"}],
     )
     report = {
         "date_from": "2026-10-01",
@@ -269,9 +325,16 @@ async def order_data(book: Book, seller: Seller) -> None:
     await book.ask("sales_report months", http, "GET", "/api/v1/sales_report")
     await book.ask("sales_report gaps", http, "GET", "/api/v1/sales_report/gaps")
     await book.ask("orders empty", http, "POST", "/api/v1/orders", json=[])
-    await book.ask("orders no number", http, "POST", "/api/v1/orders", json=[ORDER, {"status": "Completed"}])
     await book.ask(
-        "orders no json", http, "POST", "/api/v1/orders", content=b"[{", headers={"Content-Type": "application/json"}
+        "orders no number", http, "POST", "/api/v1/orders", json=[ORDER, {"status": "Completed"}]
+    )
+    await book.ask(
+        "orders no json",
+        http,
+        "POST",
+        "/api/v1/orders",
+        content=b"[{",
+        headers={"Content-Type": "application/json"},
     )
     await book.ask(
         "orders no gzip",
@@ -305,12 +368,18 @@ async def money(book: Book, seller: Seller, free: Seller) -> None:
     await book.ask("skip_wait charged", seller.http, "POST", "/api/v1/sync/skip_wait", headers=key)
     await book.ask("skip_wait replayed", seller.http, "POST", "/api/v1/sync/skip_wait", headers=key)
     other = {"X-Idempotency-Key": "another"}
-    await book.ask("skip_wait no charge needed", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other)
+    await book.ask(
+        "skip_wait no charge needed", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other
+    )
     await seller.get("/api/v1/sync/pending")
-    await book.ask("skip_wait in flight", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other)
+    await book.ask(
+        "skip_wait in flight", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other
+    )
     await seller.post("/api/v1/sync/cancel")
     await seller.hold_lease("rollback")
-    await book.ask("skip_wait 409 mutex held", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other)
+    await book.ask(
+        "skip_wait 409 mutex held", seller.http, "POST", "/api/v1/sync/skip_wait", headers=other
+    )
 
 
 async def read_only(book: Book, seller: Seller) -> None:
@@ -352,21 +421,62 @@ async def refusals(book: Book, seller: Seller) -> None:
     http = seller.http
     for name in ("task", "task again"):
         await book.ask(name, http, "POST", "/api/v1/tasks", json={"kind": "refresh_orders"})
-    await book.ask("404 route", http, "GET", "/api/v1/nothing", headers={"Accept": "application/json"})
+    await book.ask(
+        "404 route", http, "GET", "/api/v1/nothing", headers={"Accept": "application/json"}
+    )
     await book.ask("404 upload", http, "GET", "/api/v1/uploads/999999999")
     await book.ask("405", http, "GET", "/api/v1/heartbeat")
-    await book.ask("415", http, "POST", "/api/v1/heartbeat", content=b"x", headers={"Content-Type": "text/plain"})
     await book.ask(
-        "400 no json", http, "POST", "/api/v1/heartbeat", content=b"{", headers={"Content-Type": "application/json"}
+        "415",
+        http,
+        "POST",
+        "/api/v1/heartbeat",
+        content=b"x",
+        headers={"Content-Type": "text/plain"},
+    )
+    await book.ask(
+        "400 no json",
+        http,
+        "POST",
+        "/api/v1/heartbeat",
+        content=b"{",
+        headers={"Content-Type": "application/json"},
     )
     await book.ask("422 wrong shape", http, "POST", "/api/v1/sync/log", json={"status": "splendid"})
-    await book.ask("422 object key", http, "POST", "/api/v1/sync", json={"key": "syncs/u1/not-mine.csv"})
-    await book.ask("422 csv", http, "POST", "/api/v1/sync", content=b"hello", headers={"Content-Type": "text/csv"})
     await book.ask(
-        "422 gzip", http, "POST", "/api/v1/sync", content=INVENTORY, headers={"Content-Type": "application/gzip"}
+        "422 object key", http, "POST", "/api/v1/sync", json={"key": "syncs/u1/not-mine.csv"}
     )
-    await book.ask("422 product line", http, "POST", "/api/v1/sync/upload-request", json={"product_line": "yugioh"})
-    await book.ask("413", http, "POST", "/api/v1/sync", content=bytes(10_000_001), headers={"Content-Type": "text/csv"})
+    await book.ask(
+        "422 csv",
+        http,
+        "POST",
+        "/api/v1/sync",
+        content=b"hello",
+        headers={"Content-Type": "text/csv"},
+    )
+    await book.ask(
+        "422 gzip",
+        http,
+        "POST",
+        "/api/v1/sync",
+        content=INVENTORY,
+        headers={"Content-Type": "application/gzip"},
+    )
+    await book.ask(
+        "422 product line",
+        http,
+        "POST",
+        "/api/v1/sync/upload-request",
+        json={"product_line": "yugioh"},
+    )
+    await book.ask(
+        "413",
+        http,
+        "POST",
+        "/api/v1/sync",
+        content=bytes(10_000_001),
+        headers={"Content-Type": "text/csv"},
+    )
     await book.ask(
         "debug not a picture",
         http,

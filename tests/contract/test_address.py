@@ -1,4 +1,6 @@
-"""Who has the API's address: another program is told of at once, processes of ours that are ending are waited for."""
+"""Who has the API's address: another program is told of at once, processes of ours that are
+ending are waited for.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def settings(tmp_path: Path, taken: socket.socket) -> Settings:
     return Settings(data_dir=tmp_path / "data", bind=f"127.0.0.1:{taken.getsockname()[1]}")
 
 
-def test_a_free_address_is_found_free_and_nothing_is_made(settings: Settings, taken: socket.socket) -> None:
+def test_a_free_address_is_found_free_and_nothing_is_made(
+    settings: Settings, taken: socket.socket
+) -> None:
     taken.close()
     said: list[str] = []
     bind_address.find_free(settings, said.append)
@@ -44,7 +48,8 @@ def test_another_program_is_not_waited_for(
         with bind_address.held(settings):
             pass
     with pytest.raises(
-        RuntimeError, match=f"cannot serve on {settings.bind}: Address already in use; --host and --port"
+        RuntimeError,
+        match=f"cannot serve on {settings.bind}: Address already in use; --host and --port",
     ):
         bind_address.find_free(settings, said.append)
     assert said == []
@@ -67,15 +72,26 @@ def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket
     )
 
 
-def test_an_address_that_is_not_ours_is_not_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_is_not_ours_is_not_waited_for(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bind_address, "WAIT_SECONDS", 3600)
     elsewhere = settings.model_copy(update={"bind": "192.0.2.1:8000"})
-    with bind_address.held(settings), pytest.raises(RuntimeError, match=r"192\.0\.2\.1:8000: Cannot assign"):
+    with (
+        bind_address.held(settings),
+        pytest.raises(RuntimeError, match=r"192\.0\.2\.1:8000: Cannot assign"),
+    ):
         bind_address.find_free(elsewhere, print)
 
 
-def test_a_web_process_that_stays_is_told_of_in_the_end(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_web_process_that_stays_is_told_of_in_the_end(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bind_address, "WAIT_SECONDS", 0.3)
     # Others may hold it as well: web processes beside it, on another port.
-    with bind_address.held(settings), bind_address.held(settings), pytest.raises(RuntimeError, match="cannot serve on"):
+    with (
+        bind_address.held(settings),
+        bind_address.held(settings),
+        pytest.raises(RuntimeError, match="cannot serve on"),
+    ):
         bind_address.find_free(settings, print)

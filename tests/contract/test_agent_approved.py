@@ -1,4 +1,6 @@
-"""The one upload that a seller approves: the newest saved price file, once, whatever kills the agent, and the flag cleared after it."""
+"""The one upload that a seller approves: the newest saved price file, once, whatever kills the
+agent, and the flag cleared after it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ def exports(folder: Path, server: FakeServer) -> Path:
     """Price files of four syncs; the approval is given, and nothing else is to be done."""
     place = folder / "exports"
     place.mkdir()
-    for name in ("20261121T075959Z", "20261121T080000Z", "20261121T080000Z-9", "20261121T080000Z-10"):
+    for name in (
+        "20261121T075959Z",
+        "20261121T080000Z",
+        "20261121T080000Z-9",
+        "20261121T080000Z-10",
+    ):
         (place / f"price-updates-{name}.csv").write_text(name)
     (place / "price-updates-notes.csv").write_text("the seller's own")
     (place / ".price-updates-20991121T080000Z.csv.part").write_text("half")
@@ -31,7 +38,11 @@ def exports(folder: Path, server: FakeServer) -> Path:
 
 def placed(folder: Path) -> list[str]:
     outbox = folder / "outbox"
-    return sorted(path.name for path in outbox.iterdir() if path.name[0] != ".") if outbox.exists() else []
+    return (
+        sorted(path.name for path in outbox.iterdir() if path.name[0] != ".")
+        if outbox.exists()
+        else []
+    )
 
 
 def take_away(folder: Path) -> int:
@@ -59,7 +70,9 @@ def test_the_newest_file_is_uploaded_and_the_flag_cleared(
     assert placed(folder) == [NEWEST]
 
 
-def test_the_points_are_all_covered(agents: Agents, server: FakeServer, folder: Path, exports: Path) -> None:
+def test_the_points_are_all_covered(
+    agents: Agents, server: FakeServer, folder: Path, exports: Path
+) -> None:
     points = once(agents, server, folder).points
     assert len(points) == POINTS, points
     assert points[POINT_OF_PLACING - 1] == f"write outbox/{NEWEST}"
@@ -81,7 +94,9 @@ def test_killed_anywhere_it_uploads_once(
     assert placed(folder) == []
 
 
-def test_without_a_file_it_waits_for_one_and_does_not_clear(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_without_a_file_it_waits_for_one_and_does_not_clear(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.approved, server.sync_mode = True, "read_only"
     ended = once(agents, server, folder)  # the cycle saves the first price file
     assert len(ended.named("approval_waits")) == 1
@@ -132,7 +147,9 @@ def test_a_place_that_cannot_be_written_is_told_and_tried_again(
     assert (server.approved, placed(folder)) == (False, [NEWEST])
 
 
-def test_a_forced_update_comes_first(agents: Agents, server: FakeServer, folder: Path, exports: Path) -> None:
+def test_a_forced_update_comes_first(
+    agents: Agents, server: FakeServer, folder: Path, exports: Path
+) -> None:
     server.force_update = True
     once(agents, server, folder)
     assert (server.approved, placed(folder)) == (True, [])

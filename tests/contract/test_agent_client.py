@@ -1,4 +1,6 @@
-"""The agent against the answers and failures that the spec names: over real HTTP, as a real process."""
+"""The agent against the answers and failures that the spec names: over real HTTP, as a real
+process.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,14 @@ def test_an_answer_is_a_refusal_or_a_reason_to_try_again(
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("7", 7.0), ("99999", 3600.0), ("9" * 400, 3600.0), ("soon", None), ("-5", None), ("\u00b2", None)],
+    [
+        ("7", 7.0),
+        ("99999", 3600.0),
+        ("9" * 400, 3600.0),
+        ("soon", None),
+        ("-5", None),
+        ("\u00b2", None),
+    ],
 )
 def test_retry_after_is_heard(server: FakeServer, text: str, seconds: float | None) -> None:
     server.faults = [Fault("status", 429, headers={"Retry-After": text})]
@@ -76,7 +85,13 @@ def test_a_cycle_goes_up_and_comes_down(agents: Agents, server: FakeServer, fold
     assert the_log(server) == (
         "success",
         dict.fromkeys(
-            ["export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices"],
+            [
+                "export_inventory",
+                "upload_inventory",
+                "await_repricing",
+                "download_price_updates",
+                "import_prices",
+            ],
             ("success", None),
         ),
     )
@@ -88,7 +103,9 @@ def test_a_cycle_goes_up_and_comes_down(agents: Agents, server: FakeServer, fold
     assert "/" in server.heartbeats[0]["platform"]
 
 
-def test_read_only_saves_and_does_not_place(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_read_only_saves_and_does_not_place(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.sync_mode = "read_only"
     once(agents, server, folder)
     status, steps = the_log(server)
@@ -97,7 +114,9 @@ def test_read_only_saves_and_does_not_place(agents: Agents, server: FakeServer, 
     assert not (folder / "outbox").exists()
 
 
-def test_an_unchanged_export_is_not_downloaded_again(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_an_unchanged_export_is_not_downloaded_again(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.sync_mode, server.etag = "read_only", 'W/"1"'
     once(agents, server, folder)
     ended = once(agents, server, folder, "--request", "pricing")
@@ -106,7 +125,9 @@ def test_an_unchanged_export_is_not_downloaded_again(agents: Agents, server: Fak
     assert [log["status"] for log in server.cycles().values()] == ["success", "success"]
 
 
-def test_an_empty_export_is_a_success_with_its_reason(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_an_empty_export_is_a_success_with_its_reason(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.prices, server.empty_reason = HEADER, "consent_missing,drafts_only"
     ended = once(agents, server, folder)
     assert ended.named("export_empty")[0]["reasons"] == ["consent_missing", "drafts_only"]
@@ -122,7 +143,9 @@ def test_told_to_wait_it_says_why(agents: Agents, server: FakeServer, folder: Pa
     assert server.logs == []
 
 
-def test_the_same_file_again_needs_a_request(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_the_same_file_again_needs_a_request(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     once(agents, server, folder)
     server.due = True
     assert once(agents, server, folder).returncode == 1
@@ -136,7 +159,9 @@ def test_the_same_file_again_needs_a_request(agents: Agents, server: FakeServer,
     assert len([*(folder / "exports").iterdir()]) == 2
 
 
-def test_without_an_export_the_cycle_fails_with_the_reason(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_without_an_export_the_cycle_fails_with_the_reason(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     (folder / "inbox" / "export.csv").unlink()
     assert once(agents, server, folder).returncode == 1
     status, steps = the_log(server)
@@ -147,7 +172,12 @@ def test_without_an_export_the_cycle_fails_with_the_reason(agents: Agents, serve
 @pytest.mark.parametrize(
     ("state", "error", "expected", "words"),
     [
-        ("failed", {"code": "invalid_csv", "message": "line 1: no header"}, "failed", "invalid_csv: line 1: no header"),
+        (
+            "failed",
+            {"code": "invalid_csv", "message": "line 1: no header"},
+            "failed",
+            "invalid_csv: line 1: no header",
+        ),
         ("cancelled", None, "failed", "cancelled by the seller"),
         ("awaiting_review", None, "partial", "POST /api/v1/uploads/1/confirm"),
     ],
@@ -169,7 +199,9 @@ def test_how_an_upload_ends_is_how_the_cycle_ends(
     assert [*(folder / "exports").iterdir()] == []
 
 
-def test_a_failed_download_after_the_import_is_partial(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_a_failed_download_after_the_import_is_partial(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.faults = [Fault("export/price-updates", 404, code="not_found")]
     once(agents, server, folder)
     assert the_log(server)[0] == "partial"
@@ -183,7 +215,14 @@ def test_a_failed_download_after_the_import_is_partial(agents: Agents, server: F
 @pytest.mark.parametrize(
     "path",
     [
-        *("heartbeat", "sync/pending", "upload-request", "/objects/", "POST /api/v1/sync", "uploads/"),
+        *(
+            "heartbeat",
+            "sync/pending",
+            "upload-request",
+            "/objects/",
+            "POST /api/v1/sync",
+            "uploads/",
+        ),
         *("export/price-updates", "sync/log"),
     ],
 )
@@ -249,7 +288,10 @@ def test_an_address_that_never_works_ends_the_cycle_with_its_refusal(
     server.faults = [Fault("/objects/", 403, times=99, code="invalid_signature")]
     once(agents, server, folder)
     status, steps = the_log(server)
-    assert (status, steps["upload_inventory"]) == ("failed", ("failed", "invalid_signature: told to fail"))
+    assert (status, steps["upload_inventory"]) == (
+        "failed",
+        ("failed", "invalid_signature: told to fail"),
+    )
 
 
 def test_a_file_too_large_ends_the_cycle(agents: Agents, server: FakeServer, folder: Path) -> None:
@@ -258,7 +300,9 @@ def test_a_file_too_large_ends_the_cycle(agents: Agents, server: FakeServer, fol
     assert the_log(server)[1]["upload_inventory"] == ("failed", "payload_too_large: told to fail")
 
 
-def test_an_object_store_out_of_reach_leaves_the_raw_form(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_an_object_store_out_of_reach_leaves_the_raw_form(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.upload_origin = "http://127.0.0.1:9"
     assert once(agents, server, folder).returncode == 0
     [upload] = server.uploads.values()
@@ -275,7 +319,9 @@ def test_a_refused_key_is_one_sentence(
     assert [(e["status"], e["code"]) for e in ended.named("refused")] == [(status, code)]
 
 
-def test_a_key_refused_within_the_cycle_keeps_the_cycle(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_a_key_refused_within_the_cycle_keeps_the_cycle(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.faults = [Fault("uploads/", 403, code="account_suspended")]
     assert once(agents, server, folder).returncode == 1
     assert server.logs == []
@@ -284,7 +330,9 @@ def test_a_key_refused_within_the_cycle_keeps_the_cycle(agents: Agents, server: 
     assert len(server.uploads) == 1
 
 
-def test_an_upload_that_the_server_forgot_ends_the_cycle(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_an_upload_that_the_server_forgot_ends_the_cycle(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.faults = [Fault("uploads/", 404, code="not_found")]
     once(agents, server, folder)
     assert the_log(server)[0] == "failed"
@@ -297,7 +345,9 @@ def test_a_forced_update_stops_syncing(agents: Agents, server: FakeServer, folde
     assert not any("sync" in call for call in server.calls)
 
 
-def test_a_server_away_is_given_up_on_and_the_cycle_kept(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_a_server_away_is_given_up_on_and_the_cycle_kept(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.faults = [Fault("export/price-updates", 0, times=9999)]
     ended = once(agents, server, folder)
     assert ended.returncode == 1

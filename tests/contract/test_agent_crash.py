@@ -74,7 +74,9 @@ def test_the_raw_form_has_no_key_and_is_still_sent_once(
     assert_done_once(server, folder)
 
 
-def test_it_survives_being_killed_again_and_again(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_it_survives_being_killed_again_and_again(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.upload_states = ["queued"] * 3 + ["done"]
     kills = 0
     while once(agents, server, folder, kill_at=6, side="after").returncode == -signal.SIGKILL:

@@ -1,4 +1,6 @@
-"""The agent as people run it: the loop over restarts, signals and refusals, and the command line's mistakes."""
+"""The agent as people run it: the loop over restarts, signals and refusals, and the command
+line's mistakes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,16 @@ class Running:
     def __init__(self, server: FakeServer, folder: Path, **pace: str) -> None:
         pace_of = {**FAST, "INTERVAL": "0.05", "CONTACT": "30", **pace}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "cardsync_agent.cli", "run", "--server", server.url, "--folder", str(folder)],
+            [
+                sys.executable,
+                "-m",
+                "cardsync_agent.cli",
+                "run",
+                "--server",
+                server.url,
+                "--folder",
+                str(folder),
+            ],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ
@@ -92,7 +103,10 @@ def test_the_loop_survives_a_restart_of_the_server_and_ends_on_a_signal(
     server.requested = True
     agent.wait_for("sync done", times=2)
     assert agent.stop() == 0
-    assert [len(content) for content in server.contents()] == [len(pricing_csv(200)), len(pricing_csv(300))]
+    assert [len(content) for content in server.contents()] == [
+        len(pricing_csv(200)),
+        len(pricing_csv(300)),
+    ]
     assert len([line for line in agent.lines if "no sync is needed" in line]) <= 3
 
 
@@ -108,7 +122,9 @@ def test_a_stopped_agent_goes_on_later(run: Run, server: FakeServer, folder: Pat
     assert len(server.uploads) == len(server.cycles()) == 1
 
 
-def test_a_cycle_that_never_ends_is_abandoned_and_reported(run: Run, server: FakeServer, folder: Path) -> None:
+def test_a_cycle_that_never_ends_is_abandoned_and_reported(
+    run: Run, server: FakeServer, folder: Path
+) -> None:
     server.upload_states = ["processing"]
     agent = run(CYCLE_EXPIRES="0.5")
     agent.wait_for("abandoned")
@@ -131,18 +147,52 @@ def test_a_refused_key_is_tried_again_slowly(run: Run, server: FakeServer, folde
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--server", "cards.example", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
-        (["--server", "http://x:abc", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
-        (["--server", "http://[::1", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
-        (["--server", "http:///path", "--key", KEY, "--folder", "{}"], 2, "--server must be an address"),
+        (
+            ["--server", "cards.example", "--key", KEY, "--folder", "{}"],
+            2,
+            "--server must be an address",
+        ),
+        (
+            ["--server", "http://x:abc", "--key", KEY, "--folder", "{}"],
+            2,
+            "--server must be an address",
+        ),
+        (
+            ["--server", "http://[::1", "--key", KEY, "--folder", "{}"],
+            2,
+            "--server must be an address",
+        ),
+        (
+            ["--server", "http:///path", "--key", KEY, "--folder", "{}"],
+            2,
+            "--server must be an address",
+        ),
         (["--server", "http://x", "--folder", "{}"], 2, "no API key"),
-        (["--server", "http://x", "--key", "two words", "--folder", "{}"], 2, "characters that no key has"),
-        (["--server", "http://x", "--key-file", "{}/none", "--folder", "{}"], 2, "key file cannot be read"),
-        (["--server", "http://x", "--key", KEY, "--folder", "{}", "--request"], 2, "--request needs --once"),
-        (["--server", "http://x", "--key", KEY, "--folder", "{}/inbox/export.csv"], 1, "cannot use the folder"),
+        (
+            ["--server", "http://x", "--key", "two words", "--folder", "{}"],
+            2,
+            "characters that no key has",
+        ),
+        (
+            ["--server", "http://x", "--key-file", "{}/none", "--folder", "{}"],
+            2,
+            "key file cannot be read",
+        ),
+        (
+            ["--server", "http://x", "--key", KEY, "--folder", "{}", "--request"],
+            2,
+            "--request needs --once",
+        ),
+        (
+            ["--server", "http://x", "--key", KEY, "--folder", "{}/inbox/export.csv"],
+            1,
+            "cannot use the folder",
+        ),
     ],
 )
-def test_a_mistake_is_one_sentence(agents: Agents, folder: Path, arguments: list[str], code: int, words: str) -> None:
+def test_a_mistake_is_one_sentence(
+    agents: Agents, folder: Path, arguments: list[str], code: int, words: str
+) -> None:
     ended = agents.run(*(argument.format(folder) for argument in arguments))
     assert ended.returncode == code
     assert words in ended.errors
@@ -152,7 +202,14 @@ def test_a_mistake_is_one_sentence(agents: Agents, folder: Path, arguments: list
 def test_the_key_may_stand_in_a_file(agents: Agents, server: FakeServer, folder: Path) -> None:
     (folder / "key").write_text(f"{KEY}\n")
     ended = agents.run(
-        "--server", server.url, "--key-file", str(folder / "key"), "--folder", str(folder), "--once", "--quiet"
+        "--server",
+        server.url,
+        "--key-file",
+        str(folder / "key"),
+        "--folder",
+        str(folder),
+        "--once",
+        "--quiet",
     )
     assert ended.returncode == 0
     assert KEY not in (folder / ".cardsync-agent" / "state.json").read_text()

@@ -1,4 +1,6 @@
-"""Order files of the inbox go up: in the plan's windows, each content once, in parts that a kill -9 does not lose, and without a person's address."""
+"""Order files of the inbox go up: in the plan's windows, each content once, in parts that a kill
+-9 does not lose, and without a person's address.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def today() -> date:
 
 def orders(*ages: int, buyer: str = "Ann") -> str:
     days = [today() - timedelta(days=age) for age in ages]
-    lines = [f'A-{n},{buyer},"{day:%A, %d %B %Y}",Shipped,Standard,1.00,1.31,2.31,True\n' for n, day in enumerate(days)]
+    lines = [
+        f'A-{n},{buyer},"{day:%A, %d %B %Y}",Shipped,Standard,1.00,1.31,2.31,True\n'
+        for n, day in enumerate(days)
+    ]
     return LIST + "".join(lines)
 
 
@@ -67,9 +72,15 @@ def numbers(server: FakeServer, path: str = "orders") -> list[list[str]]:
 
 
 def again(agents: Agents, server: FakeServer, folder: Path, **drops: str) -> Ended:
-    """The next scheduled cycle, with what the seller has saved since; a new pricing export is always there."""
+    """The next scheduled cycle, with what the seller has saved since; a new pricing export is
+    always there.
+    """
     put(folder, **drops)
-    drop(folder, gzip.decompress(gzip.compress(server.prices)) + os.urandom(4).hex().encode(), "export.csv")
+    drop(
+        folder,
+        gzip.decompress(gzip.compress(server.prices)) + os.urandom(4).hex().encode(),
+        "export.csv",
+    )
     server.due = True
     server.rows.clear()
     return once(agents, server, folder)
@@ -78,7 +89,9 @@ def again(agents: Agents, server: FakeServer, folder: Path, **drops: str) -> End
 # What goes where
 
 
-def test_every_kind_of_file_is_sent_to_its_place(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_every_kind_of_file_is_sent_to_its_place(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     ended = once(agents, server, shop)
     status, steps = the_log(server)
     assert (ended.returncode, status) == (0, "partial")  # for want of a sales summary
@@ -87,12 +100,24 @@ def test_every_kind_of_file_is_sent_to_its_place(agents: Agents, server: FakeSer
         *("orders", "order_items", "orders/shipping", "order_refunds", "order_feedbacks")
     ]
     [[first, _]] = server.rows["orders"]
-    assert (first["buyer_name"], first["order_date"]) == ("Ann", f"{today() - timedelta(days=1):%m/%d/%Y}")
+    assert (first["buyer_name"], first["order_date"]) == (
+        "Ann",
+        f"{today() - timedelta(days=1):%m/%d/%Y}",
+    )
     assert numbers(server, "order_items") == [["A-0", "A-1"]]
     assert server.rows["order_refunds"] == [
-        [{"order_number": "A-1", "total_amt": "1.00", "refund_type": "partial", "refund_origin": "marketplace"}]
+        [
+            {
+                "order_number": "A-1",
+                "total_amt": "1.00",
+                "refund_type": "partial",
+                "refund_origin": "marketplace",
+            }
+        ]
     ]
-    assert server.rows["order_feedbacks"] == [[{"order_number": "A-1", "rating": 5, "comment": "fine"}]]
+    assert server.rows["order_feedbacks"] == [
+        [{"order_number": "A-1", "rating": 5, "comment": "fine"}]
+    ]
     assert [e["rows"] for e in ended.named("rows_sent")] == [2, 2, 1, 1, 1]
     assert [len(e["upload_ids"]) for e in ended.named("rows_sent")] == [1, 1, 1, 1, 0]
 
@@ -116,17 +141,26 @@ def test_the_address_and_the_name_stay_here(agents: Agents, server: FakeServer, 
     assert numbers(server, "orders/shipping") == [["A-1"]]
     [unread] = ended.named("rows_unreadable")
     assert [problem["line"] for problem in unread["problems"]] == [3, 4]
-    sent = b"".join(gzip.decompress(b) if b[:2] == b"\x1f\x8b" else b for b in server.row_bodies).decode()
-    kept = "".join(path.read_text(errors="replace") for path in (shop / ".cardsync-agent").iterdir())
+    sent = b"".join(
+        gzip.decompress(b) if b[:2] == b"\x1f\x8b" else b for b in server.row_bodies
+    ).decode()
+    kept = "".join(
+        path.read_text(errors="replace") for path in (shop / ".cardsync-agent").iterdir()
+    )
     said = json.dumps([ended.events, server.logs]) + ended.errors
     for words in ("Grimsditch", "Elm St", "Secret", "Apt 2", "Fay"):
         assert words not in sent + kept + said
 
 
-def test_a_line_that_cannot_be_read_is_told_and_stops_nothing(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_a_line_that_cannot_be_read_is_told_and_stops_nothing(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     put(shop, a=orders(1, 2) + "A-9,too short\n")
     ended = once(agents, server, shop, "--quiet")
-    assert ended.named("rows_unreadable")[0]["text"] == "a.csv: line 4: 2 columns where the header has 10"
+    assert (
+        ended.named("rows_unreadable")[0]["text"]
+        == "a.csv: line 4: 2 columns where the header has 10"
+    )
     assert numbers(server) == [["A-0", "A-1"]]
     assert the_log(server)[1]["fetch_orders"] == DONE
 
@@ -141,12 +175,16 @@ def test_a_file_of_nothing_readable_fails_its_step_and_what_hangs_on_it_but_no_o
         "partial",
         ("failed", "no line of a.csv can be read: line 2: 2 columns where the header has 10"),
     )
-    assert {name: steps[name] for name in STEPS[1:]} == dict.fromkeys(STEPS[1:], ("skipped", "an earlier step failed"))
+    assert {name: steps[name] for name in STEPS[1:]} == dict.fromkeys(
+        STEPS[1:], ("skipped", "an earlier step failed")
+    )
     assert steps["import_prices"] == DONE
     assert steps["fetch_sales_report"][0] == "skipped"
 
 
-def test_without_an_inventory_the_orders_are_sent_all_the_same(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_without_an_inventory_the_orders_are_sent_all_the_same(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     (shop / "inbox" / "export.csv").unlink()
     once(agents, server, shop)
     status, steps = the_log(server)
@@ -155,7 +193,9 @@ def test_without_an_inventory_the_orders_are_sent_all_the_same(agents: Agents, s
     assert {name: steps[name] for name in STEPS} == dict.fromkeys(STEPS, DONE)
 
 
-def test_an_upload_that_the_server_refuses_fails_its_step(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_an_upload_that_the_server_refuses_fails_its_step(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     server.faults = [Fault("order_refunds", 422, code="invalid_payload")]
     once(agents, server, shop)
     _, steps = the_log(server)
@@ -163,17 +203,24 @@ def test_an_upload_that_the_server_refuses_fails_its_step(agents: Agents, server
     assert steps["fetch_feedback"] == DONE
 
 
-def test_with_a_file_of_every_kind_a_full_sync_is_a_success(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_with_a_file_of_every_kind_a_full_sync_is_a_success(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     put(shop, f=summary("2026-09"))
     ended = once(agents, server, shop)
     assert (ended.returncode, the_log(server)[0]) == (0, "success")
-    assert the_log(server)[1]["refresh_account"] == ("skipped", "a folder tells nothing of the account")
+    assert the_log(server)[1]["refresh_account"] == (
+        "skipped",
+        "a folder tells nothing of the account",
+    )
 
 
 # Windows and repetition
 
 
-@pytest.mark.parametrize(("first_sync", "sent"), [(True, ["A-0", "A-1", "A-2"]), (False, ["A-0", "A-1"])])
+@pytest.mark.parametrize(
+    ("first_sync", "sent"), [(True, ["A-0", "A-1", "A-2"]), (False, ["A-0", "A-1"])]
+)
 def test_the_window_is_the_plans(
     agents: Agents, server: FakeServer, shop: Path, first_sync: bool, sent: list[str]
 ) -> None:
@@ -184,19 +231,28 @@ def test_the_window_is_the_plans(
     assert ended.named("rows_sent")[0]["older"] == 4 - len(sent)
 
 
-def test_the_same_content_is_not_sent_again_unless_asked_for(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_the_same_content_is_not_sent_again_unless_asked_for(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     once(agents, server, shop)
     again(agents, server, shop)
     *_, log = server.cycles().values()
     assert server.rows == {}
     errors = {step["name"]: (step["status"], step["error"]) for step in log["steps"]}
-    assert errors["fetch_orders"] == ("skipped", "no new order list in the inbox (a.csv was uploaded before)")
+    assert errors["fetch_orders"] == (
+        "skipped",
+        "no new order list in the inbox (a.csv was uploaded before)",
+    )
     assert once(agents, server, shop, "--request", "orders").returncode == 0
     assert set(server.rows) == {"orders", "order_items", "orders/shipping"}
 
 
-def test_after_new_orders_what_hangs_on_them_comes_again(agents: Agents, server: FakeServer, shop: Path) -> None:
-    """The server skips items of orders that it has not heard of, and the pull sheet may have come first."""
+def test_after_new_orders_what_hangs_on_them_comes_again(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
+    """The server skips items of orders that it has not heard of, and the pull sheet may have come
+    first.
+    """
     put(shop, b=sheet(0, 1, 2))
     once(agents, server, shop)
     again(agents, server, shop, a=orders(1, 2, 3))
@@ -219,7 +275,9 @@ def test_a_file_that_comes_late_in_a_first_sync_brings_no_other_along(
     assert set(server.rows) == {"order_feedbacks"}
 
 
-def test_the_whole_history_is_sent_when_it_is_asked_for(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_the_whole_history_is_sent_when_it_is_asked_for(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     put(shop, a=orders(1, 200))
     once(agents, server, shop)
     assert numbers(server) == [["A-0"]]
@@ -228,7 +286,9 @@ def test_the_whole_history_is_sent_when_it_is_asked_for(agents: Agents, server: 
     assert numbers(server) == [["A-0", "A-1"]]
 
 
-def test_the_newest_list_counts_and_every_pull_sheet(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_the_newest_list_counts_and_every_pull_sheet(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     """A list is a whole; a pull sheet holds only what was open when it was printed."""
     put(shop, z=orders(5, 6, 7), y=sheet(2))
     for name, age in (("a", 100), ("z", 10), ("b", 100), ("y", 10)):
@@ -263,11 +323,15 @@ def test_a_kill_between_parts_loses_nothing(
     assert once(agents, server, shop).returncode == 0
     sent = [number for rows in numbers(server) for number in rows]
     assert set(sent) == {f"A-{n}" for n in range(6_000)}
-    assert len(numbers(server)) == 3 + (side == "after")  # the one whose answer was lost comes twice, and no other
+    assert len(numbers(server)) == 3 + (
+        side == "after"
+    )  # the one whose answer was lost comes twice, and no other
     assert the_log(server) == ("success", dict.fromkeys(STEPS[:3], DONE))
 
 
-def test_killed_at_any_point_the_orders_arrive(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_killed_at_any_point_the_orders_arrive(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     server.due, server.requested, server.kind = False, True, "orders"
     points = len(once(agents, server, shop).points)
     for point in range(1, points + 1):
@@ -278,7 +342,9 @@ def test_killed_at_any_point_the_orders_arrive(agents: Agents, server: FakeServe
         server.holder, server.requested, server.kind = None, True, "orders"
         assert once(agents, server, shop, kill_at=point, side="after").returncode == -signal.SIGKILL
         once(agents, server, shop)
-        assert {path: {n for rows in numbers(server, path) for n in rows} for path in server.rows} == {
+        assert {
+            path: {n for rows in numbers(server, path) for n in rows} for path in server.rows
+        } == {
             "orders": {"A-0", "A-1"},
             "order_items": {"A-0", "A-1"},
             "orders/shipping": {"A-1"},
@@ -288,8 +354,12 @@ def test_killed_at_any_point_the_orders_arrive(agents: Agents, server: FakeServe
 
 @pytest.mark.parametrize("status", [0, 503])
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("path", ["/orders", "/order_items", "/order_feedbacks", "/sales_report/gaps"])
-def test_any_call_may_fail(agents: Agents, server: FakeServer, shop: Path, path: str, after: bool, status: int) -> None:
+@pytest.mark.parametrize(
+    "path", ["/orders", "/order_items", "/order_feedbacks", "/sales_report/gaps"]
+)
+def test_any_call_may_fail(
+    agents: Agents, server: FakeServer, shop: Path, path: str, after: bool, status: int
+) -> None:
     put(shop, f="date_from,net_sales\n2026-10-01,1\n")
     server.faults = [Fault(path, status, times=2, after=after)]
     assert once(agents, server, shop).returncode == 0
@@ -323,7 +393,9 @@ def test_a_cancel_while_the_server_works_at_the_rows_ends_the_waiting(
     assert the_log(server)[1]["fetch_orders"] == ("failed", "cancelled by the seller")
 
 
-def test_rows_that_nobody_cancels_are_waited_for(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_rows_that_nobody_cancels_are_waited_for(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     server.due, server.requested, server.kind = False, True, "orders"
     server.row_states = ["processing"] * 5
     assert once(agents, server, shop, "--interval", "0").returncode == 0
@@ -336,10 +408,14 @@ def test_rows_that_nobody_cancels_are_waited_for(agents: Agents, server: FakeSer
 
 
 def summary(*months: str) -> str:
-    return "date_from,gross_sales,order_count,net_sales\n" + "".join(f"{m}-01,$10.50,3,9\n" for m in months)
+    return "date_from,gross_sales,order_count,net_sales\n" + "".join(
+        f"{m}-01,$10.50,3,9\n" for m in months
+    )
 
 
-def test_sales_reports_come_two_a_cycle_oldest_first(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_sales_reports_come_two_a_cycle_oldest_first(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     server.gaps = [f"2026-{month:02}-01" for month in range(5, 11)]
     put(folder, old=summary("2026-07", "2026-06"), new=summary("2026-09", "2026-08", "2026-01"))
     server.due = False
@@ -355,7 +431,10 @@ def test_sales_reports_come_two_a_cycle_oldest_first(agents: Agents, server: Fak
     assert once(agents, server, folder, "--request", "sales").returncode == 1
     *_, log = server.cycles().values()
     assert [(step["status"], step["error"]) for step in log["steps"]] == [
-        ("skipped", "the inbox holds no sales summary of the 2 months that are missing since 2026-05-01")
+        (
+            "skipped",
+            "the inbox holds no sales summary of the 2 months that are missing since 2026-05-01",
+        )
     ]
 
 
@@ -374,7 +453,9 @@ def test_rows_that_the_server_could_not_apply_are_not_delivered(
     assert len(server.rows["orders"]) == sent + 1
 
 
-def test_the_gaps_are_asked_for_when_the_orders_are_written(agents: Agents, server: FakeServer, shop: Path) -> None:
+def test_the_gaps_are_asked_for_when_the_orders_are_written(
+    agents: Agents, server: FakeServer, shop: Path
+) -> None:
     put(shop, f=summary("2026-09"))
     server.row_states = ["queued", "processing", "done"]
     assert once(agents, server, shop).returncode == 0
@@ -382,14 +463,18 @@ def test_the_gaps_are_asked_for_when_the_orders_are_written(agents: Agents, serv
     assert asked == ["GET /api/v1/uploads/1001"] * 3 + ["GET /api/v1/sales_report/gaps"]
 
 
-def test_with_no_month_missing_the_sales_are_done(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_with_no_month_missing_the_sales_are_done(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     put(folder, f=summary("2026-09"))
     server.due = False
     assert once(agents, server, folder, "--request", "sales").returncode == 0
     assert (the_log(server), server.sales) == (("success", {"fetch_sales_report": DONE}), [])
 
 
-def test_a_kill_does_not_add_a_third_month(agents: Agents, server: FakeServer, folder: Path) -> None:
+def test_a_kill_does_not_add_a_third_month(
+    agents: Agents, server: FakeServer, folder: Path
+) -> None:
     months = [f"2026-{month:02}-01" for month in range(5, 11)]
     put(folder, f=summary(*(month[:7] for month in months)))
     server.due = False

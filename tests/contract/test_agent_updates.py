@@ -1,4 +1,6 @@
-"""The agent's own updates: what a pinned key signed is fetched, verified and handed over once; everything else is refused and told."""
+"""The agent's own updates: what a pinned key signed is fetched, verified and handed over once;
+everything else is refused and told.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,17 @@ def once(agents: Agents, server: ReleaseServer, folder: Path) -> Once:
     """One run of the agent, by default with the signer's key pinned."""
 
     def once(*options: str, pinned: tuple[str, ...] = PINNED, **kill: Any) -> Ended:
-        arguments = ("--server", server.url, "--key", KEY, "--folder", str(folder), "--once", *pinned, *options)
+        arguments = (
+            "--server",
+            server.url,
+            "--key",
+            KEY,
+            "--folder",
+            str(folder),
+            "--once",
+            *pinned,
+            *options,
+        )
         return agents.run(*arguments, **kill)
 
     return once
@@ -95,7 +107,9 @@ def in_days(days: float) -> str:
     return (datetime.now(UTC) + timedelta(days=days)).isoformat()
 
 
-def an_offer(content: bytes = CONTENT, key: Ed25519PrivateKey = SIGNER, **record: Any) -> dict[str, Any]:
+def an_offer(
+    content: bytes = CONTENT, key: Ed25519PrivateKey = SIGNER, **record: Any
+) -> dict[str, Any]:
     """An update as the server signs and tells it; `record` fields instead of the usual ones."""
     usual = {
         "version": "9.1.0",
@@ -147,7 +161,9 @@ def refusal(ended: Ended) -> str:
 # Handing over
 
 
-def test_a_signed_update_is_handed_over_with_its_proof(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_a_signed_update_is_handed_over_with_its_proof(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer = an_offer()
     ended = once()
     assert ended.returncode == 0, ended.errors
@@ -156,18 +172,24 @@ def test_a_signed_update_is_handed_over_with_its_proof(once: Once, server: Relea
     target = folder / "updates" / f"9.1.0-{HASH}"
     assert (ready["path"], ready["latest_version"]) == (str(target), "9.1.0")
     proof = json.loads((target / "release.json").read_bytes())
-    assert proof == {name: server.offer[name] for name in ("release", "release_signature", "signature")}
+    assert proof == {
+        name: server.offer[name] for name in ("release", "release_signature", "signature")
+    }
     assert server.keys_seen == [None]
 
 
-def test_it_is_fetched_once_and_told_at_each_start(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_it_is_fetched_once_and_told_at_each_start(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer = an_offer()
     for _ in range(3):
         assert len(once().named("update_ready")) == 1
     assert len(server.ranges) == 1
 
 
-def test_what_the_installer_took_away_is_not_fetched_again(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_what_the_installer_took_away_is_not_fetched_again(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer = an_offer()
     once()
     for path in PLACED:
@@ -177,7 +199,9 @@ def test_what_the_installer_took_away_is_not_fetched_again(once: Once, server: R
     assert len(server.ranges) == 1
 
 
-def test_a_newer_update_takes_the_place_of_an_older_one(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_a_newer_update_takes_the_place_of_an_older_one(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer = an_offer()
     once()
     (folder / "updates" / "notes.txt").write_text("not the agent's")
@@ -190,20 +214,26 @@ def test_a_newer_update_takes_the_place_of_an_older_one(once: Once, server: Rele
     assert "notes.txt" in placed(folder)
 
 
-def test_the_cycle_goes_on_beside_the_update(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_the_cycle_goes_on_beside_the_update(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer, server.due = an_offer(), True
     ended = once()
     assert ended.named("cycle_finished")[0]["status"] == "success"
     assert_handed_over(folder)
 
 
-def test_any_of_several_pinned_keys_will_do(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_any_of_several_pinned_keys_will_do(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer = an_offer()
     once(pinned=("--release-public-key", public_key_of(STRANGER), *PINNED))
     assert_handed_over(folder)
 
 
-def test_without_a_pinned_key_an_update_is_only_told(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_without_a_pinned_key_an_update_is_only_told(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer = an_offer()
     ended = once(pinned=())
     assert [event["latest_version"] for event in ended.named("update_available")] == ["9.1.0"]
@@ -232,9 +262,18 @@ def test_the_name_comes_from_the_address_and_stays_in_its_folder(
 
 REFUSED_UNFETCHED = {
     "a stranger's signatures": (an_offer(key=STRANGER), "no pinned key has signed its record"),
-    "no record": (an_offer() | {"release": None, "release_signature": None}, "no pinned key has signed its record"),
-    "no record's signature": (an_offer() | {"release_signature": ""}, "no pinned key has signed its record"),
-    "a signature that is none": (an_offer() | {"release_signature": "nonsense!"}, "no pinned key has signed"),
+    "no record": (
+        an_offer() | {"release": None, "release_signature": None},
+        "no pinned key has signed its record",
+    ),
+    "no record's signature": (
+        an_offer() | {"release_signature": ""},
+        "no pinned key has signed its record",
+    ),
+    "a signature that is none": (
+        an_offer() | {"release_signature": "nonsense!"},
+        "no pinned key has signed",
+    ),
     "the installed version": (an_offer(version=__version__), "not newer"),
     "an old signed build": (an_offer(version="0.0.9"), "not newer"),
     "another platform": (an_offer(platform="plan9/mips"), "it is for plan9/mips"),
@@ -245,7 +284,11 @@ REFUSED_UNFETCHED = {
     "an expiry that is none": (an_offer(expires_at="never"), "cannot be read"),
     "a version that is no text": (an_offer(version=9), "cannot be read"),
     "a record that lacks a field": (
-        an_offer() | {"release": {"version": "9"}, "release_signature": sign(SIGNER, canonical({"version": "9"}))},
+        an_offer()
+        | {
+            "release": {"version": "9"},
+            "release_signature": sign(SIGNER, canonical({"version": "9"})),
+        },
         "cannot be read",
     ),
 }
@@ -295,7 +338,9 @@ def test_an_old_build_cannot_be_passed_off_under_a_newer_ones_record(
     assert placed(folder) == staged(folder) == []
 
 
-@pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b + b"x", lambda b: b[:500] + b"!" + b[501:]])
+@pytest.mark.parametrize(
+    "change", [lambda b: b[:-1], lambda b: b + b"x", lambda b: b[:500] + b"!" + b[501:]]
+)
 def test_tampered_bytes_are_refused_and_thrown_away(
     once: Once, server: ReleaseServer, folder: Path, change: Callable[[bytes], bytes]
 ) -> None:
@@ -316,14 +361,20 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_bytes_need_a_signature_of_their_own(once: Once, server: ReleaseServer, folder: Path, signature: str) -> None:
+def test_bytes_need_a_signature_of_their_own(
+    once: Once, server: ReleaseServer, folder: Path, signature: str
+) -> None:
     server.offer = an_offer() | {"signature": SIGNATURES[signature]}
     assert "no pinned key has signed its bytes" in refusal(once())
     assert placed(folder) == staged(folder) == []
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "", "/downloads/x", "ftp://x/y", "http://[broken"])
-def test_an_address_that_leads_nowhere_hurts_nothing(once: Once, server: ReleaseServer, folder: Path, url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "", "/downloads/x", "ftp://x/y", "http://[broken"]
+)
+def test_an_address_that_leads_nowhere_hurts_nothing(
+    once: Once, server: ReleaseServer, folder: Path, url: str
+) -> None:
     server.offer, server.due = an_offer() | {"download_url": url}, True
     server.content = b"<html>not found</html>"
     ended = once()
@@ -334,7 +385,9 @@ def test_an_address_that_leads_nowhere_hurts_nothing(once: Once, server: Release
 # Interrupted
 
 
-def test_a_download_that_was_cut_off_goes_on_where_it_ended(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_a_download_that_was_cut_off_goes_on_where_it_ended(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer, server.cut_at = an_offer(), 100_000
     assert once().named("retrying")[0]["what"] == "fetching the update"
     assert [path.stat().st_size for path in staged(folder)] == [100_000]
@@ -345,7 +398,9 @@ def test_a_download_that_was_cut_off_goes_on_where_it_ended(once: Once, server: 
     assert_handed_over(folder)
 
 
-def test_what_was_begun_of_another_update_is_thrown_away(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_what_was_begun_of_another_update_is_thrown_away(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer, server.cut_at = an_offer(), 100_000
     once()
     server.content, server.cut_at = b"newer", None
@@ -380,9 +435,13 @@ def test_killed_at_any_point_it_is_handed_over_whole_by_the_next_start(
 
 
 @pytest.fixture
-def loop(server: ReleaseServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
+def loop(
+    server: ReleaseServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Running]]:
     """The agent without --once; its key is pinned by the environment."""
-    monkeypatch.setenv("CARDSYNC_AGENT_RELEASE_PUBLIC_KEY", f"{public_key_of(STRANGER)}, {PINNED[1]}")
+    monkeypatch.setenv(
+        "CARDSYNC_AGENT_RELEASE_PUBLIC_KEY", f"{public_key_of(STRANGER)}, {PINNED[1]}"
+    )
     started: list[Running] = []
 
     def start(**pace: str) -> Running:
@@ -455,7 +514,9 @@ def test_a_refused_update_is_told_once_and_not_fetched_with_every_heartbeat(
 # A version that was killed
 
 
-def test_a_killed_version_runs_no_cycle_but_fetches_its_update(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_a_killed_version_runs_no_cycle_but_fetches_its_update(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer, server.due, server.force_update = an_offer(), True, True
     ended = once()
     assert ended.returncode == 1
@@ -504,7 +565,9 @@ def test_what_was_altered_since_it_was_placed_is_fetched_anew(
     ALTERED[case](folder / "updates" / f"9.1.0-{HASH}")
     ended = once("--update-command", command)
     assert len(server.ranges) == 2
-    assert any("not the update that was signed" in event["text"] for event in ended.named("problem"))
+    assert any(
+        "not the update that was signed" in event["text"] for event in ended.named("problem")
+    )
     assert len(ended.named("update_ready")) == 1
     assert [path for path in placed(folder) if path.startswith("9.1.0")] == PLACED
     assert (folder / "updates" / PLACED[0]).read_bytes() == CONTENT
@@ -520,7 +583,11 @@ def test_a_folder_that_lay_there_first_is_not_believed(
     (folder / "updates" / PLACED[0]).write_bytes(b"evil")
     server.cut_at = 100_000  # not even while the true one is on its way
     ended = once("--update-command", command)
-    assert (ended.named("update_ready"), ended.named("update_command"), placed(folder)) == ([], [], [])
+    assert (ended.named("update_ready"), ended.named("update_command"), placed(folder)) == (
+        [],
+        [],
+        [],
+    )
     server.cut_at = None
     assert len(once("--update-command", command).named("update_command")) == 1
     assert_handed_over(folder)
@@ -559,7 +626,9 @@ def test_what_the_update_command_was_given_stays_with_it(
 
 @pytest.fixture
 def installer(folder: Path) -> tuple[str, Path]:
-    """A command that notes each start with its argument and its environment, and where it notes them."""
+    """A command that notes each start with its argument and its environment, and where it notes
+    them.
+    """
     notes = folder.parent / "installed"
     program = folder.parent / "install it.py"
     program.write_text(
@@ -601,7 +670,9 @@ def test_an_installer_that_kills_the_agent_is_not_started_again(
     assert not notes.exists()
 
 
-def test_a_command_that_cannot_be_started_is_told(once: Once, server: ReleaseServer, folder: Path) -> None:
+def test_a_command_that_cannot_be_started_is_told(
+    once: Once, server: ReleaseServer, folder: Path
+) -> None:
     server.offer, server.due = an_offer(), True
     ended = once("--update-command", "/no/such/installer --quiet")
     assert any("cannot be started" in event["text"] for event in ended.named("problem"))
@@ -626,9 +697,12 @@ def test_an_update_command_needs_a_pinned_key(once: Once) -> None:
 
 
 @pytest.mark.parametrize(
-    "one", ["linux/x86_64", "Linux/AMD64", "darwin/aarch64", "macos/arm64", "win32/x64", "windows/386"]
+    "one",
+    ["linux/x86_64", "Linux/AMD64", "darwin/aarch64", "macos/arm64", "win32/x64", "windows/386"],
 )
-@pytest.mark.parametrize("other", ["linux/amd64", "darwin/arm64", "windows/amd64", "windows/i686", "linux"])
+@pytest.mark.parametrize(
+    "other", ["linux/amd64", "darwin/arm64", "windows/amd64", "windows/i686", "linux"]
+)
 def test_agent_and_server_agree_on_platforms(one: str, other: str) -> None:
     same = signed_release.same_platform(one) == signed_release.same_platform(other)
     assert same is (server_side.same_platform(one) == server_side.same_platform(other))

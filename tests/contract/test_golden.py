@@ -1,4 +1,7 @@
-"""Every exchange of the agent surface is what `golden/NAME.json` says, to the letter. CARDSYNC_WRITE_GOLDEN=1 writes them anew."""
+"""Every exchange of the agent surface is what `golden/NAME.json` says, to the letter.
+
+CARDSYNC_WRITE_GOLDEN=1 writes them anew.
+"""
 
 import json
 import os
@@ -37,7 +40,9 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def test_there_is_a_file_for_each_exchange_and_none_besides(book):
-    assert {file_of(name).stem for name in book.exchanges} == {path.stem for path in FOLDER.glob("*.json")}
+    assert {file_of(name).stem for name in book.exchanges} == {
+        path.stem for path in FOLDER.glob("*.json")
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,7 +56,10 @@ def golden() -> list[dict]:
 
 
 def route_of(exchange: dict) -> tuple[str, str] | None:
-    path, method = exchange["request"]["path"].partition("?")[0], exchange["request"]["method"].lower()
+    path, method = (
+        exchange["request"]["path"].partition("?")[0],
+        exchange["request"]["method"].lower(),
+    )
     for template, methods in OPENAPI["paths"].items():
         if method in methods and re.fullmatch(re.sub(r"\{[^}]+\}", "[^/]+", template), path):
             return method, template
@@ -90,7 +98,11 @@ class Recorder(httpx.BaseTransport):
                 body, status = exchange["response"]["body"], exchange["response"]["status"]
                 if isinstance(body, list):
                     return httpx.Response(status, text="\r\n".join(body))
-                return httpx.Response(status, json=body) if body is not None else httpx.Response(status)
+                return (
+                    httpx.Response(status, json=body)
+                    if body is not None
+                    else httpx.Response(status)
+                )
         return httpx.Response(404, json={"error": "no such route", "code": "not_found"})
 
 
@@ -107,11 +119,16 @@ class Recorder(httpx.BaseTransport):
     ],
 )
 def test_the_agent_asks_as_the_golden_request_does_and_understands_the_answer(golden_name, call):
-    """Same method and path, and no body field or query parameter that the golden request lacks save additive ones."""
+    """Same method and path, and no body field or query parameter that the golden request lacks
+    save additive ones.
+    """
     recorder = Recorder()
     client = Client("http://golden.invalid", "csk_test", recorder)
     call(client)
-    asked, wanted = recorder.asked[0], json.loads((FOLDER / f"{golden_name}.json").read_text())["request"]
+    asked, wanted = (
+        recorder.asked[0],
+        json.loads((FOLDER / f"{golden_name}.json").read_text())["request"],
+    )
     assert (asked.method, asked.url.path) == (wanted["method"], wanted["path"].partition("?")[0])
     if asked.content:
         assert set(json.loads(asked.content)) <= set(wanted["body"] or {})

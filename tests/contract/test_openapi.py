@@ -1,4 +1,6 @@
-"""The interface description: in step with the program, structurally sound, and complete in statuses, codes, bodies and headers."""
+"""The interface description: in step with the program, structurally sound, and complete in
+statuses, codes, bodies and headers.
+"""
 
 import inspect
 import json
@@ -22,7 +24,9 @@ OPERATIONS = {
 # Who calls these has no credentials yet.
 STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/{token}")}
 BEHIND_A_KEY = {
-    name: operation for name, operation in OPERATIONS.items() if name[1].startswith("/api/") and name not in STRANGERS
+    name: operation
+    for name, operation in OPERATIONS.items()
+    if name[1].startswith("/api/") and name not in STRANGERS
 }
 # What is the agent's takes keys, all else takes sessions too, and these take sessions alone.
 SESSION_ONLY = {
@@ -212,7 +216,9 @@ def test_an_operation_is_structurally_sound(name):
     in_path = {part[1:-1] for part in name[1].split("/") if part.startswith("{")}
     parameters = operation.get("parameters", [])
     assert {parameter["name"] for parameter in parameters if parameter["in"] == "path"} == in_path
-    assert len({(parameter["in"], parameter["name"]) for parameter in parameters}) == len(parameters)
+    assert len({(parameter["in"], parameter["name"]) for parameter in parameters}) == len(
+        parameters
+    )
     for parameter in parameters:
         assert parameter["schema"]
         assert parameter["in"] != "path" or parameter["required"] is True
@@ -232,7 +238,9 @@ def answer(name: tuple[str, str], status: int) -> dict:
 
 
 def codes(name: tuple[str, str], status: int) -> set[str]:
-    """The codes that a status of a route may carry; a body of its own is named by its status: `status cooldown`."""
+    """The codes that a status of a route may carry; a body of its own is named by its status:
+    `status cooldown`.
+    """
     schema = answer(name, status)["content"]["application/json"]["schema"]
     found: set[str] = set()
     for part in schema.get("oneOf", [schema]):
@@ -282,7 +290,11 @@ READS_JSON = {
     415: {"unsupported_media_type"},
     422: {"invalid_payload"},
 }
-FOR_STRANGERS = {403: {"csrf_failed", "account_suspended"}, 429: {"rate_limited"}, 503: {"service_unavailable"}}
+FOR_STRANGERS = {
+    403: {"csrf_failed", "account_suspended"},
+    429: {"rate_limited"},
+    503: {"service_unavailable"},
+}
 OWN_REFUSALS = {
     **{
         name: {
@@ -456,17 +468,28 @@ OWN_REFUSALS = {
 @pytest.mark.parametrize("name", OPERATIONS, ids=" ".join)
 def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
     expected = (
-        {401: {"unauthorized"}, 403: {"account_suspended"}, 429: {"rate_limited"}, 503: {"service_unavailable"}}
+        {
+            401: {"unauthorized"},
+            403: {"account_suspended"},
+            429: {"rate_limited"},
+            503: {"service_unavailable"},
+        }
         if name in BEHIND_A_KEY
         else {}
     )
     expected |= OWN_REFUSALS.get(name, {})
     if name in BEHIND_A_KEY:
-        expected[403] |= {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
+        expected[403] |= (
+            {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
+        )
         expected[403] |= {"owner_required"} if " ".join(name) in OWNERS else set()
         expected[403] |= {"key_required"} if " ".join(name) in AGENTS else set()
         expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
-    told = {int(status) for status in OPERATIONS[name]["responses"] if int(status) >= 400 and int(status) != 500}
+    told = {
+        int(status)
+        for status in OPERATIONS[name]["responses"]
+        if int(status) >= 400 and int(status) != 500
+    }
     if name == ("GET", "/readyz"):
         assert told == {503}
         return
@@ -475,10 +498,16 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
 
 def test_an_inventory_report_is_a_report_too():
     """Not `oneOf`: it fits both."""
-    for name in (("GET", "/api/v1/uploads/{upload_id}"), ("POST", "/api/v1/uploads/{upload_id}/confirm")):
+    for name in (
+        ("GET", "/api/v1/uploads/{upload_id}"),
+        ("POST", "/api/v1/uploads/{upload_id}/confirm"),
+    ):
         schema = answer(name, 200)["content"]["application/json"]["schema"]
         assert list(schema) == ["anyOf"]
-        assert [part["$ref"].rpartition("/")[2] for part in schema["anyOf"]] == ["InventoryReport", "UploadReport"]
+        assert [part["$ref"].rpartition("/")[2] for part in schema["anyOf"]] == [
+            "InventoryReport",
+            "UploadReport",
+        ]
 
 
 def test_every_code_has_one_problem_class_and_appears():
@@ -490,7 +519,9 @@ def test_every_code_has_one_problem_class_and_appears():
             and name != ("GET", "/readyz") for code in codes(name, int(status))}  # fmt: skip
     told |= set(DOCUMENT["components"]["responses"]["MethodNotAllowed"]["content"]["application/json"]["schema"]["allOf"][1][
         "properties"]["code"]["enum"])  # fmt: skip
-    assert told == by_code.keys() | {"internal_server_error"} | {f"status {kind.code}" for kind in own}
+    assert told == by_code.keys() | {"internal_server_error"} | {
+        f"status {kind.code}" for kind in own
+    }
     for kind in PROBLEMS:
         assert 400 <= kind.status < 600
         assert kind.__doc__
@@ -509,14 +540,25 @@ def test_what_belongs_to_no_route_is_told_as_a_component():
 def test_a_refusal_that_says_when_to_try_again_tells_its_header():
     assert "Retry-After" in answer(("POST", "/api/v1/sync/request"), 429)["headers"]
     assert "Retry-After" in answer(("POST", "/api/v1/sync/skip_wait"), 409)["headers"]
-    assert "Retry-After" not in answer(("POST", "/api/v1/uploads/{upload_id}/confirm"), 409)["headers"]
+    assert (
+        "Retry-After" not in answer(("POST", "/api/v1/uploads/{upload_id}/confirm"), 409)["headers"]
+    )
 
 
 def test_a_body_of_its_own_tells_exactly_its_fields():
     """The specification's table of cooldown and credit responses."""
     schemas = DOCUMENT["components"]["schemas"]
-    told = {name: set(schemas[name]["required"]) for name in schemas if name.endswith("Body") and name != "ErrorBody"}
-    assert told["MeteredCooldownBody"] == {"status", "cooldown_remaining_seconds", "balance", "top_up_path"}
+    told = {
+        name: set(schemas[name]["required"])
+        for name in schemas
+        if name.endswith("Body") and name != "ErrorBody"
+    }
+    assert told["MeteredCooldownBody"] == {
+        "status",
+        "cooldown_remaining_seconds",
+        "balance",
+        "top_up_path",
+    }
     assert told["CooldownBody"] == {"status", "cooldown_remaining_seconds"}
     assert told["InsufficientBalanceBody"] == {"status", "balance", "top_up_path"}
     assert told["MutexHeldBody"] == {"status", "retry_after_seconds"}
@@ -528,15 +570,24 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
     body = OPERATIONS[name]["requestBody"]
     assert set(body["content"]) == {"application/json", "application/gzip"}
     assert body["required"] is (
-        name[1] in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
-        or (name[1].startswith(("/api/shelves", "/api/lists", "/api/contributions")) and name[0] != "DELETE")
+        name[1]
+        in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
+        or (
+            name[1].startswith(("/api/shelves", "/api/lists", "/api/contributions"))
+            and name[0] != "DELETE"
+        )
     )
 
 
 def test_the_inventory_upload_tells_both_of_its_forms():
     body = OPERATIONS["POST", "/api/v1/sync"]["requestBody"]
     assert body["required"] is True
-    assert set(body["content"]) == {"application/gzip", "application/octet-stream", "text/csv", "application/json"}
+    assert set(body["content"]) == {
+        "application/gzip",
+        "application/octet-stream",
+        "text/csv",
+        "application/json",
+    }
     key_form = body["content"]["application/json"]["schema"]
     assert key_form["required"] == ["key"]
     assert set(key_form["properties"]) == {"key", "product_line", "sync_cycle_id", "exported_at"}
@@ -600,28 +651,45 @@ def test_the_empty_answers_are_told_as_empty():
 
 
 def fits(value, schema) -> bool:
-    """Enough of JSON Schema for the answers that we give: types, objects, arrays, unions, references."""
+    """Enough of JSON Schema for the answers that we give: types, objects, arrays, unions,
+    references.
+    """
     if "$ref" in schema:
         return fits(value, resolve(schema["$ref"]))
     for union in ("oneOf", "anyOf"):
         if union in schema:
             return any(fits(value, part) for part in schema[union])
-    kinds = {"string": str, "integer": int, "boolean": bool, "null": type(None), "array": list, "object": dict}
+    kinds = {
+        "string": str,
+        "integer": int,
+        "boolean": bool,
+        "null": type(None),
+        "array": list,
+        "object": dict,
+    }
     kind = schema.get("type")
-    if kind and (not isinstance(value, kinds[kind]) or (kind == "integer" and isinstance(value, bool))):
+    if kind and (
+        not isinstance(value, kinds[kind]) or (kind == "integer" and isinstance(value, bool))
+    ):
         return False
     if kind == "array":
         return all(fits(item, schema.get("items", {})) for item in value)
     if kind == "object" and "properties" in schema:
         told = schema["properties"]
         missing = set(schema.get("required", [])) - value.keys()
-        return not missing and value.keys() <= told.keys() and all(fits(item, told[key]) for key, item in value.items())
+        return (
+            not missing
+            and value.keys() <= told.keys()
+            and all(fits(item, told[key]) for key, item in value.items())
+        )
     return True
 
 
 async def test_real_answers_fit_what_is_told(a_seller, service):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1), a_row(2, price="broken"), a_row(3, quantity=-1)))
+    report = await seller.import_csv(
+        a_csv(a_row(1), a_row(2, price="broken"), a_row(3, quantity=-1))
+    )
     sent = await seller.send("/orders", [{"order_number": "A-1", "total_amt": "broken"}])
     feedback = await seller.send("/order_feedbacks", [{"order_number": "A-1", "rating": 5}])
     answers = {

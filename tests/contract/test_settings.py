@@ -100,7 +100,9 @@ def test_a_database_is_read_as_libpq_reads_it_with_the_role_that_policies_bind(m
     assert Settings().database_url == plain
 
 
-@pytest.mark.parametrize("url", ["", "bogus://x", "s3://", "s3:bucket", "https://bucket", "file:///tmp", "s3:///x"])
+@pytest.mark.parametrize(
+    "url", ["", "bogus://x", "s3://", "s3:bucket", "https://bucket", "file:///tmp", "s3:///x"]
+)
 def test_an_object_store_is_a_bucket(monkeypatch, url):
     monkeypatch.setenv("CARDSYNC_OBJECT_STORE_URL", url)
     with pytest.raises(ValidationError, match="it must be like s3://bucket/folder"):

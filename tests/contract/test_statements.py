@@ -1,4 +1,6 @@
-"""What the polls of a steady agent cost the database, counted by libpq itself on every connection that the process has."""
+"""What the polls of a steady agent cost the database, counted by libpq itself on every connection
+that the process has.
+"""
 
 import asyncio
 import re
@@ -51,7 +53,10 @@ async def counting(database: Database):
     counted = Counted()
     async with AsyncExitStack() as after:
         async with AsyncExitStack() as held:
-            ours = [await held.enter_async_context(database.hot.connection()) for _ in range(database.hot.max_size)]
+            ours = [
+                await held.enter_async_context(database.hot.connection())
+                for _ in range(database.hot.max_size)
+            ]
             for _ in range(database.engine.pool.size()):
                 session = await held.enter_async_context(database.engine.connect())
                 ours.append((await session.get_raw_connection()).driver_connection)
@@ -67,7 +72,11 @@ async def counting(database: Database):
 @pytest.fixture
 async def web(service: Service, alive):
     """A web process with the limits as they come and no flush of its own accord."""
-    usual = {name: info.default for name, info in Settings.model_fields.items() if name.startswith("rate_limit_")}
+    usual = {
+        name: info.default
+        for name, info in Settings.model_fields.items()
+        if name.startswith("rate_limit_")
+    }
     update = usual | {
         "last_seen_flush_seconds": 3600,
         "rate_limit_exchange_seconds": 3600,
@@ -92,14 +101,18 @@ async def agents(web: Service, a_seller):
             now=clock.now(),
             id=seller.id,
         )
-        agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
+        agent = replace(
+            seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}")
+        )
         await heartbeat(agent)
         found.append(agent)
     return found
 
 
 async def heartbeat(agent: Seller) -> None:
-    answer = await agent.post("/api/v1/heartbeat", json={"version": "1.2.3", "platform": "linux/amd64"})
+    answer = await agent.post(
+        "/api/v1/heartbeat", json={"version": "1.2.3", "platform": "linux/amd64"}
+    )
     assert answer.status_code == 200
 
 
@@ -109,12 +122,19 @@ async def poll(agent: Seller) -> None:
 
 
 @pytest.mark.parametrize("request_of", [heartbeat, poll])
-async def test_each_request_of_a_steady_agent_is_one_select_in_one_round_trip(web, agents, request_of):
+async def test_each_request_of_a_steady_agent_is_one_select_in_one_round_trip(
+    web, agents, request_of
+):
     async with counting(web.app.state.database) as counted:
         for _ in range(ROUNDS):
             for agent in agents:
                 await request_of(agent)
-    assert len(counted.sent) == counted.round_trips == counted.statements("EXECUTE caller") == AGENTS * ROUNDS
+    assert (
+        len(counted.sent)
+        == counted.round_trips
+        == counted.statements("EXECUTE caller")
+        == AGENTS * ROUNDS
+    )
 
 
 async def _of_its_cycle(agent: Seller) -> dict:
@@ -130,11 +150,19 @@ async def test_who_waits_for_an_import_polls_as_cheaply_as_it_beats(web, a_selle
     assert (await agent.upload(a_csv(a_row(1)))).status_code == 202
     async with counting(web.app.state.database) as counted:
         for _ in range(ROUNDS):
-            assert await _of_its_cycle(agent) == {"action": "wait", "reason": "in_progress", "sync_requested": False}
-    assert len(counted.sent) == counted.round_trips == counted.statements("EXECUTE caller") == ROUNDS
+            assert await _of_its_cycle(agent) == {
+                "action": "wait",
+                "reason": "in_progress",
+                "sync_requested": False,
+            }
+    assert (
+        len(counted.sent) == counted.round_trips == counted.statements("EXECUTE caller") == ROUNDS
+    )
 
 
-async def test_who_is_told_its_cycle_again_takes_no_transaction_and_no_wait_for_the_disk(web, a_seller):
+async def test_who_is_told_its_cycle_again_takes_no_transaction_and_no_wait_for_the_disk(
+    web, a_seller
+):
     seller = await a_seller()
     agent = replace(seller, service=web, http=web.client(Authorization=f"Bearer {seller.api_key}"))
     told = await _of_its_cycle(agent)
@@ -143,7 +171,11 @@ async def test_who_is_told_its_cycle_again_takes_no_transaction_and_no_wait_for_
         for _ in range(ROUNDS):
             assert await _of_its_cycle(agent) == told
     assert counted.round_trips == counted.statements("EXECUTE") == 2 * ROUNDS
-    assert counted.statements("synchronous_commit = off") == counted.statements("EXECUTE refresh_lock") == ROUNDS
+    assert (
+        counted.statements("synchronous_commit = off")
+        == counted.statements("EXECUTE refresh_lock")
+        == ROUNDS
+    )
 
 
 @pytest.mark.parametrize("uploaded", [False, True])
@@ -176,15 +208,20 @@ async def test_the_holders_polls_keep_its_lock_and_nobody_elses(web, a_seller):
     for _ in range(3):
         clock.shift(timedelta(seconds=101))
         other = (await agent.get("/api/v1/sync/pending", params={"agent_id": "another"})).json()
-    # Nobody refreshed it for 303 s: a scheduled cycle that went stale counts as failed, and the schedule waits.
+    # Nobody refreshed it for 303 s: a scheduled cycle that went stale counts as failed, and the
+    # schedule waits.
     assert other == {"action": "wait", "reason": "no_sync_needed", "sync_requested": False}
 
 
-async def test_polls_at_the_same_time_share_round_trips_and_each_hears_of_its_own_seller(web, agents):
+async def test_polls_at_the_same_time_share_round_trips_and_each_hears_of_its_own_seller(
+    web, agents
+):
     for agent in agents[::2]:
         await agent.set(sync_mode="read_only")
     async with counting(web.app.state.database) as counted:
-        answers = await asyncio.gather(*(agent.post("/api/v1/heartbeat") for agent in agents for _ in range(ROUNDS)))
+        answers = await asyncio.gather(
+            *(agent.post("/api/v1/heartbeat") for agent in agents for _ in range(ROUNDS))
+        )
     modes = [answer.json()["sync_mode"] for answer in answers]
     assert modes == (["read_only"] * ROUNDS + ["full"] * ROUNDS) * (AGENTS // 2)
     assert counted.statements("EXECUTE caller") == AGENTS * ROUNDS
@@ -199,7 +236,10 @@ async def test_a_connection_that_lost_its_session_goes_on(web, agents):
 
 async def test_who_goes_away_takes_nobody_elses_answer_along(web):
     itself = PolledQuery("itself", "SELECT $1::bigint")
-    reads = [asyncio.create_task(web.app.state.database.polled.first_row(number, itself)) for number in range(1, 100)]
+    reads = [
+        asyncio.create_task(web.app.state.database.polled.first_row(number, itself))
+        for number in range(1, 100)
+    ]
     await asyncio.sleep(0)
     reads[0].cancel()
     assert await asyncio.gather(*reads[1:]) == [(number,) for number in range(2, 100)]
@@ -215,7 +255,9 @@ async def test_a_read_that_fails_is_told_to_who_asked_and_to_nobody_after(web):
 async def test_what_cannot_be_written_takes_no_read_along(web):
     polled = web.app.state.database.polled
     plain = PolledQuery("number", "SELECT $1 + 0")
-    broken = PolledQuery("broken", "DELETE FROM work_due WHERE seller_id = 1 / ($1 - 5) RETURNING 1", writes=True)
+    broken = PolledQuery(
+        "broken", "DELETE FROM work_due WHERE seller_id = 1 / ($1 - 5) RETURNING 1", writes=True
+    )
     asked = (polled.first_row(number, broken if number == 5 else plain) for number in range(1, 10))
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert isinstance(answers.pop(4), psycopg.errors.DivisionByZero)
@@ -233,7 +275,9 @@ async def test_what_they_leave_to_write_is_one_statement_for_all_of_them(web, ag
     async with counting(web.app.state.database) as limits:
         await web.app.state.rate_limits.buckets.flush()
     assert [counted.statements("INSERT") for counted in (seen, limits)] == [1, 1]
-    assert [counted.statements("SELECT ") for counted in (seen, limits)] == [1, 1], "the one that INSERT reads from"
+    assert [counted.statements("SELECT ") for counted in (seen, limits)] == [1, 1], (
+        "the one that INSERT reads from"
+    )
     async with counting(web.app.state.database) as nothing:
         await web.app.state.last_seen.flush()
         await web.app.state.rate_limits.buckets.flush()

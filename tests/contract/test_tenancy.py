@@ -1,4 +1,5 @@
-"""Tenancy, read from the database's own catalog: nothing of one seller can be seen, changed or even joined by another.
+"""Tenancy, read from the database's own catalog: nothing of one seller can be seen, changed or
+even joined by another.
 
 A table that a later issue adds is covered by being there.
 """
@@ -38,21 +39,29 @@ FOREIGN_KEYS = """
 
 @pytest.fixture(scope="module")
 def owner(owner_url):
-    with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True, row_factory=dict_row) as connection:
+    with psycopg.connect(
+        libpq_url(owner_url, role=None), autocommit=True, row_factory=dict_row
+    ) as connection:
         yield connection
 
 
 @pytest.fixture(scope="module")
 async def sellers(service):
-    """Two sellers with something in every table that an import fills; the import also makes the month's partition."""
+    """Two sellers with something in every table that an import fills; the import also makes the
+    month's partition.
+    """
     from builders import SellerBuilder
 
     made = []
     for _ in range(2):
         seller = await SellerBuilder(service)()
         await seller.get("/api/v1/sync/pending")
-        await seller.import_csv(a_csv(a_row(1), a_row(2, price="5.00", market="9.00")), **{"X-Sync-Cycle-Id": "c"})
-        await seller.import_csv(a_csv(a_row(1, price="1.10"), a_row(2, price="5.00", market="8.00")))
+        await seller.import_csv(
+            a_csv(a_row(1), a_row(2, price="5.00", market="9.00")), **{"X-Sync-Cycle-Id": "c"}
+        )
+        await seller.import_csv(
+            a_csv(a_row(1, price="1.10"), a_row(2, price="5.00", market="8.00"))
+        )
         made.append(seller)
     return made
 
@@ -70,11 +79,17 @@ def oids(tables):
 
 
 def test_partitions_are_among_the_tables_looked_at(tables):
-    assert [table["name"] for table in tables if re.fullmatch(r"price_observation_\d{6}", table["name"])]
+    assert [
+        table["name"] for table in tables if re.fullmatch(r"price_observation_\d{6}", table["name"])
+    ]
 
 
 def test_every_tenant_table_has_a_primary_key_that_begins_with_the_seller(owner, tables, oids):
-    keys = {row["name"]: row["first"] for row in owner.execute(FIRST_COLUMN, [oids]) if row["is_primary"]}
+    keys = {
+        row["name"]: row["first"]
+        for row in owner.execute(FIRST_COLUMN, [oids])
+        if row["is_primary"]
+    }
     assert keys == dict.fromkeys((table["name"] for table in tables), "seller_id")
 
 
@@ -87,7 +102,9 @@ def test_every_unique_index_of_a_tenant_table_begins_with_the_seller(owner, oids
 def test_every_foreign_key_of_a_tenant_table_begins_with_the_seller(owner, oids):
     rows = owner.execute(FOREIGN_KEYS, [oids]).fetchall()
     assert rows
-    assert [row for row in rows if (row["first"], row["referred"]) != ("seller_id", "seller_id")] == []
+    assert [
+        row for row in rows if (row["first"], row["referred"]) != ("seller_id", "seller_id")
+    ] == []
 
 
 def test_row_level_security_is_enabled_and_forced_everywhere(tables):
@@ -127,7 +144,10 @@ def test_the_applications_role_has_no_power_of_its_own(owner):
     assert not any(role.values())
     owned = "SELECT relname FROM pg_class WHERE relowner = %s UNION ALL SELECT proname FROM pg_proc WHERE proowner = %s"
     assert owner.execute(owned, [oid, oid]).fetchall() == []
-    assert owner.execute("SELECT roleid FROM pg_auth_members WHERE member = %s", [oid]).fetchall() == []
+    assert (
+        owner.execute("SELECT roleid FROM pg_auth_members WHERE member = %s", [oid]).fetchall()
+        == []
+    )
 
 
 def test_the_applications_role_cannot_change_the_schema(owner):
@@ -155,9 +175,9 @@ async def test_the_application_acts_as_its_role(service):
         from sqlalchemy import text
 
         assert await session.scalar(text("SELECT current_user")) == APP_ROLE
-    assert await service.database.polled.first_row(1, PolledQuery("who", "SELECT current_user::text WHERE $1 > 0")) == (
-        APP_ROLE,
-    )
+    assert await service.database.polled.first_row(
+        1, PolledQuery("who", "SELECT current_user::text WHERE $1 > 0")
+    ) == (APP_ROLE,)
 
 
 @pytest.fixture
@@ -174,20 +194,26 @@ FILLED = ("account", "card", "line_snapshot", "price_change", "price_observation
 def test_the_tables_of_these_tests_are_filled_for_both(owner, tables, sellers):
     for seller in sellers:
         for name in FILLED:
-            [row] = owner.execute(f"SELECT count(*) FROM {name} WHERE seller_id = {seller.id}").fetchall()
+            [row] = owner.execute(
+                f"SELECT count(*) FROM {name} WHERE seller_id = {seller.id}"
+            ).fetchall()
             assert row["count"] > 0, name
 
 
 def test_without_a_scope_nothing_is_visible(app, tables):
     for table in tables:
         [row] = (
-            app.execute(f"SELECT count(*) FROM {table['name']}").fetchall() if may_read(app, table) else [{"count": 0}]
+            app.execute(f"SELECT count(*) FROM {table['name']}").fetchall()
+            if may_read(app, table)
+            else [{"count": 0}]
         )
         assert row["count"] == 0, table["name"]
 
 
 def may_read(app, table) -> bool:
-    [row] = app.execute("SELECT has_table_privilege(%s::oid, 'SELECT') AS may", [table["oid"]]).fetchall()
+    [row] = app.execute(
+        "SELECT has_table_privilege(%s::oid, 'SELECT') AS may", [table["oid"]]
+    ).fetchall()
     return row["may"]
 
 
@@ -195,7 +221,9 @@ def may_read(app, table) -> bool:
 def test_a_seller_sees_its_own_rows_alone(app, sellers, name):
     mine, theirs = sellers
     app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
-    assert app.execute(f"SELECT DISTINCT seller_id FROM {name}").fetchall() == [{"seller_id": mine.id}]
+    assert app.execute(f"SELECT DISTINCT seller_id FROM {name}").fetchall() == [
+        {"seller_id": mine.id}
+    ]
     assert app.execute(f"SELECT 1 FROM {name} WHERE seller_id = {theirs.id}").fetchall() == []
 
 
@@ -203,7 +231,12 @@ def test_a_seller_sees_its_own_rows_alone(app, sellers, name):
 def test_a_seller_changes_none_of_anothers_rows_even_when_it_names_them(app, sellers, name):
     mine, theirs = sellers
     app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
-    assert app.execute(f"UPDATE {name} SET seller_id = seller_id WHERE seller_id = {theirs.id}").rowcount == 0
+    assert (
+        app.execute(
+            f"UPDATE {name} SET seller_id = seller_id WHERE seller_id = {theirs.id}"
+        ).rowcount
+        == 0
+    )
     assert app.execute(f"DELETE FROM {name} WHERE seller_id = {theirs.id}").rowcount == 0
 
 
@@ -219,7 +252,9 @@ def test_a_seller_cannot_insert_for_another(app, sellers):
     mine, theirs = sellers
     app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
-        app.execute(f"INSERT INTO activity (seller_id, actor, action, summary) VALUES ({theirs.id}, 'a', 'b', 'c')")
+        app.execute(
+            f"INSERT INTO activity (seller_id, actor, action, summary) VALUES ({theirs.id}, 'a', 'b', 'c')"
+        )
 
 
 def test_a_partition_is_no_way_around(app, tables, sellers):
@@ -227,7 +262,12 @@ def test_a_partition_is_no_way_around(app, tables, sellers):
     for table in tables:
         if table["name"].startswith("price_observation_") and may_read(app, table):
             app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
-            assert app.execute(f"SELECT 1 FROM {table['name']} WHERE seller_id = {theirs.id}").fetchall() == []
+            assert (
+                app.execute(
+                    f"SELECT 1 FROM {table['name']} WHERE seller_id = {theirs.id}"
+                ).fetchall()
+                == []
+            )
 
 
 def test_the_scope_ends_with_its_transaction(app, sellers):

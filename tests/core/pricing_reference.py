@@ -1,7 +1,8 @@
 """A slow second reading of pricing.md: one card, one step after the other, Decimal dollars.
 
-Written from the specification alone; it shares nothing with the engine but the shape of a rule. In: a card as a dict of
-engine units. Out: what `price` has to say about it. Below it, the random cards and rules that both are fed with.
+Written from the specification alone; it shares nothing with the engine but the shape of a rule.
+In: a card as a dict of engine units. Out: what `price` has to say about it. Below it, the random
+cards and rules that both are fed with.
 """
 
 from __future__ import annotations
@@ -38,19 +39,29 @@ def dollars_of(units: int | None) -> Decimal | None:
 
 
 def expected(
-    card: Card, rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale] = ()
+    card: Card,
+    rules: Sequence[Rule],
+    seller: SellerPricing,
+    now: datetime,
+    sales: Sequence[Sale] = (),
 ) -> dict[str, Any]:
-    """Every column that the steps leave, as the engine names them; a step that no rule asks for leaves the price."""
+    """Every column that the steps leave, as the engine names them; a step that no rule asks for
+    leaves the price.
+    """
     current = dollars_of(card["current_price"])
     if card.get("pin") is not None:
         return result(target=Decimal(card["pin"]) / 10_000, current=current)
     rule = governing(rules, seller)
     start = period_start(card, rule, current) if rule else None
-    source, base = usable_source(card, rule, seller, now, start) if rule and not rule.broken else (None, None)
+    source, base = (
+        usable_source(card, rule, seller, now, start) if rule and not rule.broken else (None, None)
+    )
     blockers = blockers_of(card, rule, base, seller)
     if blockers or rule is None or base is None:
         return result(blockers=blockers, rule=rule, source=source, base=base)
-    price = tenths(base * (1 + Decimal(rule.adjust_bp) / 10_000)) + Decimal(rule.adjust_amount) / 10_000
+    price = (
+        tenths(base * (1 + Decimal(rule.adjust_bp) / 10_000)) + Decimal(rule.adjust_amount) / 10_000
+    )
     found = {"after_formula": price}
     price, found["aggressive_price"] = gated(card, rule, price, now)
     found["after_market_gate"] = price
@@ -126,7 +137,9 @@ def gated(card: Card, rule: Rule, price: Decimal, now: datetime) -> tuple[Decima
         (card.get("sales_count") or 0) >= gate.min_sales_30d
     )
     bought_out = young(card.get("buy_out_detected_at"), now, timedelta(hours=4))
-    allowed = deep and fresh("listings_observed_at") and fresh("sales_fetched_at") and not bought_out
+    allowed = (
+        deep and fresh("listings_observed_at") and fresh("sales_fetched_at") and not bought_out
+    )
     return (aggressive if allowed and aggressive < price else price), aggressive
 
 
@@ -143,17 +156,23 @@ def reduced(card: Card, rule: Rule, price: Decimal, now: datetime) -> Decimal:
     return tenths(price * (1 - Decimal(off) / 10_000))
 
 
-def cap_limits(rule: Rule, start: Decimal | None, current: Decimal | None) -> tuple[Decimal | None, Decimal | None]:
+def cap_limits(
+    rule: Rule, start: Decimal | None, current: Decimal | None
+) -> tuple[Decimal | None, Decimal | None]:
     cap = rule.cap
     if cap is None or start is None or current is None:
         return None, None
     shares = cap.small if cap.small and start < Decimal(cap.small.below) / 10_000 else cap
     down = up = None
     if shares.down_bp is not None:
-        lowest = (start * (1 - Decimal(shares.down_bp) / 10_000)).quantize(Decimal("0.0001"), ROUND_CEILING)
+        lowest = (start * (1 - Decimal(shares.down_bp) / 10_000)).quantize(
+            Decimal("0.0001"), ROUND_CEILING
+        )
         down = min(lowest, current)
     if shares.up_bp is not None:
-        highest = (start * (1 + Decimal(shares.up_bp) / 10_000)).quantize(Decimal("0.0001"), ROUND_FLOOR)
+        highest = (start * (1 + Decimal(shares.up_bp) / 10_000)).quantize(
+            Decimal("0.0001"), ROUND_FLOOR
+        )
         up = max(highest, current)
     return down, up
 
@@ -161,7 +180,9 @@ def cap_limits(rule: Rule, start: Decimal | None, current: Decimal | None) -> tu
 def capped(
     rule: Rule, price: Decimal, down: Decimal | None, up: Decimal | None, current: Decimal | None
 ) -> tuple[Decimal, Decimal | None, bool]:
-    limit = up if up is not None and price > up else down if down is not None and price < down else None
+    limit = (
+        up if up is not None and price > up else down if down is not None and price < down else None
+    )
     if limit is None:
         return price, None, False
     assert rule.cap is not None
@@ -176,14 +197,18 @@ def on(sale: Sale, now: datetime) -> bool:
 def on_sale(sale: Sale | None, price: Decimal) -> Decimal:
     if sale is None:
         return price
-    return max(tenths(price * (1 + Decimal(sale.adjust_bp) / 10_000)), Decimal(sale.floor or 0) / 10_000)
+    return max(
+        tenths(price * (1 + Decimal(sale.adjust_bp) / 10_000)), Decimal(sale.floor or 0) / 10_000
+    )
 
 
 def net(price: Decimal, level: str, now: datetime) -> Decimal:
     """What a Direct card nets: the fees since 2026-06-18."""
     if price < Decimal("2.49"):
         return price / 2
-    commission = min(price * (Decimal("0.0925") if level == "pro" else Decimal("0.1075")), Decimal(75))
+    commission = min(
+        price * (Decimal("0.0925") if level == "pro" else Decimal("0.1075")), Decimal(75)
+    )
     processing = price * (Decimal("0.05") if level == "pro" else Decimal("0.025"))
     return price - commission - processing - Decimal("1.12")
 
@@ -203,7 +228,11 @@ def out_of_the_gap(
 def governing(rules: Sequence[Rule], seller: SellerPricing) -> Rule | None:
     for rule in sorted(rules, key=lambda r: r.priority):
         is_default = rule.priority == 1000
-        if rule.enabled and rule.state == "published" and (seller.default_rule_enabled or not is_default):
+        if (
+            rule.enabled
+            and rule.state == "published"
+            and (seller.default_rule_enabled or not is_default)
+        ):
             return rule
     return None
 
@@ -224,14 +253,20 @@ def price_from(card: Card, source: str, seller: SellerPricing, now: datetime) ->
         fresh = young(card.get("sales_newest_at"), now, timedelta(days=30))
         fetched = young(card.get("sales_fetched_at"), now, timedelta(hours=24))
         return dollars_of(card.get("sales_median")) if enough and fresh and fetched else None
-    return dollars_of(card[source]) if young(card["observed_at"], now, timedelta(hours=seller.max_age_hours)) else None
+    return (
+        dollars_of(card[source])
+        if young(card["observed_at"], now, timedelta(hours=seller.max_age_hours))
+        else None
+    )
 
 
 def young(moment: datetime | None, now: datetime, maximum: timedelta) -> bool:
     return moment is not None and now - moment <= maximum
 
 
-def blockers_of(card: Card, rule: Rule | None, base: Decimal | None, seller: SellerPricing) -> set[str]:
+def blockers_of(
+    card: Card, rule: Rule | None, base: Decimal | None, seller: SellerPricing
+) -> set[str]:
     found = set()
     if seller.automatic_pricing_paused:
         found.add("automatic_pricing_paused")
@@ -266,7 +301,9 @@ def rounded_price(
     up: Decimal | None,
     ending: str,
 ) -> Decimal:
-    """To the inside of the cap unless a later step went past it, then floor, then ceiling; endings stay inside all of them."""
+    """To the inside of the cap unless a later step went past it, then floor, then ceiling;
+    endings stay inside all of them.
+    """
     cents = price.quantize(CENT, ROUND_HALF_UP)
     if down is not None and price >= down:
         cents = max(cents, cents_up(down))
@@ -295,9 +332,16 @@ STEP_COLUMNS = (
 
 
 def result(
-    *, blockers: set[str] | None = None, rule: Rule | None = None, current: Decimal | None = None, **found: Any
+    *,
+    blockers: set[str] | None = None,
+    rule: Rule | None = None,
+    current: Decimal | None = None,
+    **found: Any,
 ) -> dict[str, Any]:
-    units = {name: None if found.get(name) is None else int(found[name] * 10_000) for name in STEP_COLUMNS}
+    units = {
+        name: None if found.get(name) is None else int(found[name] * 10_000)
+        for name in STEP_COLUMNS
+    }
     return {
         "blockers": blockers or set(),
         "rule_id": rule.id if rule else None,
@@ -333,7 +377,9 @@ def frame_of(cards: Sequence[Card]) -> pl.DataFrame:
 
 
 def random_price(rng: random.Random) -> int | None:
-    """Mostly cents near one another, so that bounds and minimum moves bind; some fractions, extremes and no-prices."""
+    """Mostly cents near one another, so that bounds and minimum moves bind; some fractions,
+    extremes and no-prices.
+    """
     kind = rng.random()
     if kind < 0.12:
         return None
@@ -348,7 +394,9 @@ def random_price(rng: random.Random) -> int | None:
 
 def random_time(rng: random.Random, maximum: timedelta) -> datetime | None:
     edge = rng.choice([-1, 0, 0, 1]) * timedelta(microseconds=1)
-    return rng.choice([None, NOW, NOW - maximum + edge, NOW - maximum * rng.random(), NOW - maximum * 2])
+    return rng.choice(
+        [None, NOW, NOW - maximum + edge, NOW - maximum * rng.random(), NOW - maximum * 2]
+    )
 
 
 def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
@@ -363,15 +411,21 @@ def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
         stamped=rng.choice([None, True, False]),
         product_line_enabled=rng.choice([None, True, True, True, True, True, False]),
         pin=rng.randrange(1, 5_000) * 100 if rng.random() < 0.03 else None,
-        observed_at=random_time(rng, timedelta(hours=seller.max_age_hours)) if rng.random() < 0.4 else NOW,
+        observed_at=random_time(rng, timedelta(hours=seller.max_age_hours))
+        if rng.random() < 0.4
+        else NOW,
         sales_count=rng.choice([None, 0, 2, 3, 9]),
         sales_newest_at=random_time(rng, timedelta(days=30)),
         sales_fetched_at=random_time(rng, timedelta(hours=24)),
         listings_count=rng.choice([None, 0, 2, 3, 9]),
-        listings_observed_at=rng.choice([NOW, NOW, random_time(rng, timedelta(hours=24)), NOW + timedelta(seconds=1)]),
+        listings_observed_at=rng.choice(
+            [NOW, NOW, random_time(rng, timedelta(hours=24)), NOW + timedelta(seconds=1)]
+        ),
         buy_out_detected_at=random_time(rng, timedelta(hours=4)) if rng.random() < 0.2 else None,
         listed_since=random_time(rng, timedelta(days=rng.choice([3, 60, 67, 400]))),
-        last_sold_at=random_time(rng, timedelta(days=rng.choice([3, 60, 67, 400]))) if rng.random() < 0.3 else None,
+        last_sold_at=random_time(rng, timedelta(days=rng.choice([3, 60, 67, 400])))
+        if rng.random() < 0.3
+        else None,
         last_moved_at=random_time(rng, timedelta(days=14)),
         **{name: random_price(rng) for name in prices},
     )
@@ -388,7 +442,9 @@ def random_rule(rng: random.Random, number: int = 1) -> Rule:
         state="published" if rng.random() < 0.95 else "draft",
         price_source=rng.choice(get_args(PriceSource)),
         fallback_sources=tuple(rng.sample(get_args(PriceSource), rng.randrange(4))),
-        adjust_bp=rng.choice([0, -100, 500, rng.randrange(-10_000, 20_000), rng.randrange(-10_000, 1_000_001)]),
+        adjust_bp=rng.choice(
+            [0, -100, 500, rng.randrange(-10_000, 20_000), rng.randrange(-10_000, 1_000_001)]
+        ),
         adjust_amount=rng.choice([0, 0, rng.randrange(-50_000, 50_000)]),
         floor=floor,
         ceiling=ceiling,
@@ -408,7 +464,9 @@ def random_share(rng: random.Random, most: int) -> int | None:
 
 
 def random_cap(rng: random.Random) -> Cap:
-    small = SmallCap(rng.choice([50_000, 100_000, 1]), random_share(rng, 50_000), random_share(rng, 10_000))
+    small = SmallCap(
+        rng.choice([50_000, 100_000, 1]), random_share(rng, 50_000), random_share(rng, 10_000)
+    )
     return Cap(
         up_bp=random_share(rng, 1_000_000),
         down_bp=random_share(rng, 10_000),
@@ -419,11 +477,18 @@ def random_cap(rng: random.Random) -> Cap:
 
 
 def random_stale(rng: random.Random) -> Stale:
-    return Stale(rng.choice([0, 3, 60]), rng.choice([0, 500, 10_000]), rng.choice([1, 7]), rng.choice([4_000, 10_000]))
+    return Stale(
+        rng.choice([0, 3, 60]),
+        rng.choice([0, 500, 10_000]),
+        rng.choice([1, 7]),
+        rng.choice([4_000, 10_000]),
+    )
 
 
 def random_gate(rng: random.Random) -> MarketGate:
-    return MarketGate(rng.choice([0, 3]), rng.choice([0, 3]), rng.choice([24, 168]), rng.choice([0, 100, 10_000]))
+    return MarketGate(
+        rng.choice([0, 3]), rng.choice([0, 3]), rng.choice([24, 168]), rng.choice([0, 100, 10_000])
+    )
 
 
 def random_sale(rng: random.Random, number: int) -> Sale:

@@ -7,7 +7,20 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from cardsync.search.fields import CONDITIONS, FLAGS, THINGS
-from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Word, all_of, any_of
+from cardsync.search.tree import (
+    And,
+    Named,
+    Not,
+    Or,
+    Phrase,
+    Place,
+    Range,
+    Term,
+    Tree,
+    Word,
+    all_of,
+    any_of,
+)
 from cardsync.search.words import folded
 
 NAMES = ["Lightning Bolt", "Pokémon Center", "Urza's Tower", "100% Pure_Luck", 'Erase "Me"', "Niv-Mizzet", "ピカチュウ", "Fire // Ice", "_____", "Straße"]  # fmt: skip
@@ -27,7 +40,9 @@ words = st.one_of(
 ).filter(lambda t: _usable(t) and t[0] != "-" and t.lower() != "or" and not any(c.isspace() for c in t))  # fmt: skip
 texts = st.one_of(
     st.sampled_from(TEXTS + NAMES + SETS[:3]),
-    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6),
+    st.text(
+        st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6
+    ),
 ).filter(_usable)
 numbers = st.one_of(
     st.sampled_from([Decimal(n) for n in ("0", "1", "2", "5", "0.5", "-1", "4.99")]),
@@ -52,7 +67,10 @@ def _terms(field: str, ops: list[str], values) -> st.SearchStrategy[Tree]:
 
 def _measured(field: str, ends) -> list[st.SearchStrategy[Tree]]:
     one = ends.map(lambda n: (n,))
-    return [_terms(field, [":", "!="], _several(ends | _ranges(ends))), _terms(field, ["<", "<=", ">", ">="], one)]
+    return [
+        _terms(field, [":", "!="], _several(ends | _ranges(ends))),
+        _terms(field, ["<", "<=", ">", ">="], one),
+    ]
 
 
 RULES = ["Premium", "Draft", "Lost", "None", "Broken", "Behind"]

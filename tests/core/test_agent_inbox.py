@@ -34,7 +34,9 @@ def drop(inbox: Path, name: str, content: bytes = FILE, mtime: datetime = OLD) -
 
 
 def take(
-    inbox: Path, known: frozenset[str] = frozenset(), sleep: Callable[[float], None] = lambda seconds: None
+    inbox: Path,
+    known: frozenset[str] = frozenset(),
+    sleep: Callable[[float], None] = lambda seconds: None,
 ) -> InventoryExport:
     return take_newest(inbox, inbox.parent / "spool", known, 2.0, sleep)
 
@@ -45,18 +47,26 @@ def take(
         (FILE, None),
         (b"\xef\xbb\xbf" + FILE, None),
         (HEADER.upper(), None),
-        (b'" tcgplayer id ","PRODUCT NAME",Extra,"Condition","Total Quantity ",TCG Marketplace Price\n', None),
+        (
+            b'" tcgplayer id ","PRODUCT NAME",Extra,"Condition","Total Quantity ",TCG Marketplace Price\n',
+            None,
+        ),
         (gzip.compress(FILE, mtime=0), None),
         (gzip.compress(FILE * 20_000, mtime=0), None),
         (b"", "is no pricing export"),
         (b"Order #,Buyer Name\n", "is no pricing export"),
-        (b"TCGplayer Id,Product Name,Condition,Total Quantity\n", "lacks the column TCG Marketplace Price"),
+        (
+            b"TCGplayer Id,Product Name,Condition,Total Quantity\n",
+            "lacks the column TCG Marketplace Price",
+        ),
         (b"\x1f\x8bnonsense", "is damaged gzip"),
         (b"\x1f\x8b", "is no pricing export"),
         (bytes(range(200, 256)), "is no pricing export"),
     ],
 )
-def test_a_header_is_usable_or_says_why_not(tmp_path: Path, head: bytes, problem: str | None) -> None:
+def test_a_header_is_usable_or_says_why_not(
+    tmp_path: Path, head: bytes, problem: str | None
+) -> None:
     path = tmp_path / "file.csv"
     path.write_bytes(head)
     assert header_problem(path) == problem
@@ -85,7 +95,9 @@ def test_the_newest_usable_file_is_taken(inbox: Path) -> None:
         ("a.csv", FILE, "no new export in inbox (a.csv was imported before)"),
     ],
 )
-def test_nothing_to_take_has_a_reason(inbox: Path, name: str | None, content: bytes, reason: str) -> None:
+def test_nothing_to_take_has_a_reason(
+    inbox: Path, name: str | None, content: bytes, reason: str
+) -> None:
     if name:
         drop(inbox, name, content)
     with pytest.raises(NoExport) as none:
@@ -139,9 +151,12 @@ def test_a_file_from_the_future_was_exported_now(inbox: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "packed"), [(FILE, False), (FILE * 200, True), (gzip.compress(FILE * 9000, mtime=0), False)]
+    ("content", "packed"),
+    [(FILE, False), (FILE * 200, True), (gzip.compress(FILE * 9000, mtime=0), False)],
 )
-def test_a_large_plain_file_is_packed_always_to_the_same_bytes(content: bytes, packed: bool) -> None:
+def test_a_large_plain_file_is_packed_always_to_the_same_bytes(
+    content: bytes, packed: bool
+) -> None:
     sent = as_sent(content)
     assert (sent != content) == packed
     assert sent == as_sent(content)

@@ -1,4 +1,6 @@
-"""The marketplace's order files become rows: every line is sent or told of, and of the shipping export no name and no street is either."""
+"""The marketplace's order files become rows: every line is sent or told of, and of the shipping
+export no name and no street is either.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def test_a_file_is_known_by_its_header(header: str, kind: Kind | None) -> None:
     assert kind_of(header_of(lines_of(b"\xef\xbb\xbf" + header.encode()))) is kind
 
 
-@pytest.mark.parametrize(("first_sync", "start"), [(True, date(2020, 1, 1)), (False, date(2026, 8, 23))])
+@pytest.mark.parametrize(
+    ("first_sync", "start"), [(True, date(2020, 1, 1)), (False, date(2026, 8, 23))]
+)
 def test_the_window_is_the_plans(first_sync: bool, start: date) -> None:
     assert window_start(first_sync=first_sync, today=date(2026, 11, 21)) == start
 
@@ -177,7 +181,10 @@ def test_lines_of_an_order_list(line: str, row: dict[str, str] | None, problems:
 
 
 def test_only_the_window_is_sent_and_a_date_that_cannot_be_read_counts_as_in_it() -> None:
-    lines = [f"A-{n},Bo,{day},,,,,,," for n, day in enumerate(("5/31/2026", "6/1/2026", "12/31/2019", "someday"))]
+    lines = [
+        f"A-{n},Bo,{day},,,,,,,"
+        for n, day in enumerate(("5/31/2026", "6/1/2026", "12/31/2019", "someday"))
+    ]
     parsed = read(ORDER_LIST, LIST, *lines)
     assert [row["order_number"] for row in parsed.rows] == ["A-1", "A-3"]
     assert (parsed.older, parsed.taken) == (2, 2)
@@ -199,13 +206,18 @@ def test_lines_are_counted_as_an_editor_shows_them() -> None:
         ORDER.replace("A-1", "A-3").replace("Ann", 'A "n" n'),
     ]
     parsed = read(ORDER_LIST, LIST, *lines)
-    assert [row["buyer_name"] for row in parsed.rows] == ['Ann\n"the" Ox', 'A "n" n'.replace('"n" n', 'n" n"')]
+    assert [row["buyer_name"] for row in parsed.rows] == [
+        'Ann\n"the" Ox',
+        'A "n" n'.replace('"n" n', 'n" n"'),
+    ]
     assert told(parsed) == [(5, "2 columns where the header has 10")]
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_line_ends_marks_packing_and_stray_bytes_do_not_matter(packed: bool) -> None:
-    content = b"\xef\xbb\xbf" + "\r\n".join([LIST, ORDER.replace("Ann", "Zoë"), ORDER]).encode() + b"\r\n"
+    content = (
+        b"\xef\xbb\xbf" + "\r\n".join([LIST, ORDER.replace("Ann", "Zoë"), ORDER]).encode() + b"\r\n"
+    )
     content = content.replace(b'"Ann"', b'"Ren\xe9e"')
     parsed = parse(ORDER_LIST, gzip.compress(content) if packed else content, SINCE)
     assert [row["buyer_name"] for row in parsed.rows] == ["Zoë", "Renée"]
@@ -254,7 +266,9 @@ def test_the_pairs_of_a_pull_sheet_are_trusted_and_an_orders_lines_stand_togethe
         (["Orders Contained in Pull Sheet:,"], {}, []),
     ],
 )  # fmt: skip
-def test_lines_of_a_pull_sheet(lines: list[str], quantities: dict[str, int], problems: list[tuple[int, str]]) -> None:
+def test_lines_of_a_pull_sheet(
+    lines: list[str], quantities: dict[str, int], problems: list[tuple[int, str]]
+) -> None:
     parsed = read(PULL_SHEET, SHEET, *lines)
     assert {row["order_number"]: row["quantity"] for row in parsed.rows} == quantities
     assert told(parsed) == problems
@@ -263,7 +277,10 @@ def test_lines_of_a_pull_sheet(lines: list[str], quantities: dict[str, int], pro
 def test_the_older_pull_sheet_tells_its_order_only_if_there_is_one() -> None:
     line = '"Magic","Lotus","Near Mint","1","Alpha","R","3","","01/01/2025 00:00:00"'
     parsed = read(PULL_SHEET, OLD_SHEET, line, line, '"Orders Contained in Pull Sheet:","A-1"')
-    assert [(row["order_number"], row["quantity"]) for row in parsed.rows] == [("A-1", 3), ("A-1", 3)]
+    assert [(row["order_number"], row["quantity"]) for row in parsed.rows] == [
+        ("A-1", 3),
+        ("A-1", 3),
+    ]
     several = read(PULL_SHEET, OLD_SHEET, line, "Orders Contained in Pull Sheet:,A-1|A-2")
     assert (several.rows, len(several.problems)) == ([], 1)
 
@@ -289,7 +306,8 @@ def test_a_weight_of_zero_and_a_blank_tracking_number_are_missing() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        # One column too far right, because a street holds a comma that nobody quoted, and the last one is missing.
+        # One column too far right, because a street holds a comma that nobody quoted, and the
+        # last one is missing.
         "A-1,Fay,Doe,1 Elm St, Rear house,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK",
         "A-1,Fay,Doe,1 Elm St, Rear house,Apt 2,Salem,OR,01234,,,0.21,Expedited,3,0.25,1.31,TRK",
         'zZ",Doe,,1 Elm St,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK,USPS',
@@ -309,21 +327,35 @@ def test_a_shipment_whose_columns_shifted_is_not_sent(line: str) -> None:
         ("Order #,Order Date,City,PostalCode,Shipping Method", "A-1,,Salem,01234,Expedited"),
         ("Order #,Address1,City,PostalCode,Shipping Method", "A-1,,1 Elm St,Salem,Expedited"),
         ("Order #,Recipient,City,State,PostalCode,Shipping Method", "A-1,Doe, Fay,Salem,OR,01234"),
-        ("Order #,Ship To,City,State,PostalCode,Shipping Method", "A-1,12 Elm St, Apt 4,Salem,OR,01234"),
+        (
+            "Order #,Ship To,City,State,PostalCode,Shipping Method",
+            "A-1,12 Elm St, Apt 4,Salem,OR,01234",
+        ),
     ],
 )
 def test_a_shipment_that_nothing_speaks_for_is_not_sent(header: str, line: str) -> None:
     parsed = read(SHIPPING, header, line)
-    assert (parsed.rows, told(parsed)) == ([], [(2, "nothing in it shows that no columns have shifted")])
+    assert (parsed.rows, told(parsed)) == (
+        [],
+        [(2, "nothing in it shows that no columns have shifted")],
+    )
 
 
 def test_a_shipping_export_without_a_person_needs_nothing_that_speaks_for_its_rows() -> None:
     parsed = read(
-        SHIPPING, "Order #,Shipping Method,PostalCode,Tracking #", "A-1,Expedited,01234,TRK", "A-2,Standard,1,"
+        SHIPPING,
+        "Order #,Shipping Method,PostalCode,Tracking #",
+        "A-1,Expedited,01234,TRK",
+        "A-2,Standard,1,",
     )
     assert (parsed.rows, parsed.problems) == (
         [
-            {"order_number": "A-1", "shipping_method": "Expedited", "postal_code": "01234", "tracking_number": "TRK"},
+            {
+                "order_number": "A-1",
+                "shipping_method": "Expedited",
+                "postal_code": "01234",
+                "tracking_number": "TRK",
+            },
             {"order_number": "A-2", "shipping_method": "Standard", "postal_code": "1"},
         ],
         [],
@@ -335,19 +367,28 @@ def test_a_shipping_export_without_a_person_needs_nothing_that_speaks_for_its_ro
 
 @pytest.mark.parametrize("written", ["-10.00", "(10.00)", "$10.00", '"($10.00)"'])
 def test_what_went_back_to_the_buyer_has_no_sign(written: str) -> None:
-    [row] = read(REFUNDS, REFUND, f"A-1,Ann,7/3/2026,Refunded,{written},0,{written},full,marketplace").rows
+    [row] = read(
+        REFUNDS, REFUND, f"A-1,Ann,7/3/2026,Refunded,{written},0,{written},full,marketplace"
+    ).rows
     assert (row["product_amt"], row["total_amt"]) == ("10.00", "10.00")
 
 
 def test_a_refund_without_a_total_is_what_its_parts_add_up_to() -> None:
-    lines = ["A-1,Ann,7/3/2026,,-10.00,1.31,,full,marketplace", "A-2,Ann,7/3/2026,,,,,full,marketplace"]
+    lines = [
+        "A-1,Ann,7/3/2026,,-10.00,1.31,,full,marketplace",
+        "A-2,Ann,7/3/2026,,,,,full,marketplace",
+    ]
     parsed = read(REFUNDS, REFUND, *lines)
     assert [row.get("total_amt") for row in parsed.rows] == ["11.31", None]
     assert told(parsed) == [(3, "a refund without an amount")]
 
 
 def test_refunds_and_feedback_have_columns_named_like_the_fields() -> None:
-    parsed = read(REFUNDS, f"{REFUND},refund_reason", "A-1,Ann,7/3/2026,Refunded,$1.00,0,1.00,partial,marketplace,bent")
+    parsed = read(
+        REFUNDS,
+        f"{REFUND},refund_reason",
+        "A-1,Ann,7/3/2026,Refunded,$1.00,0,1.00,partial,marketplace,bent",
+    )
     assert parsed.rows == [
         {
             "order_number": "A-1", "buyer_name": "Ann", "order_date": "07/03/2026", "status": "Refunded", "product_amt": "1.00",
@@ -382,14 +423,23 @@ def test_a_sales_summary_is_a_report_a_month() -> None:
         "2026-10-01": {
             "date_from": "2026-10-01",
             "date_to": "2026-10-31",
-            "report": {"gross_sales": "1200.50", "order_count": 40, "net_sales": "1000", "total_fees": "-12.5"},
+            "report": {
+                "gross_sales": "1200.50",
+                "order_count": 40,
+                "net_sales": "1000",
+                "total_fees": "-12.5",
+            },
         },
         "2026-09-01": {
             "date_from": "2026-09-01",
             "date_to": "2026-09-30",
             "report": {"gross_sales": "0", "order_count": 0, "net_sales": "0"},
         },
-        "2026-07-01": {"date_from": "2026-07-01", "date_to": "2026-07-31", "report": {"net_sales": "1"}},
+        "2026-07-01": {
+            "date_from": "2026-07-01",
+            "date_to": "2026-07-31",
+            "report": {"net_sales": "1"},
+        },
     }
     assert [(problem.line, problem.text) for problem in summary.problems] == [
         (4, "date_from is not the first day of a month"),
@@ -423,7 +473,10 @@ def test_an_upload_is_never_too_large_and_never_divides_an_order() -> None:
     bodies = [json.loads(body) for body in parts(rows, most_rows=8)]
     assert [row for body in bodies for row in body] == rows
     assert [len(body) for body in bodies] == [6, 6, 6, 6, 6]
-    assert [len(json.loads(body)) for body in parts(rows, most_rows=2)] == [2, 1] * 10  # an order larger than an upload
+    assert [len(json.loads(body)) for body in parts(rows, most_rows=2)] == [
+        2,
+        1,
+    ] * 10  # an order larger than an upload
     assert all(len(body) <= 110 for body in parts(rows, most_bytes=100))
     assert b"".join(parts(rows)) == b"".join(parts(rows))
     assert list(parts([])) == []
@@ -439,33 +492,50 @@ def body_rows(body: bytes) -> int:
 
 
 def test_what_cannot_be_packed_still_fits() -> None:
-    noise = [{"order_number": str(n), "x": bytes(range(n % 200, 255)).hex() * 60} for n in range(2000)]
+    noise = [
+        {"order_number": str(n), "x": bytes(range(n % 200, 255)).hex() * 60} for n in range(2000)
+    ]
     bodies = list(parts(noise))
     assert len(bodies) > 1
-    assert all(len(body) < 10_000_000 and len(gzip.decompress(body)) < 10_000_000 for body in bodies)
+    assert all(
+        len(body) < 10_000_000 and len(gzip.decompress(body)) < 10_000_000 for body in bodies
+    )
 
 
 # Anything at all
 
 WORDS = st.text(alphabet="ab1,;:|\" \n'$/-é", max_size=12)
-CELL = st.one_of(WORDS, st.sampled_from(["", "A-1", "A-2:3", "7/3/2026", "Friday, 03 July 2026", "1.31", "$2", "5"]))
+CELL = st.one_of(
+    WORDS,
+    st.sampled_from(["", "A-1", "A-2:3", "7/3/2026", "Friday, 03 July 2026", "1.31", "$2", "5"]),
+)
 
 
 def written(header: str, rows: list[list[str]], quote: bool) -> str:
     out = io.StringIO()
-    csv.writer(out, quoting=csv.QUOTE_ALL if quote else csv.QUOTE_MINIMAL, lineterminator="\n").writerows(rows)
+    csv.writer(
+        out, quoting=csv.QUOTE_ALL if quote else csv.QUOTE_MINIMAL, lineterminator="\n"
+    ).writerows(rows)
     return f"{header}\n{out.getvalue()}"
 
 
-@given(st.sampled_from([LIST, SHEET, OLD_SHEET, SHIP, REFUND, "order_number,rating,comment"]), st.data(), st.booleans())
+@given(
+    st.sampled_from([LIST, SHEET, OLD_SHEET, SHIP, REFUND, "order_number,rating,comment"]),
+    st.data(),
+    st.booleans(),
+)
 def test_every_line_is_sent_or_told_of(header: str, data: st.DataObject, quote: bool) -> None:
     width = header.count(",") + 1
     row = st.lists(CELL, min_size=width - 2, max_size=width + 1)
-    rows = data.draw(st.lists(row.filter(lambda cells: any(cell.strip() for cell in cells)), max_size=6))
+    rows = data.draw(
+        st.lists(row.filter(lambda cells: any(cell.strip() for cell in cells)), max_size=6)
+    )
     kind = kind_of(header.split(","))
     assert kind is not None
     parsed = parse(kind, written(header, rows, quote).encode(), SINCE)
-    closing = [cells for cells in rows if cells[0].strip().casefold().startswith("orders contained")]
+    closing = [
+        cells for cells in rows if cells[0].strip().casefold().startswith("orders contained")
+    ]
     # Records of the wrong width may count as several lines, each told of.
     assert parsed.taken + parsed.older + parsed.lost >= len(rows) - len(closing)
     assert parsed.lost <= len({problem.line for problem in parsed.problems})
@@ -481,7 +551,9 @@ def test_no_bytes_at_all_stop_it(header: str, noise: bytes) -> None:
     if noise[:2] != b"\x1f\x8b":
         parsed = parse(kind, header.encode() + b"\n" + noise, SINCE)
         lines = [line for line in lines_of(noise) if line.strip()]
-        assert len(lines) == 0 or parsed.taken + parsed.older + parsed.lost > 0 or kind is PULL_SHEET
+        assert (
+            len(lines) == 0 or parsed.taken + parsed.older + parsed.lost > 0 or kind is PULL_SHEET
+        )
         json.dumps(parsed.rows)
 
 
@@ -506,7 +578,20 @@ def test_no_name_and_no_street_in_any_output(
             at = data.draw(st.integers(len(f"A-{n}") + 3, len(line)))
             mark = data.draw(st.sampled_from(['"', ",", "\n", ""]))
             line = line[:at] + mark + line[at + (mark == "") :]
-        rest = [city, "OR", "01234", "US", "7/3/2026", "0.21", "Standard", "2", "1.00", "1.31", "TRK", ""]
+        rest = [
+            city,
+            "OR",
+            "01234",
+            "US",
+            "7/3/2026",
+            "0.21",
+            "Standard",
+            "2",
+            "1.00",
+            "1.31",
+            "TRK",
+            "",
+        ]
         text += line + "," + written("", [rest], quote)[1:]
     parsed = parse(SHIPPING, text.encode(), SINCE)
     output = json.dumps([parsed.rows, told(parsed), repr(parsed)])
@@ -526,7 +611,11 @@ def shared(name: str) -> bytes:
 
 @pytest.mark.parametrize(
     ("name", "kind", "rows"),
-    [("orderlist.csv", ORDER_LIST, 300), ("shippingexport.csv", SHIPPING, 300), ("pullsheet.csv", PULL_SHEET, None)],
+    [
+        ("orderlist.csv", ORDER_LIST, 300),
+        ("shippingexport.csv", SHIPPING, 300),
+        ("pullsheet.csv", PULL_SHEET, None),
+    ],
 )
 def test_the_samples_are_read_without_a_problem(name: str, kind: Kind, rows: int | None) -> None:
     content = shared(name)

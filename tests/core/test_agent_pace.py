@@ -1,4 +1,6 @@
-"""How long the agent waits: the back-off schedule and the rests between polls, and how waiting for an answer ends."""
+"""How long the agent waits: the back-off schedule and the rests between polls, and how waiting
+for an answer ends.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ SEEDS = st.integers(0, 2**32)
 
 
 @given(SEEDS, st.integers(0, 10_000), st.none() | st.floats(0, 3600))
-def test_backoff_stays_between_the_servers_word_and_the_cap(seed: int, attempt: int, retry_after: float | None) -> None:
+def test_backoff_stays_between_the_servers_word_and_the_cap(
+    seed: int, attempt: int, retry_after: float | None
+) -> None:
     delay = backoff(attempt, Pace(), retry_after, Random(seed))
     at_least = retry_after or 0.0
     assert at_least <= delay <= at_least + min(300.0, 2.0 ** min(attempt, 9))
@@ -58,7 +62,10 @@ def test_the_schedule_begins_anew_with_each_call(monkeypatch: pytest.MonkeyPatch
                 raise troubles.pop()
             return "here"
 
-        assert persist(call, Pace(), Stop(), lambda trouble, delay: slept.append(delay), None) == "here"
+        assert (
+            persist(call, Pace(), Stop(), lambda trouble, delay: slept.append(delay), None)
+            == "here"
+        )
     assert slept[0] <= 1.0
     assert slept[12] <= 1.0
     assert now == pytest.approx(sum(slept))

@@ -1,4 +1,7 @@
-"""The agent's journal: whole after any crash, readable across versions, one agent a folder. And what a cycle's journal adds up to."""
+"""The agent's journal: whole after any crash, readable across versions, one agent a folder.
+
+And what a cycle's journal adds up to.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,15 @@ import pytest
 from cardsync_agent import durable
 from cardsync_agent.client import Decision
 from cardsync_agent.report import report_of, verdict
-from cardsync_agent.state import MOST_IMPORTED, Part, Sent, StateProblem, StepRecord, Store, only_agent
+from cardsync_agent.state import (
+    MOST_IMPORTED,
+    Part,
+    Sent,
+    StateProblem,
+    StepRecord,
+    Store,
+    only_agent,
+)
 from cardsync_agent.steps import begin
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -21,7 +32,13 @@ THE_REST = [
     *("fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"),
     *("fetch_sales_report", "refresh_account"),
 ]
-CHAIN = ["export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices"]
+CHAIN = [
+    "export_inventory",
+    "upload_inventory",
+    "await_repricing",
+    "download_price_updates",
+    "import_prices",
+]
 
 
 def decision(kind: str = "full", **more: object) -> Decision:
@@ -55,7 +72,9 @@ def test_a_crash_in_the_middle_of_a_save_leaves_the_journal_before(tmp_path: Pat
     assert Store(tmp_path).memory.agent_id == store.memory.agent_id
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"cycle": 3}', '{"agent_id": "a", "cycle": {"kind": "full"}}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", '{"cycle": 3}', '{"agent_id": "a", "cycle": {"kind": "full"}}']
+)
 def test_an_unreadable_journal_is_set_aside(tmp_path: Path, content: str) -> None:
     home = Store(tmp_path).home
     (home / "state.json").write_text(content)
@@ -129,7 +148,9 @@ def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_file_is_placed_once_although_the_reader_took_it(tmp_path: Path) -> None:
     target, noted = tmp_path / "outbox" / "prices.csv", []
-    durable.place(target, lambda: b"prices", staged=False, note_staged=lambda: noted.append(target.exists()))
+    durable.place(
+        target, lambda: b"prices", staged=False, note_staged=lambda: noted.append(target.exists())
+    )
     assert target.read_bytes() == b"prices"
     assert noted == [False]
     target.unlink()
@@ -151,12 +172,21 @@ def test_a_file_is_placed_once_although_the_reader_took_it(tmp_path: Path) -> No
         (decision("refunds"), "full", ["fetch_orders", "fetch_refunds"]),
         (decision("account"), "read_only", ["refresh_account"]),
         (
-            decision(plan_steps=("fetch_orders", "download_price_updates", "import_prices", "fetch_orders")),
+            decision(
+                plan_steps=(
+                    "fetch_orders",
+                    "download_price_updates",
+                    "import_prices",
+                    "fetch_orders",
+                )
+            ),
             "full",
             ["fetch_orders", "download_price_updates", "import_prices"],
         ),
         (
-            decision(plan_steps=("import_prices", "fetch_orders"), plan_skipped={"fetch_orders": "fresh"}),
+            decision(
+                plan_steps=("import_prices", "fetch_orders"), plan_skipped={"fetch_orders": "fresh"}
+            ),
             "read_only",
             [],
         ),
@@ -168,7 +198,11 @@ def test_a_decision_becomes_steps(asked: Decision, mode: str, steps: list[str]) 
 
 
 def test_steps_that_the_plan_leaves_out_are_reported_skipped() -> None:
-    cycle = begin(decision(plan_steps=("refresh_account",), plan_skipped={"fetch_orders": "fresh"}), "full", NOW)
+    cycle = begin(
+        decision(plan_steps=("refresh_account",), plan_skipped={"fetch_orders": "fresh"}),
+        "full",
+        NOW,
+    )
     assert report_of(cycle, "linux/x")["steps"] == [
         {"name": "fetch_orders", "status": "skipped", "duration_ms": 0, "error": "fresh"}
     ]
@@ -206,13 +240,27 @@ def test_steps_add_up_to_a_status(
     ("steps", "unable", "status"),
     [
         ([("fetch_orders", "skipped")], ["fetch_orders"], "failed"),
-        ([("export_inventory", "skipped"), ("fetch_orders", "skipped")], ["fetch_orders"], "failed"),
-        ([("refresh_account", "success"), ("fetch_orders", "skipped")], ["fetch_orders"], "partial"),
+        (
+            [("export_inventory", "skipped"), ("fetch_orders", "skipped")],
+            ["fetch_orders"],
+            "failed",
+        ),
+        (
+            [("refresh_account", "success"), ("fetch_orders", "skipped")],
+            ["fetch_orders"],
+            "partial",
+        ),
         ([("fetch_orders", "skipped")], [], "success"),  # fresh
-        ([], [], "failed"),  # with success, the server would take a history as fetched that nobody fetched
+        (
+            [],
+            [],
+            "failed",
+        ),  # with success, the server would take a history as fetched that nobody fetched
     ],
 )
-def test_what_was_not_done_is_no_success(steps: list[tuple[str, str]], unable: list[str], status: str) -> None:
+def test_what_was_not_done_is_no_success(
+    steps: list[tuple[str, str]], unable: list[str], status: str
+) -> None:
     cycle = begin(decision(), "full", NOW)
     cycle.steps, cycle.unable = [StepRecord(name, how, 0) for name, how in steps], unable
     assert verdict(cycle) == status

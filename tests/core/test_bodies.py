@@ -87,7 +87,9 @@ def test_the_cap_itself_is_allowed_and_one_byte_more_is_not():
 def test_a_bomb_stops_at_the_cap():
     engine = zlib.compressobj(9, wbits=31)
     # After a full flush the same bytes stand for the same megabyte, as often as they come.
-    head, megabyte = (engine.compress(bytes(1 << 20)) + engine.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    head, megabyte = (
+        engine.compress(bytes(1 << 20)) + engine.flush(zlib.Z_FULL_FLUSH) for _ in range(2)
+    )
     bomb = head + megabyte * 1023 + engine.flush()
 
     class Counting(io.BytesIO):
@@ -119,7 +121,11 @@ def test_many_members_are_linear():
 
 
 @settings(deadline=None)
-@given(st.lists(st.binary(max_size=300), min_size=1, max_size=30), st.integers(0, 40), st.integers(1, 9))
+@given(
+    st.lists(st.binary(max_size=300), min_size=1, max_size=30),
+    st.integers(0, 40),
+    st.integers(1, 9),
+)
 def test_any_split_into_members_gives_the_same_bytes(parts, padding, level):
     data = b"".join(gzip.compress(part, level) for part in parts) + bytes(padding)
     whole = b"".join(parts)
@@ -131,7 +137,11 @@ def test_any_split_into_members_gives_the_same_bytes(parts, padding, level):
 def test_a_body_comes_in_pieces_and_whoever_stops_reading_leaves_no_thread():
     threads = threading.active_count()
     whole = random.Random(7).randbytes(3 * bodies.PIECE_BYTES + 5)
-    for body in (whole, gzip.compress(whole, 1), gzip.compress(whole[:99], 1) + gzip.compress(whole[99:], 1)):
+    for body in (
+        whole,
+        gzip.compress(whole, 1),
+        gzip.compress(whole[:99], 1) + gzip.compress(whole[99:], 1),
+    ):
         made = list(bodies.pieces(body, len(whole)))
         assert b"".join(made) == whole
         assert max(map(len, made)) <= bodies.PIECE_BYTES + 2**17

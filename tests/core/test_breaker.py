@@ -1,4 +1,6 @@
-"""The run-level breaker: more than 20 % of at least 50 priced cards would move by more than 50 %."""
+"""The run-level breaker: more than 20 % of at least 50 priced cards would move by more than 50
+%.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ STILL: dict[str, Any] = {"market": 100_000}
 DOUBLED: dict[str, Any] = {"market": 200_000}
 
 
-@pytest.mark.parametrize(("far", "still", "stopped"), [(10, 40, False), (11, 39, True), (50, 0, True), (0, 50, False)])
+@pytest.mark.parametrize(
+    ("far", "still", "stopped"), [(10, 40, False), (11, 39, True), (50, 0, True), (0, 50, False)]
+)
 def test_it_takes_more_than_a_fifth_of_the_cards(far: int, still: int, stopped: bool):
     assert stopped_by((far, DOUBLED), (still, STILL)) is stopped
 
@@ -38,7 +42,8 @@ def test_it_takes_at_least_fifty_cards(cards: int, stopped: bool):
 
 
 @pytest.mark.parametrize(
-    ("market", "stopped"), [(150_000, False), (150_001, True), (50_000, False), (49_999, True), (100, True)]
+    ("market", "stopped"),
+    [(150_000, False), (150_001, True), (50_000, False), (49_999, True), (100, True)],
 )
 def test_a_move_counts_beyond_half_the_price_in_either_direction(market: int, stopped: bool):
     assert stopped_by((50, {"market": market})) is stopped
@@ -54,7 +59,9 @@ def test_a_cap_does_not_calm_it():
 
 
 def test_rounding_does_not_alarm_it():
-    assert not stopped_by((50, {"current_price": 5_000, "market": 5_000}), rule=replace(AT_MARKET, rounding="x99"))
+    assert not stopped_by(
+        (50, {"current_price": 5_000, "market": 5_000}), rule=replace(AT_MARKET, rounding="x99")
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,15 @@ def test_no_cards_no_stop():
         (4_900, 2_400, True),
         (4_800, 2_301, False),
     ],
-    ids=["pennies", "a quarter", "just below", "a dime up", "a dime up, below", "a quarter down", "down, below"],
+    ids=[
+        "pennies",
+        "a quarter",
+        "just below",
+        "a dime up",
+        "a dime up, below",
+        "a quarter down",
+        "down, below",
+    ],
 )
 def test_a_move_counts_from_a_quarter_dollar_on(current: int, market: int, stopped: bool):
     assert stopped_by((50, {"current_price": current, "market": market})) is stopped
@@ -120,9 +135,19 @@ def test_a_move_that_the_sellers_minimum_keeps_back_does_not_count():
         (200_000, REMEMBERED - timedelta(microseconds=1), False),
         (200_000, REMEMBERED, True),
     ],
-    ids=["the same", "ten up", "more than ten up", "ten down", "more than ten down", "nearly old", "old"],
+    ids=[
+        "the same",
+        "ten up",
+        "more than ten up",
+        "ten down",
+        "more than ten down",
+        "nearly old",
+        "old",
+    ],
 )
-def test_a_confirmed_card_counts_again_when_it_moved_on_or_after_thirty_days(was: int, age: timedelta, counts: bool):
+def test_a_confirmed_card_counts_again_when_it_moved_on_or_after_thirty_days(
+    was: int, age: timedelta, counts: bool
+):
     leaping = leaps(price(frame_of([a_card(**DOUBLED)]), [AT_MARKET], SellerPricing(), NOW))
     assert leaping.rows() == [(1, 200_000)]
     assert unconfirmed(leaping, a_confirmed((1, was, NOW - age)), NOW).height == int(counts)

@@ -34,7 +34,9 @@ from cardsync.catalog.collector_number import CollectorNumber, number_columns, r
         ("１２", "12", None),
     ],
 )
-def test_a_printed_number_has_a_key_and_perhaps_a_total(printed: str | None, key: str, total: str | None) -> None:
+def test_a_printed_number_has_a_key_and_perhaps_a_total(
+    printed: str | None, key: str, total: str | None
+) -> None:
     assert read_collector_number(printed) == CollectorNumber(key, total)
 
 
@@ -62,10 +64,17 @@ printed = st.text(alphabet="0123456789abTGsw/★*#+-! 　？１é", max_size=10)
 def test_a_column_reads_as_its_numbers_do(numbers: list[str | None]) -> None:
     read = number_columns(pl.Series(numbers, dtype=pl.String))
     assert read.columns == ["number_key", "number_total"]
-    assert [CollectorNumber(*row) for row in read.iter_rows()] == [read_collector_number(text) for text in numbers]
+    assert [CollectorNumber(*row) for row in read.iter_rows()] == [
+        read_collector_number(text) for text in numbers
+    ]
 
 
-@given(st.integers(0, 99_999), st.sampled_from(["", "TG", "SWSH"]), st.sampled_from(["", "a", "★"]), st.integers(0, 4))
+@given(
+    st.integers(0, 99_999),
+    st.sampled_from(["", "TG", "SWSH"]),
+    st.sampled_from(["", "a", "★"]),
+    st.integers(0, 4),
+)
 def test_leading_zeros_never_matter_and_other_digits_always_do(
     number: int, letters: str, tail: str, zeros: int
 ) -> None:

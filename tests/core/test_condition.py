@@ -1,4 +1,6 @@
-"""Condition labels: every label of the grammar reads, nothing else does, and a column reads as its labels do."""
+"""Condition labels: every label of the grammar reads, nothing else does, and a column reads as
+its labels do.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS, Condition, condition_columns, read_condition
+from cardsync.catalog.condition import (
+    CODES,
+    LANGUAGES,
+    PRINTINGS,
+    Condition,
+    condition_columns,
+    read_condition,
+)
 
 conditions = st.sampled_from(sorted(CODES))
 suffixes = st.sampled_from(["", *PRINTINGS[1:]])
@@ -52,12 +61,16 @@ def test_a_label_of_the_grammar_is_read(label: str, expected: tuple[str, str, st
         ("Near Mint -", ""),
     ],
 )
-def test_any_other_label_is_flagged_and_nothing_is_guessed(label: str | None, language: str) -> None:
+def test_any_other_label_is_flagged_and_nothing_is_guessed(
+    label: str | None, language: str
+) -> None:
     assert read_condition(label) == Condition(None, "", language, False)
 
 
 @given(conditions, suffixes, languages, st.booleans())
-def test_case_and_spacing_do_not_matter(condition: str, suffix: str, language: str, shout: bool) -> None:
+def test_case_and_spacing_do_not_matter(
+    condition: str, suffix: str, language: str, shout: bool
+) -> None:
     label = f"{condition} {suffix}" + (f" - {language}" if language else "")
     written = label.upper() if shout else label.replace(" ", "  ")
     expected = Condition(CODES[condition], suffix or "Normal", language or "English", True)
@@ -65,7 +78,9 @@ def test_case_and_spacing_do_not_matter(condition: str, suffix: str, language: s
 
 
 labels = st.one_of(
-    st.none(), st.text(), st.builds(lambda a, b, c: f"{a} {b} - {c}", conditions, suffixes, st.text() | languages)
+    st.none(),
+    st.text(),
+    st.builds(lambda a, b, c: f"{a} {b} - {c}", conditions, suffixes, st.text() | languages),
 )
 
 
@@ -73,4 +88,6 @@ labels = st.one_of(
 def test_a_column_reads_as_its_labels_do(column: list[str | None]) -> None:
     read = condition_columns(pl.Series(column, dtype=pl.String))
     assert read.columns == ["condition", "printing", "language", "condition_readable"]
-    assert [Condition(*row) for row in read.iter_rows()] == [read_condition(label) for label in column]
+    assert [Condition(*row) for row in read.iter_rows()] == [
+        read_condition(label) for label in column
+    ]

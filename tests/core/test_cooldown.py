@@ -43,7 +43,9 @@ def test_a_cooldown_of_nothing_never_binds():
     assert remaining_seconds(NOW + HOUR, timedelta(), NOW) == 0
 
 
-moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)).map(
+    lambda moment: moment.replace(tzinfo=UTC)
+)
 spans = st.timedeltas(timedelta(), timedelta(days=2))
 
 

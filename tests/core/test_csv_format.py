@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from cardsync.catalog.marketplace_columns import COLUMNS, HEADER_ONLY
 from cardsync.errors import InvalidCsv
-from cardsync.inventory.csv_format import MAX_CELL_CHARS, accept_check, price_updates_csv, read_header
+from cardsync.inventory.csv_format import (
+    MAX_CELL_CHARS,
+    accept_check,
+    price_updates_csv,
+    read_header,
+)
 from cardsync.inventory.csv_format import read as read_pieces
 
 BARE = HEADER_ONLY.removesuffix(b"\r\n")
@@ -75,7 +80,9 @@ def test_two_hundred_columns_are_read():
     assert len(read_header(BARE + b",x" * 184).names) == 200
 
 
-@pytest.mark.parametrize("head", [HEADER_ONLY, BARE, HEADER_ONLY + b"\r\n  \r\n", b"\xef\xbb\xbf" + SMALL])
+@pytest.mark.parametrize(
+    "head", [HEADER_ONLY, BARE, HEADER_ONLY + b"\r\n  \r\n", b"\xef\xbb\xbf" + SMALL]
+)
 def test_a_header_alone_is_refused(head):
     with pytest.raises(InvalidCsv, match="no data row"):
         accept_check(head)
@@ -92,9 +99,15 @@ def test_a_file_with_a_row_is_accepted_and_rubbish_is_not():
 def records(text: bytes, *, piece_bytes: int = 2**22, fast: bool = True):
     """(line, name) of every record of a small-header file, and (line, code) of every fault."""
     data = SMALL + text
-    _, blocks = read_pieces((data[at : at + piece_bytes] for at in range(0, len(data), piece_bytes)), fast=fast)
+    _, blocks = read_pieces(
+        (data[at : at + piece_bytes] for at in range(0, len(data), piece_bytes)), fast=fast
+    )
     blocks = list(blocks)
-    rows = [tuple(row) for block in blocks for row in block.frame.select("line", "product_name").iter_rows()]
+    rows = [
+        tuple(row)
+        for block in blocks
+        for row in block.frame.select("line", "product_name").iter_rows()
+    ]
     return rows, [(fault.line, fault.code) for block in blocks for fault in block.faults]
 
 
@@ -139,7 +152,9 @@ CELL = st.text(st.sampled_from('ab1,"\n\ré\0 '), max_size=6)
 LINES = st.lists(
     st.one_of(
         st.lists(CELL, min_size=5, max_size=5).map(lambda cells: ",".join(cells).encode()),
-        st.lists(CELL, min_size=5, max_size=5).map(lambda cells: ",".join(f'"{cell}"' for cell in cells).encode()),
+        st.lists(CELL, min_size=5, max_size=5).map(
+            lambda cells: ",".join(f'"{cell}"' for cell in cells).encode()
+        ),
         st.just(b"7,good,NM,1,1.00"),
         st.just(b'1,""",NM,1,1'),
         st.binary(max_size=12),
@@ -157,7 +172,8 @@ def test_the_fast_way_the_slow_way_and_pieces_of_any_size_read_the_same(text, pi
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
-# What csv.writer leaves unquoted must not hold a bare CR, and it quotes that only where CR ends lines.
+# What csv.writer leaves unquoted must not hold a bare CR, and it quotes that only where CR ends
+# lines.
 DIALECTS = [("\r\n", csv.QUOTE_ALL), ("\r\n", csv.QUOTE_MINIMAL), ("\n", csv.QUOTE_ALL)]
 
 
@@ -201,7 +217,16 @@ def test_the_price_updates_file():
 
 
 def test_no_updates_is_the_header_alone():
-    ints = ("listing_id", "market", "direct_low", "low_with_shipping", "low", "quantity", "price", "target_price")
+    ints = (
+        "listing_id",
+        "market",
+        "direct_low",
+        "low_with_shipping",
+        "low",
+        "quantity",
+        "price",
+        "target_price",
+    )
     schema = {**dict.fromkeys(COLUMNS, pl.String), **dict.fromkeys(ints, pl.Int64)}
     assert price_updates_csv(pl.DataFrame(schema=schema)) == HEADER_ONLY
     assert HEADER_ONLY.startswith(b"TCGplayer Id,Product Line,")

@@ -1,4 +1,6 @@
-"""Shall a cycle run now: every rule of the decision as a table of cases, and what must hold for any facts at all."""
+"""Shall a cycle run now: every rule of the decision as a table of cases, and what must hold for
+any facts at all.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,10 +29,14 @@ QUIET = SyncFacts(
 
 
 def a_lock(**values) -> Lock:
-    return replace(Lock(kind="full", trigger="scheduled", first_sync=False, agent_id="a", uploaded=False), **values)
+    return replace(
+        Lock(kind="full", trigger="scheduled", first_sync=False, agent_id="a", uploaded=False),
+        **values,
+    )
 
 
-# What is different from a quiet account, and the decision: (action, reason, sync_requested, kind, first_sync).
+# What is different from a quiet account, and the decision: (action, reason, sync_requested, kind,
+# first_sync).
 CASES = {
     "nothing to do": ({}, ("wait", "no_sync_needed", False, None, False)),
     "due this very moment": ({"next_due_at": NOW}, ("sync", "scheduled", False, "full", False)),
@@ -38,12 +44,18 @@ CASES = {
         {"next_due_at": NOW + timedelta(microseconds=1)},
         ("wait", "no_sync_needed", False, None, False),
     ),
-    "never synced is due at once": ({"next_due_at": None}, ("sync", "scheduled", False, "full", False)),
+    "never synced is due at once": (
+        {"next_due_at": None},
+        ("sync", "scheduled", False, "full", False),
+    ),
     "due and history missing": (
         {"next_due_at": None, "first_sync_due": True},
         ("sync", "scheduled", False, "full", True),
     ),
-    "not due, history missing": ({"first_sync_due": True}, ("wait", "no_sync_needed", False, None, False)),
+    "not due, history missing": (
+        {"first_sync_due": True},
+        ("wait", "no_sync_needed", False, None, False),
+    ),
     "paused": ({"auto_sync_paused": True}, ("wait", "auto_sync_paused", False, None, False)),
     "paused beats due": (
         {"auto_sync_paused": True, "next_due_at": None},
@@ -86,7 +98,10 @@ CASES = {
         {"lock": a_lock(), "requested_kind": "orders"},
         ("sync", "scheduled", True, "full", False),
     ),
-    "somebody else's lock": ({"lock": a_lock(agent_id="b")}, ("wait", "in_progress", False, None, False)),
+    "somebody else's lock": (
+        {"lock": a_lock(agent_id="b")},
+        ("wait", "in_progress", False, None, False),
+    ),
     "a lock beats a request": (
         {"lock": a_lock(agent_id="b"), "requested_kind": "full"},
         ("wait", "in_progress", True, None, False),
@@ -95,7 +110,10 @@ CASES = {
         {"lock": a_lock(agent_id="b"), "auto_sync_paused": True},
         ("wait", "in_progress", False, None, False),
     ),
-    "a lock of nobody": ({"lock": a_lock(agent_id=None)}, ("wait", "in_progress", False, None, False)),
+    "a lock of nobody": (
+        {"lock": a_lock(agent_id=None)},
+        ("wait", "in_progress", False, None, False),
+    ),
     "nobody polls a lock of nobody": (
         {"lock": a_lock(agent_id=None), "agent_id": None},
         ("wait", "in_progress", False, None, False),
@@ -104,12 +122,18 @@ CASES = {
         {"lock": a_lock(kind="orders", trigger="manual", first_sync=True)},
         ("sync", "manual_request", True, "orders", True),
     ),
-    "the holder of a scheduled cycle": ({"lock": a_lock()}, ("sync", "scheduled", False, "full", False)),
+    "the holder of a scheduled cycle": (
+        {"lock": a_lock()},
+        ("sync", "scheduled", False, "full", False),
+    ),
     "what is due now does not change a cycle handed out": (
         {"lock": a_lock(first_sync=False), "first_sync_due": True},
         ("sync", "scheduled", False, "full", False),
     ),
-    "the holder after an upload": ({"lock": a_lock(uploaded=True)}, ("wait", "in_progress", False, None, False)),
+    "the holder after an upload": (
+        {"lock": a_lock(uploaded=True)},
+        ("wait", "in_progress", False, None, False),
+    ),
 }
 
 
@@ -125,7 +149,9 @@ def test_decision(differs, expected):
     ) == expected
 
 
-moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)).map(
+    lambda moment: moment.replace(tzinfo=UTC)
+)
 kinds = st.sampled_from(KINDS)
 agents = st.sampled_from([None, "a", "b"])
 locks = st.builds(
@@ -154,7 +180,11 @@ def test_precedence_holds_for_any_facts(facts):
     decision = decide(facts)
     due = facts.next_due_at is None or facts.now >= facts.next_due_at
     if facts.lock is not None:
-        mine = facts.agent_id is not None and facts.agent_id == facts.lock.agent_id and not facts.lock.uploaded
+        mine = (
+            facts.agent_id is not None
+            and facts.agent_id == facts.lock.agent_id
+            and not facts.lock.uploaded
+        )
         assert (decision.action == "sync") == mine
         assert mine or decision.reason == "in_progress"
     elif facts.requested_kind is not None:
@@ -163,7 +193,9 @@ def test_precedence_holds_for_any_facts(facts):
         assert (decision.action, decision.reason) == ("wait", "auto_sync_paused")
     else:
         begins = due and not facts.in_quiet_hours
-        assert (decision.action, decision.reason) == (("sync", "scheduled") if begins else ("wait", "no_sync_needed"))
+        assert (decision.action, decision.reason) == (
+            ("sync", "scheduled") if begins else ("wait", "no_sync_needed")
+        )
 
 
 @given(any_facts)
@@ -205,7 +237,9 @@ intervals = st.timedeltas(timedelta(minutes=30), timedelta(days=30))
 
 
 @given(last=st.none() | moments, interval=intervals, failures=st.integers(1, 10**9), failed=moments)
-def test_a_failure_delays_by_at_least_one_retry_and_at_most_the_interval(last, interval, failures, failed):
+def test_a_failure_delays_by_at_least_one_retry_and_at_most_the_interval(
+    last, interval, failures, failed
+):
     due = due_at(last, interval, failures, failed, RETRY)
     assert due >= failed + min(RETRY, interval)
     assert due <= max(failed, last or failed) + interval
@@ -272,9 +306,16 @@ def test_in_quiet_hours(hours, zone, now, expected):
 clock_times = st.times().map(lambda time: f"{time:%H:%M}")
 
 
-@given(moments, clock_times, clock_times, st.sampled_from([NEW_YORK, "Europe/Berlin", "Australia/Lord_Howe", "UTC"]))
+@given(
+    moments,
+    clock_times,
+    clock_times,
+    st.sampled_from([NEW_YORK, "Europe/Berlin", "Australia/Lord_Howe", "UTC"]),
+)
 def test_every_moment_is_either_in_some_hours_or_in_the_others(now, begin, end, zone):
-    inside, outside = (in_quiet_hours(now, hours, zone) for hours in (f"{begin}-{end}", f"{end}-{begin}"))
+    inside, outside = (
+        in_quiet_hours(now, hours, zone) for hours in (f"{begin}-{end}", f"{end}-{begin}")
+    )
     assert (inside != outside) if begin != end else not (inside or outside)
 
 
@@ -347,7 +388,9 @@ def test_a_known_kind_is_read_as_it_is(kind):
     assert read_kind(kind) == kind
 
 
-@pytest.mark.parametrize("value", [None, "", "Full", "everything", 7, True, [], ["orders"], {"kind": "orders"}, 1.5])
+@pytest.mark.parametrize(
+    "value", [None, "", "Full", "everything", 7, True, [], ["orders"], {"kind": "orders"}, 1.5]
+)
 def test_any_other_kind_is_full(value):
     assert read_kind(value) == "full"
 

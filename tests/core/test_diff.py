@@ -25,11 +25,19 @@ def test_any_single_change_of_a_row_changes_its_hash(row, at, value):
 
 
 def test_hashes_are_the_same_for_ever():
-    assert hash_of((1, 2, 3, 4, 5, 6), (None,) * 5 + (0,)) == [1120746232680978847, -8778371334536726885]
+    assert hash_of((1, 2, 3, 4, 5, 6), (None,) * 5 + (0,)) == [
+        1120746232680978847,
+        -8778371334536726885,
+    ]
 
 
 def test_rows_that_differ_in_many_ways_do_not_collide():
     near = [
-        (a, b, c, None, d, q) for a in range(8) for b in range(8) for c in range(8) for d in range(8) for q in range(8)
+        (a, b, c, None, d, q)
+        for a in range(8)
+        for b in range(8)
+        for c in range(8)
+        for d in range(8)
+        for q in range(8)
     ]
     assert len(set(hash_of(*near))) == len(near)

@@ -1,4 +1,6 @@
-"""The thirteen steps of pricing.md: a test per sentence, the properties, and the engine against the slow reference."""
+"""The thirteen steps of pricing.md: a test per sentence, the properties, and the engine against
+the slow reference.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ WEEK = timedelta(hours=168)
 
 
 def priced(
-    rule: Rule | Sequence[Rule] = AT_MARKET, seller: SellerPricing = SELLER, now: datetime = NOW, **card: Any
+    rule: Rule | Sequence[Rule] = AT_MARKET,
+    seller: SellerPricing = SELLER,
+    now: datetime = NOW,
+    **card: Any,
 ) -> dict[str, Any]:
     rules = [rule] if isinstance(rule, Rule) else rule
     row = price(frame_of([a_card(**card)]), rules, seller, now).row(0, named=True)
@@ -89,8 +94,15 @@ def test_a_blocked_card_has_a_null_target_and_says_why(code, seller, rules, card
 
 
 def test_every_reason_is_named_not_only_the_first():
-    row = priced([], SellerPricing(automatic_pricing_paused=True), quantity=0, product_line_enabled=False)
-    assert row["blockers"] == ["automatic_pricing_paused", "product_line_disabled", "no_rule", "out_of_stock"]
+    row = priced(
+        [], SellerPricing(automatic_pricing_paused=True), quantity=0, product_line_enabled=False
+    )
+    assert row["blockers"] == [
+        "automatic_pricing_paused",
+        "product_line_disabled",
+        "no_rule",
+        "out_of_stock",
+    ]
 
 
 def test_a_custom_card_with_a_reference_is_priced():
@@ -115,7 +127,9 @@ def test_a_stamped_card_without_a_reference_gets_null_and_not_zero(current):
 def test_a_pinned_card_gets_its_pin_no_step_runs_and_no_blocker_is_named(seller, card):
     row = priced(a_rule(floor=500_000), seller, pin=70_000, **card)
     assert (row["target"], row["changed"], row["blockers"]) == (70_000, True, [])
-    assert [row[name] for name in ("rule_id", "source", "base", "after_bounds", "after_rounding")] == [None] * 5
+    assert [
+        row[name] for name in ("rule_id", "source", "base", "after_bounds", "after_rounding")
+    ] == [None] * 5
     assert explain(row | {"blockers": 0}, [AT_MARKET]) == []
 
 
@@ -132,7 +146,11 @@ def test_the_lowest_priority_number_governs():
 
 
 def test_disabled_rules_and_drafts_never_govern():
-    rules = [a_rule(id=1, priority=1, enabled=False), a_rule(id=2, priority=2, state="draft"), a_rule(id=3, priority=3)]
+    rules = [
+        a_rule(id=1, priority=1, enabled=False),
+        a_rule(id=2, priority=2, state="draft"),
+        a_rule(id=3, priority=3),
+    ]
     assert priced(rules)["rule_id"] == 3
     assert priced(rules[:2])["blockers"] == ["no_rule"]
 
@@ -143,8 +161,13 @@ def test_without_its_default_rule_a_seller_keeps_unmatched_cards_as_they_are():
 
 
 def test_rules_resolved_elsewhere_govern_card_by_card():
-    rules = [a_rule(id=7, adjust_bp=1_000), a_rule(id=8, priority=11, price_source="low", rounding="x99")]
-    cards = frame_of([a_card(marketplace_id=n) for n in range(3)]).with_columns(rule_id=pl.Series([8, None, 7]))
+    rules = [
+        a_rule(id=7, adjust_bp=1_000),
+        a_rule(id=8, priority=11, price_source="low", rounding="x99"),
+    ]
+    cards = frame_of([a_card(marketplace_id=n) for n in range(3)]).with_columns(
+        rule_id=pl.Series([8, None, 7])
+    )
     assert price(cards, rules, SELLER, NOW)["target"].to_list() == [99_900, None, 110_000]
 
 
@@ -163,10 +186,16 @@ def test_the_configured_source_comes_before_its_fallbacks():
 
 
 def test_fallbacks_are_tried_in_their_order():
-    rule = a_rule(price_source="direct_low", fallback_sources=("low_with_shipping", "low", "market"))
+    rule = a_rule(
+        price_source="direct_low", fallback_sources=("low_with_shipping", "low", "market")
+    )
     assert priced(rule, direct_low=None)["source"] == "low_with_shipping"
     row = priced(rule, direct_low=None, low_with_shipping=None)
-    assert (row["source"], row["refused_direct_low"], row["refused_low_with_shipping"]) == ("low", "absent", "absent")
+    assert (row["source"], row["refused_direct_low"], row["refused_low_with_shipping"]) == (
+        "low",
+        "absent",
+        "absent",
+    )
 
 
 @pytest.mark.parametrize("nothing", [None, 0, -5])
@@ -177,7 +206,12 @@ def test_blank_zero_and_negative_are_no_price(nothing):
 
 @pytest.mark.parametrize(
     ("observed_at", "refused"),
-    [(NOW - WEEK, None), (NOW - WEEK - timedelta(microseconds=1), "too_old"), (None, "too_old"), (NOW, None)],
+    [
+        (NOW - WEEK, None),
+        (NOW - WEEK - timedelta(microseconds=1), "too_old"),
+        (None, "too_old"),
+        (NOW, None),
+    ],
 )
 def test_a_source_older_than_its_maximum_age_is_unusable(observed_at, refused):
     row = priced(observed_at=observed_at)
@@ -185,12 +219,21 @@ def test_a_source_older_than_its_maximum_age_is_unusable(observed_at, refused):
 
 
 def test_the_maximum_age_is_the_sellers():
-    assert priced(seller=SellerPricing(max_age_hours=1), observed_at=NOW - timedelta(hours=2))["target"] is None
+    assert (
+        priced(seller=SellerPricing(max_age_hours=1), observed_at=NOW - timedelta(hours=2))[
+            "target"
+        ]
+        is None
+    )
 
 
 def test_the_current_price_is_never_an_implicit_source():
-    assert priced(a_rule(fallback_sources=("low",)), market=None, low=None)["blockers"] == ["no_usable_reference"]
-    assert priced(a_rule(fallback_sources=("current",)), market=None, low=None)["source"] == "current"
+    assert priced(a_rule(fallback_sources=("low",)), market=None, low=None)["blockers"] == [
+        "no_usable_reference"
+    ]
+    assert (
+        priced(a_rule(fallback_sources=("current",)), market=None, low=None)["source"] == "current"
+    )
 
 
 def test_source_current_starts_from_the_periods_price_so_that_runs_do_not_compound():
@@ -225,7 +268,10 @@ SALES = {
 )
 def test_a_sales_anchor_needs_three_sales_of_thirty_days_fetched_today(change, refused):
     row = priced(a_rule(price_source="sales_anchor"), **SALES | change)
-    assert (row["refused_sales_anchor"], row["target"]) == (refused, 100_000 if refused else 130_000)
+    assert (row["refused_sales_anchor"], row["target"]) == (
+        refused,
+        100_000 if refused else 130_000,
+    )
 
 
 # 4 formula
@@ -245,7 +291,10 @@ def test_a_sales_anchor_needs_three_sales_of_thirty_days_fetched_today(change, r
     ],
 )
 def test_the_formula_adds_the_percentage_then_the_amount(base, adjust_bp, amount, result):
-    assert priced(a_rule(adjust_bp=adjust_bp, adjust_amount=amount), market=base)["after_formula"] == result
+    assert (
+        priced(a_rule(adjust_bp=adjust_bp, adjust_amount=amount), market=base)["after_formula"]
+        == result
+    )
 
 
 # 7 bounds
@@ -298,7 +347,9 @@ def test_prices_round_half_up_to_cents_and_endings_only_upward(ending, market, r
     assert target(a_rule(rounding=ending), market=market) == result
 
 
-@pytest.mark.parametrize(("ceiling", "result"), [(19_900, 19_900), (19_899, 12_300), (12_300, 12_300)])
+@pytest.mark.parametrize(
+    ("ceiling", "result"), [(19_900, 19_900), (19_899, 12_300), (12_300, 12_300)]
+)
 def test_an_ending_that_would_pass_a_ceiling_is_not_applied(ceiling, result):
     assert target(a_rule(rounding="x99", ceiling=ceiling), market=12_300) == result
 
@@ -372,9 +423,15 @@ LATE = NOW - timedelta(hours=24, microseconds=1)
         ({"listings_low": 110_000}, "not_lower", 100_000, 108_900),
     ],
 )
-def test_the_lowest_listing_is_undercut_only_on_fresh_and_deep_evidence(change, verdict, result, aggressive):
+def test_the_lowest_listing_is_undercut_only_on_fresh_and_deep_evidence(
+    change, verdict, result, aggressive
+):
     row = priced(a_rule(market_gate=GATE), **DEEP | change)
-    assert (row["gate_verdict"], row["after_market_gate"], row["aggressive_price"]) == (verdict, result, aggressive)
+    assert (row["gate_verdict"], row["after_market_gate"], row["aggressive_price"]) == (
+        verdict,
+        result,
+        aggressive,
+    )
 
 
 # 6 stale_reduction
@@ -397,7 +454,10 @@ STALE = Stale(after_days=60, step_bp=500, every_days=7, limit_bp=1_200)
     ],
 )
 def test_a_card_that_does_not_sell_gets_cheaper_step_by_step_to_a_limit(listed, sold, result):
-    ago = {name: None if days is None else NOW - timedelta(days=days) for name, days in (("l", listed), ("s", sold))}
+    ago = {
+        name: None if days is None else NOW - timedelta(days=days)
+        for name, days in (("l", listed), ("s", sold))
+    }
     assert target(a_rule(stale=STALE), listed_since=ago["l"], last_sold_at=ago["s"]) == result
 
 
@@ -436,7 +496,12 @@ def test_a_recent_mover_is_spared_where_the_rule_says_so_and_gets_no_markup(boos
         ({"small": SmallCap(100_001, 5_000, None)}, {"market": 900_000}, 150_000, 150_000),
         ({"small": SmallCap(100_001, 5_000, None)}, {"market": 100}, 100, None),
         ({"small": SmallCap(100_000, 5_000, None)}, {"market": 900_000}, 120_000, 120_000),
-        ({}, {"market": 900_000, "buy_out_detected_at": NOW, "sales_median": 900_000}, 120_000, 120_000),
+        (
+            {},
+            {"market": 900_000, "buy_out_detected_at": NOW, "sales_median": 900_000},
+            120_000,
+            120_000,
+        ),
     ],
 )
 def test_a_price_moves_only_so_far_within_a_period(fields, card, result, limit):
@@ -539,7 +604,10 @@ def test_a_direct_card_asks_at_least_the_minimum_also_past_its_cap(seller, card,
 def test_a_price_in_the_fee_gap_goes_to_its_end_also_past_the_cap(seller, market, result):
     rule = a_rule(fee_gap_adjustment=True, cap=Cap(0, 10_000))
     assert target(rule, seller, current_price=market, market=market) == result
-    assert target(replace(rule, fee_gap_adjustment=False), seller, current_price=market, market=market) == market
+    assert (
+        target(replace(rule, fee_gap_adjustment=False), seller, current_price=market, market=market)
+        == market
+    )
 
 
 def test_a_ceiling_inside_the_gap_leaves_the_price_there():
@@ -574,19 +642,29 @@ def test_what_the_marketplace_leaves_of_a_price(cents, level, direct, left):
 
 
 def test_a_broken_rule_blocks_whatever_no_earlier_rule_governs():
-    rules = [a_rule(id=1, priority=1), a_rule(id=2, priority=2, broken=True), a_rule(id=3, priority=3)]
-    cards = frame_of([a_card(marketplace_id=n) for n in range(2)]).with_columns(rule_id=pl.Series([1, 2]))
+    rules = [
+        a_rule(id=1, priority=1),
+        a_rule(id=2, priority=2, broken=True),
+        a_rule(id=3, priority=3),
+    ]
+    cards = frame_of([a_card(marketplace_id=n) for n in range(2)]).with_columns(
+        rule_id=pl.Series([1, 2])
+    )
     out = price(cards, rules, SELLER, NOW)
     assert out["target"].to_list() == [100_000, None]
     assert blocker_codes(out["blockers"][1]) == ["rule_broken"]
-    assert [step["name"] for step in explain(out.row(1, named=True), rules)] == ["eligibility", "governing_rule"]
+    assert [step["name"] for step in explain(out.row(1, named=True), rules)] == [
+        "eligibility",
+        "governing_rule",
+    ]
 
 
 # Presets
 
 
 @pytest.mark.parametrize(
-    ("name", "result"), [("premium", 105_000), ("competitive", 100_000), ("move", 90_000), ("buy-box", 93_100)]
+    ("name", "result"),
+    [("premium", 105_000), ("competitive", 100_000), ("move", 90_000), ("buy-box", 93_100)],
 )
 def test_presets_price_a_plain_card(name, result):
     assert target(preset_rule(name)) == result
@@ -607,7 +685,16 @@ def test_a_missing_column_is_named():
 
 def test_optional_columns_may_be_left_out_and_narrow_integers_are_widened():
     cards = frame_of([a_card(market=120_000)]).select(
-        *("marketplace_id", "condition", "printing", "language", "custom", "direct_low", "low", "low_with_shipping"),
+        *(
+            "marketplace_id",
+            "condition",
+            "printing",
+            "language",
+            "custom",
+            "direct_low",
+            "low",
+            "low_with_shipping",
+        ),
         *("current_price", "observed_at", pl.col("market", "quantity").cast(pl.Int32)),
     )
     assert price(cards, [AT_MARKET], SELLER, NOW)["target"].to_list() == [120_000]
@@ -682,7 +769,11 @@ def test_a_blocked_cards_explanation_ends_with_the_reason():
         {"source": "market", "reason": "absent"},
         {"source": "low", "reason": "too_old"},
     ]
-    assert (steps[-1]["name"], steps[-1]["output"], steps[-1]["source"]) == ("price_source", None, None)
+    assert (steps[-1]["name"], steps[-1]["output"], steps[-1]["source"]) == (
+        "price_source",
+        None,
+        None,
+    )
 
 
 def test_without_a_rule_the_explanation_ends_there():
@@ -725,7 +816,11 @@ def test_the_last_step_says_what_becomes_of_the_price(card, said):
         ({}, {"market": 100_049}, "10.0049 is 10.00 in whole cents."),
         ({"rounding": "x99"}, {}, "10.00 goes up to the ending x99: 10.99."),
         ({"ceiling": 99_990}, {}, "9.999 becomes 9.99, the most that ceiling and cap allow."),
-        ({"floor": 120_010}, {}, "12.001 becomes 12.01, the least that floor, cap and Direct minimum allow."),
+        (
+            {"floor": 120_010},
+            {},
+            "12.001 becomes 12.01, the least that floor, cap and Direct minimum allow.",
+        ),
     ],
 )
 def test_the_rounding_step_says_why_it_is_not_the_nearest_cent(rule, card, said):
@@ -737,7 +832,10 @@ def test_the_rounding_step_says_why_it_is_not_the_nearest_cent(rule, card, said)
     [
         ({"floor": 120_000}, "10.00 is below the rule's floor of 12.00."),
         ({"ceiling": 80_000}, "10.00 is above the rule's ceiling of 8.00."),
-        ({"never_lower": True, "adjust_bp": -500}, "9.50 is below the current price, and the rule never lowers 10.00."),
+        (
+            {"never_lower": True, "adjust_bp": -500},
+            "9.50 is below the current price, and the rule never lowers 10.00.",
+        ),
         ({"adjust_bp": -10_000}, "0.00 is below the least that the marketplace takes, 0.01."),
     ],
 )
@@ -763,8 +861,13 @@ def test_a_fee_gap_that_a_ceiling_keeps_the_price_in_is_told():
     rule = a_rule(fee_gap_adjustment=True, ceiling=26_000)
     cards = frame_of([a_card(market=25_000, direct_low=20_000)])
     direct = replace(SELLER, direct_program=True)
-    steps = sentences.explain(price(cards, [rule], direct, NOW).row(0, named=True), Run([rule], direct, NOW))
-    assert steps[10]["summary"] == "2.50 is in the gap of the fees, but the ceiling is below its end, 2.73."
+    steps = sentences.explain(
+        price(cards, [rule], direct, NOW).row(0, named=True), Run([rule], direct, NOW)
+    )
+    assert (
+        steps[10]["summary"]
+        == "2.50 is in the gap of the fees, but the ceiling is below its end, 2.73."
+    )
 
 
 def test_explaining_needs_the_rules_of_the_run():
@@ -806,11 +909,15 @@ def test_every_new_price_is_inside_the_sellers_limits(seed):
     rng = random.Random(seed)
     seller, rule = random_seller(rng), random_rule(rng)
     sales = [random_sale(rng, 1)] if rng.random() < 0.5 else []
-    inside_the_limits(price(frame_of(many(rng, seller, 60)), [rule], seller, NOW, sales), rule, seller)
+    inside_the_limits(
+        price(frame_of(many(rng, seller, 60)), [rule], seller, NOW, sales), rule, seller
+    )
 
 
 def inside_the_limits(out: pl.DataFrame, rule: Rule, seller: SellerPricing) -> None:
-    """Under 0.01 never; outside floor and ceiling only where a cap stops before them; outside the cap only by steps 9 to 11."""
+    """Under 0.01 never; outside floor and ceiling only where a cap stops before them; outside the
+    cap only by steps 9 to 11.
+    """
     assert out["target"].dtype == pl.Int64
     assert (out["target"].drop_nulls() >= 100).all()
     held = pl.col("held").fill_null(False) & (pl.col("after_rounding") == pl.col("current_price"))
@@ -829,16 +936,26 @@ def inside_the_limits(out: pl.DataFrame, rule: Rule, seller: SellerPricing) -> N
         hard = (rule.ceiling or 999_999_999_900) // 100 * 100
         lower = rounded < pl.col("current_price").clip(upper_bound=hard)
         assert new.filter(lower & ~on_sale & ~stopped_below.fill_null(False)).is_empty()
-    before_cents = pl.coalesce("after_fee_gap", "after_direct_minimum", "after_sale", "after_cap", "after_bounds")
+    before_cents = pl.coalesce(
+        "after_fee_gap", "after_direct_minimum", "after_sale", "after_cap", "after_bounds"
+    )
     raised = before_cents > limit
     minimum = -(-seller.direct_minimum // 100) * 100
-    allowed = raised | on_sale | (seller.direct_program & pl.col("direct_low").is_not_null() & (rounded <= minimum))
+    allowed = (
+        raised
+        | on_sale
+        | (seller.direct_program & pl.col("direct_low").is_not_null() & (rounded <= minimum))
+    )
     assert new.filter(stopped_below & (rounded > limit.clip(100)) & ~allowed).is_empty()
-    assert new.filter(stopped_above & (rounded < limit) & ~on_sale & ~no_cent_between(rule.cap)).is_empty()
+    assert new.filter(
+        stopped_above & (rounded < limit) & ~on_sale & ~no_cent_between(rule.cap)
+    ).is_empty()
 
 
 def no_cent_between(cap: Cap | None) -> pl.Expr:
-    """Both limits of the cap lie inside one cent: then the upper one holds, and the price ends under the lower."""
+    """Both limits of the cap lie inside one cent: then the upper one holds, and the price ends
+    under the lower.
+    """
     if cap is None:
         return pl.lit(False)
     start, up = pl.col("period_start_price"), pl.lit(cap.up_bp, pl.Int64)
@@ -848,7 +965,8 @@ def no_cent_between(cap: Cap | None) -> pl.Expr:
     return (up.is_not_null() & (highest // 100 * 100 < pl.col("seller_limit"))).fill_null(False)
 
 
-# Close together somewhere, beside a sweep over all prices: a step down hides between two that are far apart.
+# Close together somewhere, beside a sweep over all prices: a step down hides between two that are
+# far apart.
 MARKETS = st.builds(
     lambda first, step: [first + step * number for number in range(60)],
     st.integers(1, 3_000_000),
@@ -861,12 +979,23 @@ SWEEP = [int(100 * 1.02**number) for number in range(520)]
 @settings(deadline=None)
 def test_a_higher_source_price_never_gives_a_lower_price(seed, markets):
     rng = random.Random(seed)
-    seller = replace(random_seller(rng), automatic_pricing_paused=False, awaiting_review=False, max_age_hours=168)
-    rule = replace(random_rule(rng), enabled=True, state="published", price_source="market", broken=False)
-    # A cap that holds goes back to the current price from above: what is beyond the limit is not a price of the rule.
+    seller = replace(
+        random_seller(rng), automatic_pricing_paused=False, awaiting_review=False, max_age_hours=168
+    )
+    rule = replace(
+        random_rule(rng), enabled=True, state="published", price_source="market", broken=False
+    )
+    # A cap that holds goes back to the current price from above: what is beyond the limit is not
+    # a price of the rule.
     rule = replace(rule, cap=rule.cap and replace(rule.cap, mode="clamp"))
-    card = random_card(rng, 0, seller) | {"quantity": 1, "pin": None, "product_line_enabled": True, "observed_at": NOW}
-    # A cap that stops at a current price with fractions of a cent goes inside it, "never lower" goes above it: nobody can have both.
+    card = random_card(rng, 0, seller) | {
+        "quantity": 1,
+        "pin": None,
+        "product_line_enabled": True,
+        "observed_at": NOW,
+    }
+    # A cap that stops at a current price with fractions of a cent goes inside it, "never lower"
+    # goes above it: nobody can have both.
     card |= {"current_price": card["current_price"] and max(card["current_price"] // 100, 1) * 100}
     cards = [card | {"market": market} for market in sorted({*markets, *SWEEP})]
     out = price(frame_of(cards), [rule], seller, NOW, [random_sale(rng, 1)])
@@ -878,15 +1007,21 @@ def test_a_higher_source_price_never_gives_a_lower_price(seed, markets):
 # Against the reference
 
 
-def compare(cards: list[Card], rules: Sequence[Rule], seller: SellerPricing, sales: Sequence[Sale] = ()) -> None:
+def compare(
+    cards: list[Card], rules: Sequence[Rule], seller: SellerPricing, sales: Sequence[Sale] = ()
+) -> None:
     run = Run(rules, seller, NOW, sales)
     rows = price(frame_of(cards), rules, seller, NOW, sales).to_dicts()
     left_out = {step.output for step in PRICE_STEPS if not step.needed(run)}
     for card, row in zip(cards, rows, strict=True):
         wanted = {
-            name: value for name, value in expected(card, rules, seller, NOW, sales).items() if name not in left_out
+            name: value
+            for name, value in expected(card, rules, seller, NOW, sales).items()
+            if name not in left_out
         }
-        got = {name: row[name] for name in wanted} | {"blockers": set(blocker_codes(row["blockers"]))}
+        got = {name: row[name] for name in wanted} | {
+            "blockers": set(blocker_codes(row["blockers"]))
+        }
         got["held"] = bool(got["held"])
         assert got == wanted, (card, rules, seller, sales)
         for step in sentences.explain(row, run):
@@ -920,7 +1055,9 @@ def test_any_seed_is_priced_as_the_reference_does(seed):
     compare_random(seed, cases=5, each=5)
 
 
-money = st.none() | st.integers(-100, 300_000) | st.integers(1, 3_000).map(lambda cents: cents * 100)
+money = (
+    st.none() | st.integers(-100, 300_000) | st.integers(1, 3_000).map(lambda cents: cents * 100)
+)
 
 
 @given(
@@ -940,7 +1077,9 @@ def test_presets_are_priced_as_the_reference_does(preset, rounding, card):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_a_million_cards_are_priced_inside_the_sellers_limits(seed):
-    """Fifty cards drawn one by one for each of twenty rules, each market price of a hundred around it: 10 x 100,000."""
+    """Fifty cards drawn one by one for each of twenty rules, each market price of a hundred
+    around it: 10 x 100,000.
+    """
     rng = random.Random(seed)
     for _ in range(20):
         seller, rule, sales = random_seller(rng), random_rule(rng), [random_sale(rng, 1)]

@@ -1,4 +1,6 @@
-"""What an account may do, row by row: what it pays, how it is set, what holds its prices back, what becomes of its price tasks."""
+"""What an account may do, row by row: what it pays, how it is set, what holds its prices back,
+what becomes of its price tasks.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -29,7 +31,14 @@ ACCOUNTS = st.fixed_dictionaries(
         "trial_ends_at": st.none() | st.datetimes(timezones=st.just(UTC)),
         "sync_mode": st.sampled_from(["full", "read_only"]),
         **dict.fromkeys(
-            ("upload_approved", "past_due", "write_consent", "automatic_pricing_paused", "suspended"), st.booleans()
+            (
+                "upload_approved",
+                "past_due",
+                "write_consent",
+                "automatic_pricing_paused",
+                "suspended",
+            ),
+            st.booleans(),
         ),
     }
 )
@@ -95,7 +104,12 @@ def test_sync_mode_and_approval(plan, stored_mode, stored_approval, mode, approv
         ({"plan": "free", "suspended": True}, ("not_entitled",), "cancelled"),
         ({"sync_mode": "read_only", "past_due": True}, ("past_due",), "cancelled"),
         (
-            {"plan": "free", "write_consent": False, "past_due": True, "automatic_pricing_paused": True},
+            {
+                "plan": "free",
+                "write_consent": False,
+                "past_due": True,
+                "automatic_pricing_paused": True,
+            },
             ("not_entitled", "consent_missing", "past_due", "automatic_pricing_paused"),
             "cancelled",
         ),
@@ -132,7 +146,9 @@ def test_what_the_heartbeat_tells_of(due, price_due, price_tasks, tells, loses):
 def test_no_unpaid_account_ever_pushes_and_a_paid_one_is_as_stored(account):
     found = entitlements(**account, now=NOW)
     stored = account["sync_mode"], account["upload_approved"]
-    assert (found.sync_mode, found.upload_approved) == (stored if found.paid else ("read_only", False))
+    assert (found.sync_mode, found.upload_approved) == (
+        stored if found.paid else ("read_only", False)
+    )
     assert ("not_entitled" in found.holds) is not found.paid
 
 
@@ -147,5 +163,7 @@ def test_price_tasks_are_cancelled_exactly_where_the_account_is_held_read_only(a
 
 @given(account=ACCOUNTS)
 def test_past_due_never_changes_the_mode(account):
-    modes = {entitlements(**(account | {"past_due": due}), now=NOW).sync_mode for due in (True, False)}
+    modes = {
+        entitlements(**(account | {"past_due": due}), now=NOW).sync_mode for due in (True, False)
+    }
     assert len(modes) == 1

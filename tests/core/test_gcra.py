@@ -1,4 +1,6 @@
-"""Rate limits without IO: settings as written, the bucket's arithmetic, and several processes that tell each other now and then."""
+"""Rate limits without IO: settings as written, the bucket's arithmetic, and several processes
+that tell each other now and then.
+"""
 
 import pytest
 from hypothesis import given
@@ -53,7 +55,8 @@ def test_a_burst_then_the_rate():
 
 
 @pytest.mark.parametrize(
-    ("spent", "unsaid"), [(0, 12), (20, 12), (52, 12), (53, 11), (80, 5), (95, 1), (99, 1), (100, 1)]
+    ("spent", "unsaid"),
+    [(0, 12), (20, 12), (52, 12), (53, 11), (80, 5), (95, 1), (99, 1), (100, 1)],
 )
 def test_the_less_is_left_the_less_goes_unsaid(spent, unsaid):
     limit = Limit(300, 100)
@@ -105,7 +108,11 @@ def ask(bucket: Bucket, table: Table, now: float) -> bool:
     return verdict is Verdict.ADMIT
 
 
-@given(LIMITS, st.lists(st.tuples(st.integers(0, 7), st.floats(0, 0.5)), max_size=400), st.integers(1, 8))
+@given(
+    LIMITS,
+    st.lists(st.tuples(st.integers(0, 7), st.floats(0, 0.5)), max_size=400),
+    st.integers(1, 8),
+)
 def test_however_requests_are_spread_over_processes_the_excess_is_bounded(limit, asked, count):
     table, buckets = Table(), [Bucket("general", limit, "k1") for _ in range(count)]
     admitted, flushed_at = [], START
@@ -119,13 +126,19 @@ def test_however_requests_are_spread_over_processes_the_excess_is_bounded(limit,
     # Whoever was told last knows of everything but what each of the others may leave unsaid.
     excess = (count - 1) * max(1, limit.burst // 8)
     if admitted:
-        assert len(admitted) <= limit.burst + (admitted[-1] - START) / limit.emission + excess + 1e-3
+        assert (
+            len(admitted) <= limit.burst + (admitted[-1] - START) / limit.emission + excess + 1e-3
+        )
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 16])
-@pytest.mark.parametrize("limit", [Limit(300, 100), Limit(60, 60), Limit(20, 20), Limit(5, 5), Limit(600, 3)], ids=str)
+@pytest.mark.parametrize(
+    "limit", [Limit(300, 100), Limit(60, 60), Limit(20, 20), Limit(5, 5), Limit(600, 3)], ids=str
+)
 def test_under_saturation_any_number_of_processes_admits_the_configured_rate(count, limit):
-    """Five minutes, each process asked 20 times a second, told of the others once a second, each at its own moment."""
+    """Five minutes, each process asked 20 times a second, told of the others once a second, each
+    at its own moment.
+    """
     table, buckets = Table(), [Bucket("general", limit, "k1") for _ in range(count)]
     admitted = 0
     for step in range(300 * 20):

@@ -1,4 +1,6 @@
-"""API keys: their form, their check characters, and that a mistyped one never reaches the database."""
+"""API keys: their form, their check characters, and that a mistyped one never reaches the
+database.
+"""
 
 import hashlib
 import re
@@ -95,7 +97,9 @@ def test_only_the_sha256_is_kept():
 
 async def test_a_wrong_check_character_is_refused_without_a_query():
     # Nothing listens there: a query would raise something else than Unauthorized.
-    async with Database.open("postgresql://nobody@/nowhere?host=/nonexistent", pool=1, hot_pool=1) as database:
+    async with Database.open(
+        "postgresql://nobody@/nowhere?host=/nonexistent", pool=1, hot_pool=1
+    ) as database:
         database.hot.timeout = 0.1
         ring = KeyRing(database)
         wrong = KEY[:-1] + ("0" if KEY[-1] != "0" else "1")

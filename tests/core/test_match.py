@@ -1,4 +1,6 @@
-"""Catalog matching: one verdict per row, never a wrong card, and the same verdict whatever stands around it."""
+"""Catalog matching: one verdict per row, never a wrong card, and the same verdict whatever stands
+around it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,13 @@ ROW: Fields = {
     "number": "001/086",
     "label": "Near Mint",
 }
-MAGIC: Fields = {"game": "magic", "set_name": "Final Fantasy", "set_code": "FIN", "finish": None, "number": "263"}
+MAGIC: Fields = {
+    "game": "magic",
+    "set_name": "Final Fantasy",
+    "set_code": "FIN",
+    "finish": None,
+    "number": "263",
+}
 MAGIC_ROW: Fields = {"game": "magic", "set_name": "FINAL FANTASY", "number": "263"}
 
 
@@ -47,7 +55,9 @@ def catalog(*products: Fields) -> pl.DataFrame:
 
 def listed(*rows: Fields) -> pl.DataFrame:
     frame = pl.DataFrame([ROW | fields for fields in rows], schema=dict.fromkeys(ROW, pl.String))
-    return row_keys(frame.hstack(condition_columns(frame.get_column("label")))).with_row_index("row")
+    return row_keys(frame.hstack(condition_columns(frame.get_column("label")))).with_row_index(
+        "row"
+    )
 
 
 def verdict(row: Fields, *products: Fields) -> tuple[int | None, str, str | None]:
@@ -115,12 +125,17 @@ def test_patterns_are_products_of_their_own() -> None:
         {"product_name": "Snivy (Poke Ball Pattern)"},
     )
     assert verdict({}, *patterns) == matched(1)
-    assert verdict({"product_name": "Snivy - 001/086 (Master Ball Pattern)"}, *patterns) == matched(2)
+    assert verdict({"product_name": "Snivy - 001/086 (Master Ball Pattern)"}, *patterns) == matched(
+        2
+    )
     assert verdict({}, *patterns[1:]) == unmatched("variant_unknown")
 
 
 def test_printings_choose_between_the_finishes_of_a_product() -> None:
-    finishes = ({"marketplace_product_id": 7}, {"marketplace_product_id": 7, "finish": "Reverse Holofoil"})
+    finishes = (
+        {"marketplace_product_id": 7},
+        {"marketplace_product_id": 7, "finish": "Reverse Holofoil"},
+    )
     assert verdict({"label": "Near Mint Reverse Holofoil"}, *finishes) == matched(2)
 
 
@@ -149,7 +164,9 @@ def test_in_magic_the_number_stands_for_the_treatment() -> None:
     assert verdict(row, island) == matched(1)
     assert verdict(row, island, island | {"product_name": "Island (Borderless)"}) == matched(2)
     assert verdict(row, island, island | {"product_name": "Island (Serialized)"}) == AMBIGUOUS
-    assert verdict(row, island | {"product_name": "Island (Serialized)"}) == unmatched("variant_unknown")
+    assert verdict(row, island | {"product_name": "Island (Serialized)"}) == unmatched(
+        "variant_unknown"
+    )
     assert verdict(row, island | {"number": "264"}) == unmatched("number_differs")
 
 
@@ -170,7 +187,9 @@ def test_a_treatment_that_names_its_own_number_must_have_it() -> None:
     ],
 )
 def test_magic_cards_with_two_names(name: str, product: str, expected: object) -> None:
-    assert verdict(MAGIC_ROW | {"product_name": name}, MAGIC | {"product_name": product}) == expected
+    assert (
+        verdict(MAGIC_ROW | {"product_name": name}, MAGIC | {"product_name": product}) == expected
+    )
 
 
 def test_sealed_rows_match_sealed_products_only() -> None:
@@ -183,7 +202,12 @@ def test_sealed_rows_match_sealed_products_only() -> None:
 
 
 def test_the_japanese_product_line_is_japanese_with_or_without_saying_so() -> None:
-    card = {"game": "pokemon_japan", "set_name": "テラスタルフェスex", "set_code": "SV8a", "product_name": "カルボウ"}
+    card = {
+        "game": "pokemon_japan",
+        "set_name": "テラスタルフェスex",
+        "set_code": "SV8a",
+        "product_name": "カルボウ",
+    }
     product = card | {"language": "ja"}
     row = {name: card[name] for name in ("game", "set_name", "product_name")}
     assert verdict(row | {"label": "Near Mint - Japanese"}, product) == matched(1)
@@ -191,9 +215,9 @@ def test_the_japanese_product_line_is_japanese_with_or_without_saying_so() -> No
     assert verdict(row | {"label": "Near Mint - Korean"}, product) == unmatched("language_unknown")
     # The series code in front of the name is the catalog's set code.
     assert verdict(row | {"set_name": "SV8a: Terastal Fest ex"}, product) == matched(1)
-    assert verdict(row | {"set_name": "SV8a: Terastal Fest ex"}, product, product | {"set_name": "x"}) == unmatched(
-        "set_unknown"
-    )
+    assert verdict(
+        row | {"set_name": "SV8a: Terastal Fest ex"}, product, product | {"set_name": "x"}
+    ) == unmatched("set_unknown")
 
 
 def test_nothing_in_nothing_out() -> None:
@@ -207,7 +231,9 @@ def test_nothing_in_nothing_out() -> None:
     assert explained(listed({}), catalog()).row(0)[1:] == unmatched("set_unknown")
 
 
-names = st.sampled_from(["Snivy", "Snivy (Jumbo)", "Snivy (League)", "Servine", "Fire // Ice", "Fire", "A - Fire"])
+names = st.sampled_from(
+    ["Snivy", "Snivy (Jumbo)", "Snivy (League)", "Servine", "Fire // Ice", "Fire", "A - Fire"]
+)
 numbers = st.sampled_from(["001/086", "1", "1/90", "2", ""])
 games = st.sampled_from(["magic", "pokemon"])
 sets = st.sampled_from(["SV: Black Bolt", "Black Bolt", "White Flare"])
@@ -228,7 +254,9 @@ row_fields = st.fixed_dictionaries(
         "set_name": sets,
         "product_name": names,
         "number": numbers,
-        "label": st.sampled_from(["Near Mint", "Near Mint Holofoil", "Unopened", "Near Mint - Japanese", "odd"]),
+        "label": st.sampled_from(
+            ["Near Mint", "Near Mint Holofoil", "Unopened", "Near Mint - Japanese", "odd"]
+        ),
     }
 )
 many_rows = st.lists(row_fields, min_size=1, max_size=8)
@@ -237,7 +265,9 @@ many_products = st.lists(product_fields, max_size=12)
 
 @settings(deadline=None)
 @given(many_rows, many_products, st.randoms(use_true_random=False))
-def test_the_order_of_rows_and_catalog_does_not_matter(rows: list[Fields], products: list[Fields], random: Any) -> None:
+def test_the_order_of_rows_and_catalog_does_not_matter(
+    rows: list[Fields], products: list[Fields], random: Any
+) -> None:
     keyed, offered = listed(*rows), catalog(*products)
     expected = match(keyed, offered)
     assert expected.get_column("row").to_list() == keyed.get_column("row").to_list()
@@ -248,13 +278,21 @@ def test_the_order_of_rows_and_catalog_does_not_matter(rows: list[Fields], produ
 
 @settings(deadline=None)
 @given(many_rows, many_products)
-def test_a_matched_product_contradicts_its_row_in_nothing(rows: list[Fields], products: list[Fields]) -> None:
+def test_a_matched_product_contradicts_its_row_in_nothing(
+    rows: list[Fields], products: list[Fields]
+) -> None:
     keyed, offered = listed(*rows), catalog(*products)
     found = explained(keyed, offered)
     assert found.drop("reason").equals(match(keyed, offered))
-    assert found.filter(pl.col("product_id").is_not_null() != (pl.col("outcome") == "matched")).is_empty()
+    assert found.filter(
+        pl.col("product_id").is_not_null() != (pl.col("outcome") == "matched")
+    ).is_empty()
     assert found.filter(pl.col("reason").is_null() != (pl.col("outcome") == "matched")).is_empty()
-    pairs = found.filter(outcome="matched").join(keyed, on="row").join(offered, left_on="product_id", right_on="id")
+    pairs = (
+        found.filter(outcome="matched")
+        .join(keyed, on="row")
+        .join(offered, left_on="product_id", right_on="id")
+    )
     for pair in pairs.iter_rows(named=True):
         assert pair["game"] == pair["game_right"]
         assert pair["set_key"] == pair["set_key_right"]
@@ -271,7 +309,9 @@ def test_a_matched_product_contradicts_its_row_in_nothing(rows: list[Fields], pr
 
 @settings(deadline=None)
 @given(many_rows, many_products, st.lists(product_fields, max_size=6))
-def test_unrelated_products_change_nothing(rows: list[Fields], products: list[Fields], others: list[Fields]) -> None:
+def test_unrelated_products_change_nothing(
+    rows: list[Fields], products: list[Fields], others: list[Fields]
+) -> None:
     keyed = listed(*rows)
     unrelated = [fields | {"set_name": "Elsewhere", "set_code": "ELS1"} for fields in others]
     assert match(keyed, catalog(*products, *unrelated)).equals(match(keyed, catalog(*products)))
@@ -291,7 +331,10 @@ def test_every_card_of_the_shared_catalogs_finds_itself() -> None:
     frames = [
         pl.read_parquet(path)
         .sample(4_000, seed=1)
-        .select(*(pl.col(name).cast(pl.String) for name in PRODUCT if name != "marketplace_product_id"), "product_id")
+        .select(
+            *(pl.col(name).cast(pl.String) for name in PRODUCT if name != "marketplace_product_id"),
+            "product_id",
+        )
         for path in sorted((SHARED / "catalog").glob("*.parquet"))
     ]
     cards = pl.concat(frames).rename({"product_id": "marketplace_product_id"})
@@ -303,9 +346,12 @@ def test_every_card_of_the_shared_catalogs_finds_itself() -> None:
     )
     found = match(row_keys(rows).with_row_index("row"), products)
     wrong = found.filter((pl.col("outcome") == "matched") & (pl.col("product_id") != pl.col("row")))
-    # Two catalog rows that agree in every identity field are one card; the smaller id stands for both.
+    # Two catalog rows that agree in every identity field are one card; the smaller id stands for
+    # both.
     twins = wrong.join(cards.with_row_index("row"), on="row").join(
-        cards.with_row_index("product_id"), on=["product_id", "set_name", "product_name", "number"], how="anti"
+        cards.with_row_index("product_id"),
+        on=["product_id", "set_name", "product_name", "number"],
+        how="anti",
     )
     assert twins.is_empty()
     assert found.filter(outcome="unmatched").is_empty()

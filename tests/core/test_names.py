@@ -1,4 +1,6 @@
-"""Product and set names: what two sources write differently becomes one key, what is another card does not."""
+"""Product and set names: what two sources write differently becomes one key, what is another card
+does not.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def fold(text: str) -> str:
 
 
 def parts(name: str | None, number: str = "") -> dict[str, str | None]:
-    frame = pl.DataFrame({"product_name": [name], "number": [number]}, schema_overrides={"product_name": pl.String})
+    frame = pl.DataFrame(
+        {"product_name": [name], "number": [number]}, schema_overrides={"product_name": pl.String}
+    )
     return name_columns(frame.hstack(number_columns(frame.get_column("number")))).row(0, named=True)
 
 
@@ -48,7 +52,8 @@ def test_folding(text: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("ガ", "カ"), ("パ", "ハ"), ("Nidoran♀", "Nidoran♂"), ("Pikachu ☆", "Pikachu")]
+    ("one", "other"),
+    [("ガ", "カ"), ("パ", "ハ"), ("Nidoran♀", "Nidoran♂"), ("Pikachu ☆", "Pikachu")],
 )
 def test_what_tells_cards_apart_survives_folding(one: str, other: str) -> None:
     assert fold(one) != fold(other)
@@ -84,13 +89,20 @@ def test_folding_a_folded_text_changes_nothing_more(text: str) -> None:
         ("+2 Mace", "1", "2 mace", ""),
     ],
 )
-def test_a_name_splits_into_card_and_variant(name: str, number: str, name_key: str, variant_key: str) -> None:
+def test_a_name_splits_into_card_and_variant(
+    name: str, number: str, name_key: str, variant_key: str
+) -> None:
     read = parts(name, number)
     assert (read["name_key"], read["variant_key"]) == (name_key, variant_key)
 
 
 def test_faces_and_aliases_stand_apart() -> None:
-    assert parts("Fire // Ice") == {"name_key": "fire", "back_key": "ice", "variant_key": "", "alias_key": None}
+    assert parts("Fire // Ice") == {
+        "name_key": "fire",
+        "back_key": "ice",
+        "variant_key": "",
+        "alias_key": None,
+    }
     assert parts("Endwalker - Brainstorm (Showcase)", "28")["alias_key"] == "brainstorm"
     assert parts(None) == {"name_key": "", "back_key": None, "variant_key": "", "alias_key": None}
 
@@ -100,7 +112,11 @@ def test_faces_and_aliases_stand_apart() -> None:
     [
         ("magic", "Commander: FINAL FANTASY", "Final Fantasy Commander"),
         ("magic", "Commander: Foundations", "Foundations Commander"),
-        ("magic", "Avatar: The Last Airbender: Eternal-Legal", "Avatar: The Last Airbender Eternal"),
+        (
+            "magic",
+            "Avatar: The Last Airbender: Eternal-Legal",
+            "Avatar: The Last Airbender Eternal",
+        ),
         ("magic", "Universes Beyond: Fallout", "Fallout"),
         ("magic", "Secret Lair Drop Series", "Secret Lair Drop"),
         ("magic", "Magic 2010 (M10)", "Magic 2010"),
@@ -133,9 +149,13 @@ def test_two_sets_stay_two(game: str, one: str, other: str) -> None:
 
 
 def test_a_series_in_front_of_a_set_may_be_its_code() -> None:
-    frame = pl.DataFrame({"game": ["pokemon_japan", "pokemon", "magic"], "set_name": ["SV8a: X", "SV: X", "SV8a: X"]})
+    frame = pl.DataFrame(
+        {"game": ["pokemon_japan", "pokemon", "magic"], "set_name": ["SV8a: X", "SV: X", "SV8a: X"]}
+    )
     assert set_columns(frame).get_column("set_series").to_list() == ["sv8a", None, None]
-    assert pl.select(set_code_key(pl.lit(pl.Series(["SV8a", "PR", None])))).to_series().to_list() == [
+    assert pl.select(
+        set_code_key(pl.lit(pl.Series(["SV8a", "PR", None])))
+    ).to_series().to_list() == [
         "sv8a",
         None,
         None,

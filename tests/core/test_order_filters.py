@@ -7,11 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync import errors
-from cardsync.orders.filters import BLOCKS_FROM, Blocks, OrderFilter, blocks, read_filter, status_group
+from cardsync.orders.filters import (
+    BLOCKS_FROM,
+    Blocks,
+    OrderFilter,
+    blocks,
+    read_filter,
+    status_group,
+)
 
 
 def read(**given) -> OrderFilter:
-    return read_filter({name: value if isinstance(value, list) else [value] for name, value in given.items()})
+    return read_filter(
+        {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+    )
 
 
 def test_nothing_given_is_the_newest_fifty():
@@ -41,10 +50,15 @@ def test_items_full_wins_over_items_per_order():
 
 
 @pytest.mark.parametrize("name", ["refund", "unfeedbacked"])
-@pytest.mark.parametrize(("value", "on"), [("true", True), ("1", True), ("True", True), ("false", False), ("0", False)])
+@pytest.mark.parametrize(
+    ("value", "on"), [("true", True), ("1", True), ("True", True), ("false", False), ("0", False)]
+)
 def test_switches(name, value, on):
     wanted = read(**{name: value})
-    assert (wanted.refunded, wanted.unfeedbacked) == (on and name == "refund", on and name == "unfeedbacked")
+    assert (wanted.refunded, wanted.unfeedbacked) == (
+        on and name == "refund",
+        on and name == "unfeedbacked",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Reading order-data uploads: which bodies are refused and how, what each kind of cell becomes, and how rows of one key are merged."""
+"""Reading order-data uploads: which bodies are refused and how, what each kind of cell becomes,
+and how rows of one key are merged.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +48,30 @@ def one(kind: str = "orders", **fields: Any) -> dict[str, Any]:
         (b'[{"order_number": null}]', errors.InvalidPayload, "row 1: order_number is not a string"),
         (b'[{"order_number": 17}]', errors.InvalidPayload, "row 1: order_number is not a string"),
         (b'[{"order_number": ""}]', errors.InvalidPayload, "row 1: order_number is blank"),
-        (b'[{"order_number": "A"}, {"order_number": " \\t"}]', errors.InvalidPayload, "row 2: order_number is blank"),
-        (b'[{"order_number": "' + b"A" * 201 + b'"}]', errors.InvalidPayload, "row 1: order_number is longer than 200"),
+        (
+            b'[{"order_number": "A"}, {"order_number": " \\t"}]',
+            errors.InvalidPayload,
+            "row 2: order_number is blank",
+        ),
+        (
+            b'[{"order_number": "' + b"A" * 201 + b'"}]',
+            errors.InvalidPayload,
+            "row 1: order_number is longer than 200",
+        ),
         (b"[]", errors.EmptyPayload, "empty"),
-        (b'[{"order_number": "A"}' + b', {"order_number": "A"}' * 50_000 + b"]", errors.TooManyRows, "50,001 rows"),
+        (
+            b'[{"order_number": "A"}' + b', {"order_number": "A"}' * 50_000 + b"]",
+            errors.TooManyRows,
+            "50,001 rows",
+        ),
     ],
-    ids=lambda value: None if isinstance(value, bytes) else value if isinstance(value, str) else value.code,
+    ids=lambda value: (
+        None if isinstance(value, bytes) else value if isinstance(value, str) else value.code
+    ),
 )
-def test_a_body_is_refused_with_its_code_and_row(body: bytes, kind: type[errors.Problem], words: str) -> None:
+def test_a_body_is_refused_with_its_code_and_row(
+    body: bytes, kind: type[errors.Problem], words: str
+) -> None:
     with pytest.raises(kind, match=words):
         rows.check(body)
 
@@ -73,7 +91,9 @@ def test_a_full_upload_is_counted() -> None:
     ],
 )  # fmt: skip
 def test_a_number_keeps_its_value_and_scale(json_text: str, stored: str) -> None:
-    read_rows = rows.read(b'[{"order_number": "A", "total_amt": %s}]' % json_text.encode(), "orders")
+    read_rows = rows.read(
+        b'[{"order_number": "A", "total_amt": %s}]' % json_text.encode(), "orders"
+    )
     assert read_rows.rejected == []
     assert read_rows.frame["total_amt"].to_list() == [stored]
 
@@ -87,24 +107,38 @@ def test_a_number_keeps_its_value_and_scale(json_text: str, stored: str) -> None
     ids=lambda text: text[:24],
 )  # fmt: skip
 def test_what_is_no_number_of_that_size_counts_as_absent_and_is_reported(json_text: str) -> None:
-    body = b'[{"order_number": "A", "total_amt": 1.5}, {"order_number": "B", "total_amt": %s}]' % json_text.encode()
+    body = (
+        b'[{"order_number": "A", "total_amt": 1.5}, {"order_number": "B", "total_amt": %s}]'
+        % json_text.encode()
+    )
     assert rows.check(body) == 2
     read_rows = rows.read(body, "orders")
-    assert read_rows.frame.select("total_amt", "has_total_amt").rows() == [("1.5", True), (None, False)]
+    assert read_rows.frame.select("total_amt", "has_total_amt").rows() == [
+        ("1.5", True),
+        (None, False),
+    ]
     [rejected] = read_rows.rejected
     assert (rejected["row"], rejected["column"], rejected["code"]) == (2, "total_amt", "bad_number")
     assert len(rejected["message"]) < 200
     assert read_rows.rejected_count == 1
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**8) + 1, max_value=10**8 - 1))
+@given(
+    st.decimals(
+        allow_nan=False, allow_infinity=False, places=4, min_value=-(10**8) + 1, max_value=10**8 - 1
+    )
+)
 def test_every_amount_that_fits_comes_through_exactly(amount: Decimal) -> None:
     for text in (f"{amount:f}", f"{amount:E}", json.dumps(f"{amount:f}")):
         read_rows = rows.read(b'[{"order_number": "A", "total_amt": %s}]' % text.encode(), "orders")
         assert Decimal(read_rows.frame["total_amt"][0]) == amount
 
 
-@given(st.one_of(st.floats(), st.integers(), st.text(), st.booleans(), st.none(), st.lists(st.integers())))
+@given(
+    st.one_of(
+        st.floats(), st.integers(), st.text(), st.booleans(), st.none(), st.lists(st.integers())
+    )
+)
 def test_whatever_json_an_amount_is_it_is_read_or_reported(value: Any) -> None:
     text = json.dumps(value)
     if "NaN" in text or "Infinity" in text:
@@ -132,19 +166,27 @@ def test_four_forms_of_a_date(text: str) -> None:
 def test_what_is_no_date_counts_as_absent_and_is_reported(value: Any) -> None:
     read_rows = read({"order_number": "A", "order_date": value})
     assert not read_rows.carries("order_date")
-    assert [(row["column"], row["code"]) for row in read_rows.rejected] == [("order_date", "bad_date")]
+    assert [(row["column"], row["code"]) for row in read_rows.rejected] == [
+        ("order_date", "bad_date")
+    ]
 
 
 @given(st.dates(date(1990, 1, 1), date(2079, 12, 31)))
 def test_every_date_is_read_in_every_form(day: Any) -> None:
     month = cells._MONTHS[day.month - 1].capitalize()
-    forms = [f"{day.month:02}/{day.day:02}/{day.year:04}", f"{day.month}/{day.day}/{day.year:04}", day.isoformat()]
+    forms = [
+        f"{day.month:02}/{day.day:02}/{day.year:04}",
+        f"{day.month}/{day.day}/{day.year:04}",
+        day.isoformat(),
+    ]
     forms += [f"{day:%A}, {day.day:02} {month} {day.year:04}"]
     assert {cells.read_date(form) for form in forms} == {day.isoformat()}
 
 
 def test_a_moment_is_read_as_utc() -> None:
-    assert one(order_placed_at="2026-07-03T08:00:00-04:00") == {"order_placed_at": "2026-07-03T12:00:00+00:00"}
+    assert one(order_placed_at="2026-07-03T08:00:00-04:00") == {
+        "order_placed_at": "2026-07-03T12:00:00+00:00"
+    }
     assert read({"order_number": "A", "order_placed_at": "soon"}).rejected[0]["code"] == "bad_date"
 
 
@@ -188,9 +230,15 @@ def test_a_nul_is_replaced_and_an_overlong_text_counts_as_absent() -> None:
 
 def test_absent_null_and_a_value_are_three_things() -> None:
     read_rows = read(
-        {"order_number": "A", "status": "Paid"}, {"order_number": "B", "status": None}, {"order_number": "C"}
+        {"order_number": "A", "status": "Paid"},
+        {"order_number": "B", "status": None},
+        {"order_number": "C"},
     )
-    assert read_rows.frame.select("status", "has_status").rows() == [("Paid", True), (None, True), (None, False)]
+    assert read_rows.frame.select("status", "has_status").rows() == [
+        ("Paid", True),
+        (None, True),
+        (None, False),
+    ]
     assert not read_rows.always("status")
     assert not read_rows.carries("buyer_name")
     assert read({"order_number": "A", "status": None}).always("status")
@@ -242,7 +290,9 @@ def test_items_are_merged_by_order_and_sku_and_stay_apart_without_one() -> None:
 
 def test_product_lines_get_their_internal_names_where_they_are_known() -> None:
     labels = ["Magic", "POKEMON JAPAN ", "flesh_and_blood", "Unheard Of", None]
-    read_rows = read(*({"order_number": "A", "product_line": label} for label in labels), kind="items")
+    read_rows = read(
+        *({"order_number": "A", "product_line": label} for label in labels), kind="items"
+    )
     assert read_rows.frame["product_line"].to_list() == [
         "magic",
         "pokemon_japan",
@@ -253,7 +303,9 @@ def test_product_lines_get_their_internal_names_where_they_are_known() -> None:
 
 
 def test_all_that_is_wrong_is_counted_and_a_thousand_listed_in_order() -> None:
-    read_rows = read(*({"order_number": str(at), "total_amt": "x", "status": 1} for at in range(800)))
+    read_rows = read(
+        *({"order_number": str(at), "total_amt": "x", "status": 1} for at in range(800))
+    )
     assert read_rows.rejected_count == 1600
     assert len(read_rows.rejected) == limits.REJECTED_LISTED
     assert [row["row"] for row in read_rows.rejected] == [at // 2 + 1 for at in range(1000)]
@@ -265,7 +317,9 @@ def test_unknown_fields_and_repeated_names_are_no_trouble() -> None:
     assert rows.read(body, "orders").frame["status"].to_list() == ["Two"]
 
 
-_VALUES = st.one_of(st.none(), st.integers(0, 99), st.sampled_from(["Paid", "12.50", "07/03/2026", "?"]))
+_VALUES = st.one_of(
+    st.none(), st.integers(0, 99), st.sampled_from(["Paid", "12.50", "07/03/2026", "?"])
+)
 _SOME_ROWS = st.lists(
     st.fixed_dictionaries(
         {"order_number": st.sampled_from("ABC")},

@@ -1,4 +1,6 @@
-"""An order's row as JSON: money in its own scale, what strangers wrote made readable, what is not refunded said so."""
+"""An order's row as JSON: money in its own scale, what strangers wrote made readable, what is not
+refunded said so.
+"""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -97,7 +99,13 @@ REFUND = {
 
 def test_a_refund_of_zero_is_a_refund():
     told = shown(refund_amt=Decimal(0), **REFUND)
-    assert [told[name] for name in ("refund_amt", *REFUND)] == ["0.00", "partial", "seller", "damaged", "sorry"]
+    assert [told[name] for name in ("refund_amt", *REFUND)] == [
+        "0.00",
+        "partial",
+        "seller",
+        "damaged",
+        "sorry",
+    ]
 
 
 def test_without_an_amount_no_refund_is_told():
@@ -113,7 +121,10 @@ def test_the_shipping_rows_count_goes_before_the_items():
 def test_a_mark_is_pending_until_the_status_has_caught_up():
     marked = datetime(2026, 7, 3, tzinfo=UTC)
     assert shown(status="Ready to Ship", shipped_marked_at=marked)["marked_shipped_pending"] is True
-    assert shown(status="Shipped - In Transit", shipped_marked_at=marked)["marked_shipped_pending"] is False
+    assert (
+        shown(status="Shipped - In Transit", shipped_marked_at=marked)["marked_shipped_pending"]
+        is False
+    )
 
 
 def test_items_and_whether_they_are_all():

@@ -4,11 +4,29 @@ import pytest
 
 from cardsync.settings import Settings
 
-LOOPBACK = ["localhost", "localhost:8000", "LOCALHOST:9", "127.0.0.1", "127.0.0.1:8000", "127.8.9.1:1", "[::1]:8000"]
-OTHERS = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "", ":8000", "a@b"]
+LOOPBACK = [
+    "localhost",
+    "localhost:8000",
+    "LOCALHOST:9",
+    "127.0.0.1",
+    "127.0.0.1:8000",
+    "127.8.9.1:1",
+    "[::1]:8000",
+]
+OTHERS = [
+    "evil.example",
+    "evil.example:8000",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "",
+    ":8000",
+    "a@b",
+]
 
 
-@pytest.mark.parametrize("bind", ["127.0.0.1:8000", "0.0.0.0:8000", "[::]:8000", "192.168.1.5:8000"])
+@pytest.mark.parametrize(
+    "bind", ["127.0.0.1:8000", "0.0.0.0:8000", "[::]:8000", "192.168.1.5:8000"]
+)
 @pytest.mark.parametrize("public_url", [None, "https://shop.example"])
 def test_loopback_names_are_ours_and_foreign_names_never(bind, public_url):
     settings = Settings(bind=bind, public_url=public_url)

@@ -92,18 +92,33 @@ def test_what_is_no_amount_is_noted_and_the_row_kept(text):
     parsed = read(record(low=text), record(listing_id="8"))
     assert parsed.frame["low"].to_list() == [None, None]
     assert (parsed.rejected_count, parsed.noted_count) == (0, 1)
-    assert (parsed.noted[0].line, parsed.noted[0].column, parsed.noted[0].code) == (2, "TCG Low Price", "bad_price")
+    assert (parsed.noted[0].line, parsed.noted[0].column, parsed.noted[0].code) == (
+        2,
+        "TCG Low Price",
+        "bad_price",
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "quantity"),
-    [("", 0), (" ", 0), ("0", 0), ("3", 3), (" 3 ", 3), ("007", 7), ("2147483647", 2_147_483_647), ("000000000005", 5)],
+    [
+        ("", 0),
+        (" ", 0),
+        ("0", 0),
+        ("3", 3),
+        (" 3 ", 3),
+        ("007", 7),
+        ("2147483647", 2_147_483_647),
+        ("000000000005", 5),
+    ],
 )
 def test_quantities(text, quantity):
     assert only(quantity=text)["quantity"] == quantity
 
 
-@pytest.mark.parametrize(("text", "number"), [("1", 1), (" 5 ", 5), ("0012", 12), (str(2**63 - 1), 2**63 - 1)])
+@pytest.mark.parametrize(
+    ("text", "number"), [("1", 1), (" 5 ", 5), ("0012", 12), (str(2**63 - 1), 2**63 - 1)]
+)
 def test_ids(text, number):
     assert only(listing_id=text)["listing_id"] == number
 
@@ -125,7 +140,11 @@ def test_what_keeps_a_row_out(cells, code, column):
     assert parsed.frame["listing_id"].to_list() == [1, 9]
     assert parsed.frame["line"].to_list() == [2, 4]
     assert (parsed.rows, parsed.rejected_count) == (3, 1)
-    assert (parsed.rejected[0].line, parsed.rejected[0].code, parsed.rejected[0].column) == (3, code, column)
+    assert (parsed.rejected[0].line, parsed.rejected[0].code, parsed.rejected[0].column) == (
+        3,
+        code,
+        column,
+    )
     assert len(parsed.rejected[0].message) < 200
 
 
@@ -152,7 +171,10 @@ def test_unknown_lines_come_in_only_when_allowed():
     assert parsed.frame["product_line"].to_list() == parsed.lines == ["life_counters"]
     assert parsed.new_lines == {"life_counters": "Life Counters!"}
     known = record(product_line_label="Flesh & Blood TCG")
-    assert read(known, lines=ProductLines(BY_LABEL, ("magic",), allow_unknown=True)).rejected_count == 1
+    assert (
+        read(known, lines=ProductLines(BY_LABEL, ("magic",), allow_unknown=True)).rejected_count
+        == 1
+    )
 
 
 def test_lines_are_those_of_kept_rows():
@@ -162,12 +184,15 @@ def test_lines_are_those_of_kept_rows():
 
 def test_a_blank_line_cell_without_any_line_is_unknown():
     assert (
-        read(record(product_line_label=""), lines=ProductLines(BY_LABEL, ())).rejected[0].code == "unknown_product_line"
+        read(record(product_line_label=""), lines=ProductLines(BY_LABEL, ())).rejected[0].code
+        == "unknown_product_line"
     )
 
 
 def test_the_last_of_a_duplicated_id_wins():
-    parsed = read(record(number="a"), record(listing_id="8"), record(number="b"), record(quantity="x"))
+    parsed = read(
+        record(number="a"), record(listing_id="8"), record(number="b"), record(quantity="x")
+    )
     assert parsed.frame.select("line", "listing_id", "number").rows() == [(3, 8, "1"), (4, 7, "b")]
     assert (parsed.rows, parsed.duplicates, parsed.rejected_count) == (4, 1, 1)
 
@@ -190,8 +215,18 @@ def test_missing_extra_and_reordered_columns():
     parsed = parse([data], LINES, "pokemon")
     assert parsed.frame.columns == list(FRAME_COLUMNS)
     row = parsed.frame.row(0, named=True)
-    assert (row["listing_id"], row["price"], row["my_store_price"], row["product_line"]) == (7, None, 35_000, "pokemon")
-    assert (row["set_name"], row["photo_url"], row["market"], row["custom"]) == ("", "", None, False)
+    assert (row["listing_id"], row["price"], row["my_store_price"], row["product_line"]) == (
+        7,
+        None,
+        35_000,
+        "pokemon",
+    )
+    assert (row["set_name"], row["photo_url"], row["market"], row["custom"]) == (
+        "",
+        "",
+        None,
+        False,
+    )
     noted = parse([data.replace(b"3.50", b"x")], LINES, None).noted
     assert [(n.line, n.column, n.code) for n in noted] == [(2, "My Store Price", "bad_price")]
 
@@ -220,8 +255,15 @@ def test_a_file_of_bad_rows_only_is_read():
 def test_at_most_a_thousand_are_listed_by_line_and_all_are_counted():
     bad = [record(listing_id="x"), b"short\r\n", b'1,"\r\n', record(listing_id="5", low="x")]
     parsed = parse([HEADER_ONLY + b"".join(bad * 2000)], LINES, None)
-    assert (parsed.rows, parsed.rejected_count, parsed.noted_count, parsed.duplicates) == (8000, 6000, 2000, 1999)
-    assert [row.line for row in parsed.rejected] == [at for at in range(2, 1340) if at % 4 != 1][:1000]
+    assert (parsed.rows, parsed.rejected_count, parsed.noted_count, parsed.duplicates) == (
+        8000,
+        6000,
+        2000,
+        1999,
+    )
+    assert [row.line for row in parsed.rejected] == [at for at in range(2, 1340) if at % 4 != 1][
+        :1000
+    ]
     assert [row.line for row in parsed.noted] == list(range(5, 4005, 4))
 
 
@@ -238,7 +280,9 @@ CARD = st.fixed_dictionaries({
 def test_what_is_written_is_read_back_byte_for_byte(cards):
     schema = dict.fromkeys(PRICES, pl.Int64)
     frame = pl.DataFrame(cards, schema_overrides=schema).with_columns(
-        listing_id=pl.int_range(1, pl.len() + 1), product_line_label=pl.lit("Magic"), target_price=pl.col("price")
+        listing_id=pl.int_range(1, pl.len() + 1),
+        product_line_label=pl.lit("Magic"),
+        target_price=pl.col("price"),
     )
     parsed = parse([price_updates_csv(frame)], LINES, None)
     assert (parsed.rejected, parsed.noted) == ([], [])
@@ -255,7 +299,13 @@ def test_every_price_rounds_half_up_in_both_ways_of_reading(amount):
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from([r for r, _ in PRICES_READ] + NO_PRICES + ["1.25", "7"]), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.sampled_from([r for r, _ in PRICES_READ] + NO_PRICES + ["1.25", "7"]),
+        min_size=1,
+        max_size=12,
+    )
+)
 def test_the_column_wise_and_the_single_reading_agree(texts):
     parsed = read(*(record(listing_id=str(at), low=text) for at, text in enumerate(texts, 1)))
     expected, bad = [], []
@@ -314,7 +364,13 @@ NUMBERS = st.one_of(
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(["1", "7", "", "2.5", "0"])), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.tuples(NUMBERS, NUMBERS, st.sampled_from(["1", "7", "", "2.5", "0"])),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_numbers_read_the_same_beside_plain_cells_and_odd_ones(cells):
     rows = [
         record(listing_id=str(at + 1), market=market, price=price, quantity=quantity)
@@ -322,7 +378,9 @@ def test_numbers_read_the_same_beside_plain_cells_and_odd_ones(cells):
     ]
     alone = pl.concat([read(row).frame for row in rows])
     # One odd cell has every number of its block looked at by itself.
-    beside = read(*rows, record(listing_id="999", low="$1.00")).frame.filter(pl.col("listing_id") != 999)
+    beside = read(*rows, record(listing_id="999", low="$1.00")).frame.filter(
+        pl.col("listing_id") != 999
+    )
     assert read(*rows).frame.drop("line").equals(alone.drop("line"))
     assert beside.drop("line").equals(alone.drop("line"))
 
@@ -338,7 +396,12 @@ def test_arbitrary_bytes_raise_nothing_but_invalid_csv(data, with_header):
 def test_the_real_sample():
     data = (DATA / "samples" / "pricing_real_864.csv").read_bytes()
     parsed = parse([data], ProductLines({}, ("magic",), allow_unknown=True), None)
-    assert (parsed.rows, parsed.frame.height, parsed.rejected_count, parsed.noted_count) == (864, 864, 0, 0)
+    assert (parsed.rows, parsed.frame.height, parsed.rejected_count, parsed.noted_count) == (
+        864,
+        864,
+        0,
+        0,
+    )
     assert parsed.frame.filter(quantity=0).height == 532
     assert parsed.frame.filter(product_line="magic").height == 853
     assert parsed.frame.row(0, named=True)["price"] == 271_700
@@ -349,13 +412,18 @@ def test_triple_quotes_in_the_wild_cost_their_own_rows_only():
     data = (DATA / "samples" / "pricing_broken_triple_quotes.csv").read_bytes()
     for text in (data, data.replace(b"\n", b"\r\n")):
         parsed = parse([text], LINES, None)
-        assert [(row.line, row.code) for row in parsed.rejected] == [(2, "malformed_row"), (4, "malformed_row")]
+        assert [(row.line, row.code) for row in parsed.rejected] == [
+            (2, "malformed_row"),
+            (4, "malformed_row"),
+        ]
         assert parsed.frame.select("line", "listing_id", "price").rows() == [(3, 67890, 25_000)]
 
 
 def generated(tmp_path: Path, *options: str) -> bytes:
     out = tmp_path / "inventory.csv"
-    made = subprocess.run([sys.executable, DATA / "make_inventory.py", *options, "--out", out], capture_output=True)
+    made = subprocess.run(
+        [sys.executable, DATA / "make_inventory.py", *options, "--out", out], capture_output=True
+    )
     if made.returncode:
         pytest.skip("make_inventory.py cannot run here: " + made.stderr.decode()[-200:])
     return out.read_bytes()
@@ -363,12 +431,23 @@ def generated(tmp_path: Path, *options: str) -> bytes:
 
 @needs_data
 @pytest.mark.parametrize(
-    "options", [(), ("--quote", "minimal", "--eol", "lf"), ("--bom", "--my-store"), ("--game", "all", "--bom")]
+    "options",
+    [
+        (),
+        ("--quote", "minimal", "--eol", "lf"),
+        ("--bom", "--my-store"),
+        ("--game", "all", "--bom"),
+    ],
 )
 def test_generated_inventories(tmp_path, options):
     data = generated(tmp_path, "--rows", "2000", *options)
     parsed = parse([data], LINES, None)
-    assert (parsed.rows, parsed.frame.height, parsed.rejected_count, parsed.noted_count) == (2000, 2000, 0, 0)
+    assert (parsed.rows, parsed.frame.height, parsed.rejected_count, parsed.noted_count) == (
+        2000,
+        2000,
+        0,
+        0,
+    )
     assert parsed.frame["line"].to_list() == list(range(2, 2002))
 
 
@@ -385,11 +464,16 @@ def test_a_dirty_inventory(tmp_path):
     ]
     assert [(row.line, row.column) for row in parsed.noted] == [(109, "TCG Marketplace Price")]
     assert parsed.frame.tail(5)["line"].to_list() == [104, 105, 107, 109, 110]
-    assert parsed.frame.filter(line=107)["product_name"].item() == 'Name with "quotes", comma and\nnewline'
+    assert (
+        parsed.frame.filter(line=107)["product_name"].item()
+        == 'Name with "quotes", comma and\nnewline'
+    )
 
 
 def test_many_rows_with_a_few_bad_ones_are_quick():
-    rows = [record(listing_id=str(at), market=f"{at % 900}.{at % 100:02}") for at in range(1, 50_001)]
+    rows = [
+        record(listing_id=str(at), market=f"{at % 900}.{at % 100:02}") for at in range(1, 50_001)
+    ]
     for at in random.Random(1).sample(range(50_000), 50):
         rows[at] = rows[at].replace(b'"Alpha"', b'""",')
     started = time.process_time()

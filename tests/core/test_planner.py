@@ -1,4 +1,6 @@
-"""Which steps a cycle runs: the registry's table, capabilities as agents write them, and what must hold for any plan."""
+"""Which steps a cycle runs: the registry's table, capabilities as agents write them, and what
+must hold for any plan.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,7 +24,13 @@ from cardsync.sync.planner import (
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 ALL = frozenset((name, 1) for name in STEPS)
-CHAIN = ("export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices")
+CHAIN = (
+    "export_inventory",
+    "upload_inventory",
+    "await_repricing",
+    "download_price_updates",
+    "import_prices",
+)
 ORDERS = ("fetch_orders", "fetch_order_items", "fetch_shipping")
 
 
@@ -55,7 +63,9 @@ def test_the_steps_of_each_kind(kind, expected):
 
 
 def test_the_registry_is_the_specifications():
-    assert {name: (step.needs, step.version, step.freshness_seconds) for name, step in STEPS.items()} == {
+    assert {
+        name: (step.needs, step.version, step.freshness_seconds) for name, step in STEPS.items()
+    } == {
         "export_inventory": ((), 1, 900),
         "upload_inventory": (("export_inventory",), 1, 900),
         "await_repricing": (("upload_inventory",), 1, 900),
@@ -116,22 +126,34 @@ def test_everything_fresh_is_an_empty_plan_and_no_refusal():
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_that_the_agent_does_not_know_refuses_the_plan(name):
     plan = a_plan(advertised=ALL - {(name, 1)})
-    assert (plan.kind, plan.steps, plan.skipped, plan.error) == ("full", [], [], f"capability_mismatch: {name}@1")
+    assert (plan.kind, plan.steps, plan.skipped, plan.error) == (
+        "full",
+        [],
+        [],
+        f"capability_mismatch: {name}@1",
+    )
 
 
 def test_another_version_of_a_step_is_another_step():
     lacking = ALL - {("fetch_orders", 1)}
-    assert a_plan("orders", advertised=lacking | {("fetch_orders", 2)}).error == "capability_mismatch: fetch_orders@1"
+    assert (
+        a_plan("orders", advertised=lacking | {("fetch_orders", 2)}).error
+        == "capability_mismatch: fetch_orders@1"
+    )
     assert a_plan("orders", advertised=ALL | {("fetch_orders", 2)}).error is None
 
 
 def test_the_first_missing_step_is_named():
-    assert a_plan(advertised={("fetch_orders", 1)}).error == "capability_mismatch: export_inventory@1"
+    assert (
+        a_plan(advertised={("fetch_orders", 1)}).error == "capability_mismatch: export_inventory@1"
+    )
 
 
 def test_what_need_not_run_need_not_be_advertised():
     assert a_plan(read_only=True, advertised=ALL - {("import_prices", 1)}).error is None
-    assert a_plan("refunds", advertised=[("fetch_refunds", 1)], fetch_orders=5).steps == ["fetch_refunds"]
+    assert a_plan("refunds", advertised=[("fetch_refunds", 1)], fetch_orders=5).steps == [
+        "fetch_refunds"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +215,10 @@ def test_every_step_comes_after_what_it_needs(asked, successes):
 def test_nothing_is_skipped_unless_it_is_fresh(asked, successes):
     for step in a_plan(**asked, **successes).skipped:
         assert successes[step.name] < STEPS[step.name].freshness_seconds == step.freshness_seconds
-        assert (step.reason, step.last_succeeded_at) == ("fresh", NOW - successes[step.name] * SECOND)
+        assert (step.reason, step.last_succeeded_at) == (
+            "fresh",
+            NOW - successes[step.name] * SECOND,
+        )
 
 
 @given(any_plan, ages)

@@ -1,4 +1,6 @@
-"""Rows taken together by printing: what is found of a printing goes to each of its rows, as if each were looked at by itself."""
+"""Rows taken together by printing: what is found of a printing goes to each of its rows, as if
+each were looked at by itself.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ ROWS = st.lists(
         {
             "product_line": st.sampled_from(["magic", "pokemon_japan"]),
             "set_name": st.sampled_from(["Alpha", "SV8a: Terastal Fest ex"]),
-            "product_name": st.sampled_from(["Lotus", "Lotus: signed", "Pokémon (Jumbo)", "Fire // Ice", "A - Fire"]),
+            "product_name": st.sampled_from(
+                ["Lotus", "Lotus: signed", "Pokémon (Jumbo)", "Fire // Ice", "A - Fire"]
+            ),
             "number": st.sampled_from(["", "007/86", "7", "TG05/TG30"]),
             "rarity": st.sampled_from(["", "C"]),
             "condition": st.sampled_from(["NM", "LP", "U", None]),
@@ -33,7 +37,9 @@ ROWS = st.lists(
 @settings(deadline=None)
 @given(ROWS)
 def test_each_row_gets_the_keys_and_words_that_it_would_have_by_itself(made):
-    rows = pl.DataFrame(made, schema=dict.fromkeys([*ROW_COLUMNS, "title"], pl.String)).with_row_index("row")
+    rows = pl.DataFrame(
+        made, schema=dict.fromkeys([*ROW_COLUMNS, "title"], pl.String)
+    ).with_row_index("row")
     printed = printings(rows)
     words = search_columns(printed.keyed.with_columns(product_name="listed_name"))
     spread = printed.spread(printed.keyed.select(*ROW_KEYS).hstack(words))
@@ -41,11 +47,15 @@ def test_each_row_gets_the_keys_and_words_that_it_would_have_by_itself(made):
     assert spread.select(words.columns).equals(search_columns(rows))
     suffix = pl.concat_str(pl.lit(": "), "title")
     named = pl.when(pl.col("title") != "").then(pl.col("product_name").str.strip_suffix(suffix))
-    alone = rows.with_columns(named.otherwise("product_name").alias("product_name"), game="product_line")
+    alone = rows.with_columns(
+        named.otherwise("product_name").alias("product_name"), game="product_line"
+    )
     assert spread.select(*ROW_KEYS).equals(row_keys(alone).select(*ROW_KEYS))
 
 
-PLAIN = st.text(st.one_of(st.sampled_from(" -/(&.'`"), st.characters(max_codepoint=126)), max_size=12)
+PLAIN = st.text(
+    st.one_of(st.sampled_from(" -/(&.'`"), st.characters(max_codepoint=126)), max_size=12
+)
 
 
 @settings(deadline=None)

@@ -1,4 +1,6 @@
-"""A run's receipts as a file: the same inputs give the same bytes, and any run comes out of its file to the same price."""
+"""A run's receipts as a file: the same inputs give the same bytes, and any run comes out of its
+file to the same price.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ import random
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.pricing_reference import NOW, frame_of, random_card, random_rule, random_sale, random_seller
+from tests.core.pricing_reference import (
+    NOW,
+    frame_of,
+    random_card,
+    random_rule,
+    random_sale,
+    random_seller,
+)
 
 from cardsync.pricing.engine.engine import INPUT_COLUMNS, RECEIPT_COLUMNS, price
 from cardsync.pricing.engine.run_inputs import Run
@@ -22,7 +31,9 @@ def a_run(seed: int, count: int = 30) -> tuple[pl.DataFrame, Run]:
     """Cards priced by random rules, each governed by any of them, as queries would have it."""
     rng = random.Random(seed)
     seller = random_seller(rng)
-    run = Run([random_rule(rng, number) for number in (1, 2, 3)], seller, NOW, [random_sale(rng, 1)])
+    run = Run(
+        [random_rule(rng, number) for number in (1, 2, 3)], seller, NOW, [random_sale(rng, 1)]
+    )
     cards = frame_of([random_card(rng, number, seller) for number in range(count)])
     governing = [rng.choice([None, *(rule.id for rule in run.live)]) for _ in range(count)]
     on_sale = [rng.choice([None, *(sale.id for sale in run.active_sales)]) for _ in range(count)]
@@ -44,7 +55,12 @@ def test_any_run_comes_out_of_its_file_to_the_same_prices(seed):
 def test_a_file_gives_back_what_was_put_in(seed):
     priced, run = a_run(seed)
     frame, again = columns.unpack(columns.pack(priced, run))
-    assert (again.rules, again.sales, again.seller, again.now) == (run.rules, run.sales, run.seller, run.now)
+    assert (again.rules, again.sales, again.seller, again.now) == (
+        run.rules,
+        run.sales,
+        run.seller,
+        run.now,
+    )
     kept = ("blockers", "rule_id", "source", "base", "target", "changed", "sale_id", *INPUT_COLUMNS)
     wanted = priced.sort("marketplace_id").select(name for name in kept if name not in TEXTS)
     assert frame.select(wanted.columns).equals(wanted)
@@ -74,7 +90,9 @@ def test_the_same_inputs_give_the_same_bytes_in_whatever_order_they_come(seed):
 def test_a_price_that_was_meddled_with_is_found(seed):
     priced, run = a_run(seed)
     meddled = pl.when(pl.col("marketplace_id") == priced["marketplace_id"].max())
-    wrong = priced.with_columns(meddled.then(pl.col("target").fill_null(0) + 100).otherwise("target").alias("target"))
+    wrong = priced.with_columns(
+        meddled.then(pl.col("target").fill_null(0) + 100).otherwise("target").alias("target")
+    )
     assert columns.replay(columns.pack(wrong, run)) == 1
 
 

@@ -1,4 +1,6 @@
-"""Rules as data: the defaults and presets of pricing.md, and what is refused because it contradicts itself."""
+"""Rules as data: the defaults and presets of pricing.md, and what is refused because it
+contradicts itself.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,44 @@ GATE = MarketGate(min_listings=3, min_sales_30d=2, max_age_hours=24, undercut_bp
 
 def test_omitted_fields_have_the_defaults_of_the_specification():
     rule = Rule(id=1, name="New", priority=1)
-    assert (rule.price_source, rule.fallback_sources, rule.rounding) == ("market", ("market",), "cent")
+    assert (rule.price_source, rule.fallback_sources, rule.rounding) == (
+        "market",
+        ("market",),
+        "cent",
+    )
     assert (rule.enabled, rule.state, rule.query) == (True, "draft", "")
-    assert (rule.adjust_bp, rule.adjust_amount, rule.never_lower, rule.fee_gap_adjustment) == (0, 0, False, False)
+    assert (rule.adjust_bp, rule.adjust_amount, rule.never_lower, rule.fee_gap_adjustment) == (
+        0,
+        0,
+        False,
+        False,
+    )
     assert [rule.floor, rule.ceiling, rule.stale, rule.cap, rule.market_gate] == [None] * 5
 
 
 def test_a_rule_has_every_field_of_the_specification():
     # `broken` is not the seller's to set: it is what became of the query.
     assert {field.name for field in fields(Rule)} - {"broken"} == {
-        *("id", "name", "priority", "enabled", "state", "query", "price_source", "fallback_sources", "adjust_bp"),
-        *("adjust_amount", "floor", "ceiling", "never_lower", "stale", "velocity_boost_enabled", "cap"),
+        *(
+            "id",
+            "name",
+            "priority",
+            "enabled",
+            "state",
+            "query",
+            "price_source",
+            "fallback_sources",
+            "adjust_bp",
+        ),
+        *(
+            "adjust_amount",
+            "floor",
+            "ceiling",
+            "never_lower",
+            "stale",
+            "velocity_boost_enabled",
+            "cap",
+        ),
         *("market_gate", "fee_gap_adjustment", "rounding"),
     }
 
@@ -47,7 +76,11 @@ def test_a_rule_has_every_field_of_the_specification():
 def test_seller_settings_have_the_defaults_of_the_specification():
     seller = SellerPricing()
     assert (seller.direct_minimum, seller.minimum_move, seller.max_age_hours) == (4_000, 100, 168)
-    assert (seller.direct_program, seller.default_rule_enabled, seller.fee_level) == (False, True, "1-4")
+    assert (seller.direct_program, seller.default_rule_enabled, seller.fee_level) == (
+        False,
+        True,
+        "1-4",
+    )
     assert not seller.automatic_pricing_paused
 
 
@@ -60,7 +93,9 @@ def test_seller_settings_have_the_defaults_of_the_specification():
         ("buy-box", ("low_with_shipping", "low", "market"), -200, False, 3_000, 5_000),
     ],
 )
-def test_a_preset_is_the_line_of_the_specification(name, sources, adjust_bp, never_lower, cap_bp, small_bp):
+def test_a_preset_is_the_line_of_the_specification(
+    name, sources, adjust_bp, never_lower, cap_bp, small_bp
+):
     rule = preset_rule(name)
     assert (rule.sources, rule.adjust_bp, rule.never_lower) == (sources, adjust_bp, never_lower)
     assert rule.cap == Cap(cap_bp, cap_bp, "day", "clamp", SmallCap(50_000, small_bp, small_bp))
@@ -70,7 +105,13 @@ def test_a_preset_is_the_line_of_the_specification(name, sources, adjust_bp, nev
 def test_every_preset_is_live_at_priority_1000_for_every_card_in_cents_and_without_bounds(name):
     rule = preset_rule(name)
     assert rule.live
-    assert (rule.priority, rule.query, rule.rounding, rule.floor, rule.ceiling) == (1_000, "", "cent", None, None)
+    assert (rule.priority, rule.query, rule.rounding, rule.floor, rule.ceiling) == (
+        1_000,
+        "",
+        "cent",
+        None,
+        None,
+    )
 
 
 def test_only_the_preset_move_reduces_stale_cards():
@@ -119,7 +160,9 @@ def test_there_are_four_presets_and_no_fifth():
         (SellerPricing(), {"fee_level": "5"}, "fee_level"),
     ],
 )
-def test_a_contradiction_is_refused_by_the_name_of_its_field(valid: Any, change: dict[str, Any], field: str):
+def test_a_contradiction_is_refused_by_the_name_of_its_field(
+    valid: Any, change: dict[str, Any], field: str
+):
     with pytest.raises(InvalidRule) as refused:
         replace(valid, **change)
     assert refused.value.field == field
@@ -130,7 +173,10 @@ def test_a_contradiction_is_refused_by_the_name_of_its_field(valid: Any, change:
     [
         ({"floor": -1}, "floor: must be between 0.00 and 99999999.9999"),
         ({"ceiling": 99}, "ceiling: must be between 0.01 and 99999999.9999"),
-        ({"adjust_amount": 10**12}, "adjust_amount: must be between -99999999.9999 and 99999999.9999"),
+        (
+            {"adjust_amount": 10**12},
+            "adjust_amount: must be between -99999999.9999 and 99999999.9999",
+        ),
     ],
 )
 def test_an_amount_out_of_range_is_refused_in_dollars(change: dict[str, Any], said: str):
@@ -149,7 +195,10 @@ def test_a_rule_cannot_be_changed_after_its_checks():
 
 
 def test_a_source_that_is_its_own_fallback_is_tried_once():
-    assert Rule(id=1, name="", priority=1, fallback_sources=("market", "low", "low")).sources == ("market", "low")
+    assert Rule(id=1, name="", priority=1, fallback_sources=("market", "low", "low")).sources == (
+        "market",
+        "low",
+    )
 
 
 def test_live_rules_are_the_enabled_published_ones_lower_priority_first():
@@ -163,6 +212,13 @@ def test_live_rules_are_the_enabled_published_ones_lower_priority_first():
 
 
 def test_switching_the_default_rule_off_removes_the_rule_at_priority_1000_only():
-    rules = [replace(RULE, id=1, priority=999), preset_rule("move"), replace(RULE, id=2, priority=1_001)]
+    rules = [
+        replace(RULE, id=1, priority=999),
+        preset_rule("move"),
+        replace(RULE, id=2, priority=1_001),
+    ]
     assert [rule.id for rule in live_rules(rules, SellerPricing())] == [1, 0, 2]
-    assert [rule.id for rule in live_rules(rules, SellerPricing(default_rule_enabled=False))] == [1, 2]
+    assert [rule.id for rule in live_rules(rules, SellerPricing(default_rule_enabled=False))] == [
+        1,
+        2,
+    ]

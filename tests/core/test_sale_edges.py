@@ -68,7 +68,14 @@ def test_a_sale_is_on_from_its_start_until_before_its_end(starts, ends, on):
         ([replace(ON, enabled=False)], None),
         ([AHEAD, a_sale(6, -HOUR, TICK)], TICK),
     ],
-    ids=["no sales", "over", "its end", "an edge at this moment is passed", "switched off", "the nearest"],
+    ids=[
+        "no sales",
+        "over",
+        "its end",
+        "an edge at this moment is passed",
+        "switched off",
+        "the nearest",
+    ],
 )
 def test_the_next_edge_is_the_nearest_ahead(sales, edge):
     assert next_edge(sales, NOW) == (None if edge is None else NOW + edge)

@@ -15,7 +15,10 @@ from cardsync.sync.screenshots import BadScreenshot, check_png, read_screenshot
 
 
 def an_ihdr(width=1, height=1, depth=8, colour=2, compression=0, filtering=0, interlace=0):
-    return a_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, compression, filtering, interlace))
+    return a_chunk(
+        b"IHDR",
+        struct.pack(">IIBBBBB", width, height, depth, colour, compression, filtering, interlace),
+    )
 
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -41,7 +44,10 @@ BROKEN = {
     "empty": b"",
     "a JPEG": b"\xff\xd8\xff\xe0" + b"0" * 100,
     "the signature alone": SIGNATURE,
-    "a signature mangled by a text transfer": SIGNATURE.replace(b"\r\n", b"\n") + an_ihdr() + PIXEL + END,
+    "a signature mangled by a text transfer": SIGNATURE.replace(b"\r\n", b"\n")
+    + an_ihdr()
+    + PIXEL
+    + END,
     "no IHDR": SIGNATURE + PIXEL + END,
     "IHDR not first": SIGNATURE + PIXEL + an_ihdr() + END,
     "two IHDRs": SIGNATURE + an_ihdr() + an_ihdr() + PIXEL + END,
@@ -60,7 +66,11 @@ BROKEN = {
     "an IEND with content": SIGNATURE + an_ihdr() + PIXEL + a_chunk(b"IEND", b"x"),
     "something after IEND": a_png() + b"\0",
     "a second picture after IEND": a_png() + an_ihdr() + PIXEL + END,
-    "a chunk that claims more than there is": SIGNATURE + an_ihdr() + struct.pack(">I", 2**31) + PIXEL[4:] + END,
+    "a chunk that claims more than there is": SIGNATURE
+    + an_ihdr()
+    + struct.pack(">I", 2**31)
+    + PIXEL[4:]
+    + END,
     "a chunk without a proper name": SIGNATURE + an_ihdr() + a_chunk(b"\0\0\0\0", b"") + END,
 }
 
@@ -93,7 +103,14 @@ def test_any_bytes_are_taken_or_refused(data):
 
 @pytest.mark.parametrize(
     "encoded",
-    ["", "not base64!", "iVBORw0KGgo", "data:image/png;base64," + base64.b64encode(a_png()).decode(), "é" * 8, "===="],
+    [
+        "",
+        "not base64!",
+        "iVBORw0KGgo",
+        "data:image/png;base64," + base64.b64encode(a_png()).decode(),
+        "é" * 8,
+        "====",
+    ],
 )
 def test_what_is_not_strict_base64_of_a_png_is_refused(encoded):
     with pytest.raises(BadScreenshot):
@@ -101,7 +118,8 @@ def test_what_is_not_strict_base64_of_a_png_is_refused(encoded):
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda text: text[:76] + "\n" + text[76:], lambda text: text + " ", lambda text: text[:-1]]
+    "spoil",
+    [lambda text: text[:76] + "\n" + text[76:], lambda text: text + " ", lambda text: text[:-1]],
 )
 def test_base64_is_read_strictly(spoil):
     with pytest.raises(BadScreenshot):

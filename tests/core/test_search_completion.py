@@ -8,7 +8,12 @@ from cardsync.search.parser import parse
 OWN = OwnNames(
     sets=["Base Set", "Dominaria United", 'The "Set"'],
     games=["magic", "pokemon"],
-    lists=[("binder", "My Binder"), ("old-name", "Café"), ("sold-out", "Sold Out"), ("the-b", 'The "B"')],
+    lists=[
+        ("binder", "My Binder"),
+        ("old-name", "Café"),
+        ("sold-out", "Sold Out"),
+        ("the-b", 'The "B"'),
+    ],
     rules=["Premium", "7"],
 )
 
@@ -60,10 +65,16 @@ def test_a_term_is_completed(text, offered):
 
 
 def test_lists_tell_their_names():
-    assert [(one.text, one.told, one.at) for one in complete("a list:bin", OWN)] == [("list:binder", "My Binder", 2)]
+    assert [(one.text, one.told, one.at) for one in complete("a list:bin", OWN)] == [
+        ("list:binder", "My Binder", 2)
+    ]
 
 
-@given(st.sampled_from(["is:", "has:", "cond:", "v:", "set:", "s=", "game:", "list:", "not:", "is:gone|"]))
+@given(
+    st.sampled_from(
+        ["is:", "has:", "cond:", "v:", "set:", "s=", "game:", "list:", "not:", "is:gone|"]
+    )
+)
 def test_what_is_offered_can_be_read(term):
     for one in complete(term, OWN):
         parse(one.text)

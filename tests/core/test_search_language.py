@@ -1,4 +1,6 @@
-"""The search language without a database: what a text means, what is refused and where, and the canonical text."""
+"""The search language without a database: what a text means, what is refused and where, and the
+canonical text.
+"""
 
 from decimal import Decimal
 
@@ -69,12 +71,18 @@ MEANINGS = [
     ('v:"No" symbol', And((term("v", ":", "No"), Word("symbol")))),
     ('v:"4th" print', And((term("v", ":", "4th"), Word("print")))),
     ('v:"Master" Ball', And((term("v", ":", "Master"), Word("Ball")))),
-    ('v:staff|"Team" Rocket Pattern', And((term("v", ":", "staff", "Team"), Word("Rocket"), Word("Pattern")))),
+    (
+        'v:staff|"Team" Rocket Pattern',
+        And((term("v", ":", "staff", "Team"), Word("Rocket"), Word("Pattern"))),
+    ),
     ('v:No "symbol"', And((term("v", ":", "No"), Phrase("symbol")))),
     ("v:Poké Ball", term("v", ":", "Poke Ball")),
     ("v:POKE\u0301 BALL Páttern", term("v", ":", "Poke Ball Pattern")),
     ("v:ＭＡＳＴＥＲ Ball", term("v", ":", "Master Ball")),
-    ("v:staff|poké ball|No  Symbol a", And((term("v", ":", "staff", "Poke Ball", "No Symbol"), Word("a")))),
+    (
+        "v:staff|poké ball|No  Symbol a",
+        And((term("v", ":", "staff", "Poke Ball", "No Symbol"), Word("a"))),
+    ),
     ("v:No \t Symbol", term("v", ":", "No Symbol")),
     ("v:No\u00a0Symbol", term("v", ":", "No Symbol")),
     ("v:No Symbol\r\na", And((term("v", ":", "No Symbol"), Word("a")))),
@@ -188,7 +196,9 @@ def test_is_gone_counts_outside_a_negation_only():
     asking = ["is:gone", "a is:gone", "a or is:gone|foil", "(a (b or is:gone))"]
     assert [text for text in asking if not asks_for_gone(parse(text))] == []
     assert [
-        text for text in ("-is:gone", "not:gone", "-(-is:gone)", "gone", "is:active") if asks_for_gone(parse(text))
+        text
+        for text in ("-is:gone", "not:gone", "-(-is:gone)", "gone", "is:active")
+        if asks_for_gone(parse(text))
     ] == []
 
 
@@ -274,13 +284,23 @@ def test_texts_are_folded_and_cut(text, plain, cut):
 
 
 @settings(max_examples=200)
-@given(st.lists(st.text(max_size=12) | st.text(st.characters(max_codepoint=127), max_size=12), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.text(max_size=12) | st.text(st.characters(max_codepoint=127), max_size=12),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_the_search_texts_of_many_rows_are_those_of_each(texts):
     rows = pl.DataFrame(dict.fromkeys(("product_name", "set_name", "rarity", "number"), texts))
     numbers = [read_collector_number(text) for text in texts]
     made = search_columns(rows)["search_text"].to_list()
-    assert made == [search_text(t, t, t, n.key, n.total) for t, n in zip(texts, numbers, strict=True)]
-    assert [text.count(sign) for text in made for sign in "\x1f\x1e\x1d\x1c\x1b"] == [1] * (5 * len(made))
+    assert made == [
+        search_text(t, t, t, n.key, n.total) for t, n in zip(texts, numbers, strict=True)
+    ]
+    assert [text.count(sign) for text in made for sign in "\x1f\x1e\x1d\x1c\x1b"] == [1] * (
+        5 * len(made)
+    )
 
 
 def test_a_long_word_is_no_mistyped_name_and_a_guess_is_cheap():

@@ -12,7 +12,17 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from cardsync.storage import ObjectMissing
-from cardsync.work.setbacks import MAX_AGE, MAX_TIMES, GiveUp, Kind, PutBack, Tries, TryAgain, decide, kind_of
+from cardsync.work.setbacks import (
+    MAX_AGE,
+    MAX_TIMES,
+    GiveUp,
+    Kind,
+    PutBack,
+    Tries,
+    TryAgain,
+    decide,
+    kind_of,
+)
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

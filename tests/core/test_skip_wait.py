@@ -1,4 +1,6 @@
-"""Skipping the wait: what is answered for every combination of facts, and the precedence among the reasons."""
+"""Skipping the wait: what is answered for every combination of facts, and the precedence among
+the reasons.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -11,7 +13,12 @@ from cardsync.credits.skip_wait import SkipWaitFacts, decide
 
 # Nothing in the way: the one case that costs a credit.
 CHARGEABLE = SkipWaitFacts(
-    charged_before=False, lock_held=False, lease_seconds=0, cooldown_remaining=1800, request_waits=False, balance=1
+    charged_before=False,
+    lock_held=False,
+    lease_seconds=0,
+    cooldown_remaining=1800,
+    request_waits=False,
+    balance=1,
 )
 # What each fact alone leads to, strongest first (decisions.md, section 3: order of checks).
 PRECEDENCE = [
@@ -28,7 +35,9 @@ def test_with_nothing_in_the_way_it_is_charged():
     assert decide(CHARGEABLE) == "charged"
 
 
-@pytest.mark.parametrize(("fact", "expected"), PRECEDENCE, ids=[next(iter(fact)) for fact, _ in PRECEDENCE])
+@pytest.mark.parametrize(
+    ("fact", "expected"), PRECEDENCE, ids=[next(iter(fact)) for fact, _ in PRECEDENCE]
+)
 def test_each_fact_alone(fact, expected):
     assert decide(replace(CHARGEABLE, **fact)) == expected
 
@@ -56,7 +65,9 @@ any_facts = st.builds(
 @given(any_facts)
 def test_a_charge_needs_a_wait_to_skip_a_credit_and_a_free_seller(facts):
     wanted = facts.cooldown_remaining > 0 and facts.balance >= 1
-    free = not (facts.charged_before or facts.lock_held or facts.lease_seconds > 0 or facts.request_waits)
+    free = not (
+        facts.charged_before or facts.lock_held or facts.lease_seconds > 0 or facts.request_waits
+    )
     assert (decide(facts) == "charged") == (wanted and free)
 
 

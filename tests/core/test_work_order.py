@@ -24,9 +24,25 @@ def nowhere(_item: int) -> None:
         ([ToPull(1, "pwe"), ToPull(2, "pwe", date(2026, 11, 2))], [2, 1]),
         ([ToPull(2, "pwe", date(2026, 11, 2)), ToPull(1, "pwe", date(2026, 11, 2))], [1, 2]),
         ([ToPull(1, "expedited", deferred_turn=0), ToPull(2, "pwe")], [2, 1]),
-        ([ToPull(1, "pwe", deferred_turn=2), ToPull(2, "pwe", deferred_turn=1), ToPull(3, "pwe")], [3, 2, 1]),
+        (
+            [
+                ToPull(1, "pwe", deferred_turn=2),
+                ToPull(2, "pwe", deferred_turn=1),
+                ToPull(3, "pwe"),
+            ],
+            [3, 2, 1],
+        ),
     ],
-    ids=["none", "priority", "unknown-last", "oldest", "undated-last", "by-id", "deferred-last", "deferred-by-turn"],
+    ids=[
+        "none",
+        "priority",
+        "unknown-last",
+        "oldest",
+        "undated-last",
+        "by-id",
+        "deferred-last",
+        "deferred-by-turn",
+    ],
 )
 def test_orders_stand_by_priority_then_age(orders, expected):
     assert work_order(orders, nowhere) == expected
@@ -60,7 +76,9 @@ def test_priority_goes_before_place():
     assert work_order([ToPull(1, "pwe", item_ids=[1]), ToPull(2, "tracked")], places.get) == [2, 1]
 
 
-PLACES = st.dictionaries(st.integers(0, 20), st.builds(Place, st.integers(1, 30), st.integers(1, 30)))
+PLACES = st.dictionaries(
+    st.integers(0, 20), st.builds(Place, st.integers(1, 30), st.integers(1, 30))
+)
 ORDERS = st.lists(
     st.builds(
         ToPull,
@@ -97,7 +115,8 @@ def test_along_the_way_nothing_more_urgent_nearer_or_older_comes_later(orders, p
             assert urgency.index(before.shipping_type) < urgency.index(after.shipping_type)
             continue
         mine, theirs = (
-            min((places[i] for i in order.item_ids if i in places), default=None) for order in (before, after)
+            min((places[i] for i in order.item_ids if i in places), default=None)
+            for order in (before, after)
         )
         if mine != theirs:
             assert theirs is None or (mine is not None and mine < theirs)

@@ -12,7 +12,9 @@ FIRST, SECOND = ((NOW - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ") f
 
 
 def inventory(rows: int, edition: int = 1) -> bytes:
-    """Edition 1 has all rows; of edition n a third moved in price, some are absent, some sold out, some are new."""
+    """Edition 1 has all rows; of edition n a third moved in price, some are absent, some sold
+    out, some are new.
+    """
     chance = random.Random(rows)
     made = []
     for n in range(1, rows + 1):

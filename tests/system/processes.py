@@ -1,6 +1,8 @@
-"""Real processes: a server of our own with its data folder and ports, sellers in it, and what is left when it is gone.
+"""Real processes: a server of our own with its data folder and ports, sellers in it, and what is
+left when it is gone.
 
-Waiting is always for a condition with a deadline (`until`). `Server` is a context manager that leaves no process behind.
+Waiting is always for a condition with a deadline (`until`). `Server` is a context manager that
+leaves no process behind.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: fl
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"after {seconds:.0f} s still waiting for {what if isinstance(what, str) else what()}")
+            raise AssertionError(
+                f"after {seconds:.0f} s still waiting for {what if isinstance(what, str) else what()}"
+            )
         time.sleep(0.05)
     return value
 
@@ -58,7 +62,9 @@ def free_port() -> int:
 
 @contextmanager
 def a_folder() -> Iterator[Path]:
-    """A folder that the database's own user can enter, unlike pytest's; with it goes every process that works in it."""
+    """A folder that the database's own user can enter, unlike pytest's; with it goes every
+    process that works in it.
+    """
     path = Path(tempfile.mkdtemp(prefix="cs-", dir="/tmp"))
     path.chmod(0o755)
     try:
@@ -75,7 +81,9 @@ def a_folder() -> Iterator[Path]:
 
 @cache
 def made_before() -> Path:
-    """A data folder with a migrated database and nothing in it: what most servers here begin with."""
+    """A data folder with a migrated database and nothing in it: what most servers here begin
+    with.
+    """
     path = Path(tempfile.mkdtemp(prefix="made-", dir=os.environ["CARDSYNC_TEST_DIR"]))
     path.chmod(0o755)
     with embedded.running(path / "data") as server:
@@ -84,14 +92,20 @@ def made_before() -> Path:
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Every living process that names the folder in its command line or environment, or works in it."""
+    """Every living process that names the folder in its command line or environment, or works in
+    it.
+    """
     mine = os.getpid()
 
     def belongs(process: psutil.Process) -> bool:
         with suppress(psutil.Error, OSError):
             if process.pid == mine or process.status() == psutil.STATUS_ZOMBIE:
                 return False
-            named = [*process.cmdline(), process.environ().get("CARDSYNC_DATA_DIR", ""), process.cwd()]
+            named = [
+                *process.cmdline(),
+                process.environ().get("CARDSYNC_DATA_DIR", ""),
+                process.cwd(),
+            ]
             return any(str(folder) in text for text in named)
         return False
 
@@ -142,7 +156,9 @@ class Seller:
         return httpx.Client(base_url=self.server.url, headers=headers, timeout=90, verify=False)
 
     def upload(self, data: bytes, exported_at: str | None = None) -> int:
-        headers = {"Content-Type": "application/gzip"} | ({"X-Exported-At": exported_at} if exported_at else {})
+        headers = {"Content-Type": "application/gzip"} | (
+            {"X-Exported-At": exported_at} if exported_at else {}
+        )
         with self.http() as http:
             answer = http.post("/api/v1/sync", content=gzip.compress(data, 1), headers=headers)
         assert answer.status_code == 202, answer.text
@@ -169,7 +185,11 @@ class Seller:
                     return answer.json() if answer.json()["state"] in UPLOADED else None
             return None
 
-        return until(ended, lambda: f"upload {upload_id}; the server says:\n{self.server.said()[-3000:]}", seconds)
+        return until(
+            ended,
+            lambda: f"upload {upload_id}; the server says:\n{self.server.said()[-3000:]}",
+            seconds,
+        )
 
     def sql(self, query: str, **values: Any) -> list[dict[str, Any]]:
         return self.server.sql(query, seller=self.id, **values)
@@ -180,7 +200,11 @@ class Server:
 
     def __init__(self, folder: Path, data_dir: Path | None = None, **settings: str) -> None:
         # Who names the data folder sees it made by the server itself.
-        self.folder, self.data_dir, self.prepared = folder, data_dir or folder / "data", data_dir is None
+        self.folder, self.data_dir, self.prepared = (
+            folder,
+            data_dir or folder / "data",
+            data_dir is None,
+        )
         self.port, self.metrics_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "serve.log"
@@ -197,7 +221,9 @@ class Server:
             "RATE_LIMIT_SYNC_REQUEST": "100000/min",
             **settings,
         }
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDSYNC_")}
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith("CARDSYNC_")
+        }
         self.env = clean | {f"CARDSYNC_{name}": value for name, value in given.items()}
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -240,7 +266,8 @@ class Server:
         assert self.process is not None
         assert self.process.poll() is None, self.said()
         with suppress(httpx.TransportError):
-            # No certificate is looked at: reading the system's would take more time than the question.
+            # No certificate is looked at: reading the system's would take more time than the
+            # question.
             return httpx.get(f"{self.url}/readyz", timeout=30, verify=False).status_code == 200
         return False
 
@@ -263,10 +290,15 @@ class Server:
 
         def is_one(process: psutil.Process) -> bool:
             with suppress(psutil.Error):
-                return process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-2:] == ["cardsync", kind]
+                return process.status() != psutil.STATUS_ZOMBIE and process.cmdline()[-2:] == [
+                    "cardsync",
+                    kind,
+                ]
             return False
 
-        return [process for process in self.supervisor().children(recursive=True) if is_one(process)]
+        return [
+            process for process in self.supervisor().children(recursive=True) if is_one(process)
+        ]
 
     def postgres(self) -> list[psutil.Process]:
         return [process for process in processes_of(self.data_dir) if is_postgres(process)]
@@ -274,13 +306,20 @@ class Server:
     def run(self, *command: str) -> Ran:
         """A command that ends by itself."""
         ended = subprocess.run(
-            [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+            [*PROGRAM, *command],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         return Ran(ended.returncode, ended.stdout, ended.stderr)
 
     def admin_seller(self, email: str = "somebody@example.invalid", *options: str) -> Seller:
         """By the command line, as an operator does it."""
-        ran = self.run("admin", "seller", "create", "--name", "Some Body", "--email", email, *options, "--json")
+        ran = self.run(
+            "admin", "seller", "create", "--name", "Some Body", "--email", email, *options, "--json"
+        )
         assert ran.code == 0, ran.err
         made = json.loads(ran.out)
         return Seller(self, made["seller_id"], made["api_key"])
@@ -293,13 +332,20 @@ class Server:
             async with Database.open(url, pool=1, hot_pool=1) as database:
                 async with database.shared() as session:
                     made = await sellers.create_seller(
-                        session, name="A Seller", email=email, plan=plan, lines=[], sync_mode=sync_mode
+                        session,
+                        name="A Seller",
+                        email=email,
+                        plan=plan,
+                        lines=[],
+                        sync_mode=sync_mode,
                     )
                 await uncap(database, made.seller_id)
                 if settings:
                     pairs = [f"{key}={str(value).lower()}" for key, value in settings.items()]
                     async with database.tenant(made.seller_id) as session:
-                        await sellers.change_seller(session, made.seller_id, sellers.read_settings(pairs))
+                        await sellers.change_seller(
+                            session, made.seller_id, sellers.read_settings(pairs)
+                        )
                 return made
 
         with embedded.running(self.data_dir) as server:
@@ -310,7 +356,9 @@ class Server:
         """Rows as the superuser sees them, for looking behind the interface."""
         with (
             embedded.running(self.data_dir) as server,
-            psycopg.connect(server.admin_url(), row_factory=dict_row, autocommit=True) as connection,
+            psycopg.connect(
+                server.admin_url(), row_factory=dict_row, autocommit=True
+            ) as connection,
         ):
             return connection.execute(query, values).fetchall()
 
@@ -338,9 +386,13 @@ PRICE_CHANGES = """
       LEFT JOIN pricing_rule r ON r.seller_id = p.seller_id AND r.id = p.rule_id
      WHERE p.seller_id = %(seller)s ORDER BY 1, 2
 """
-UPLOADS = "SELECT state, error_code, report, verdict FROM upload WHERE seller_id = %(seller)s ORDER BY id"
+UPLOADS = (
+    "SELECT state, error_code, report, verdict FROM upload WHERE seller_id = %(seller)s ORDER BY id"
+)
 ACTIVITY = "SELECT count(*) AS times FROM activity WHERE seller_id = %(seller)s AND action = 'inventory.imported'"
-LINES = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = %(seller)s ORDER BY 1"
+LINES = (
+    "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = %(seller)s ORDER BY 1"
+)
 STATE = """
     SELECT lock_kind, lock_uploaded, lease_token, lease_expires_at, work_phase, cancel_requested_at, uploads_open, review_upload_id,
            export_fingerprint, last_sync_at IS NOT NULL AS synced, scheduled_failures
@@ -353,9 +405,15 @@ SNAPSHOT = {
 
 
 def snapshot(seller: Seller) -> dict[str, Any]:
-    """Everything that an import leaves behind, in a form that two sellers with the same files share, once its lease is let go."""
+    """Everything that an import leaves behind, in a form that two sellers with the same files
+    share, once its lease is let go.
+    """
     until(
-        lambda: not seller.sql("SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_token IS NOT NULL"),
+        lambda: (
+            not seller.sql(
+                "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_token IS NOT NULL"
+            )
+        ),
         "the lease",
     )
     with (
@@ -363,7 +421,8 @@ def snapshot(seller: Seller) -> dict[str, Any]:
         psycopg.connect(server.admin_url(), row_factory=dict_row, autocommit=True) as connection,
     ):
         taken: dict[str, Any] = {
-            name: connection.execute(query, {"seller": seller.id}).fetchall() for name, query in SNAPSHOT.items()
+            name: connection.execute(query, {"seller": seller.id}).fetchall()
+            for name, query in SNAPSHOT.items()
         }
     return taken | {"export": seller.get("/api/v1/export/price-updates").content}
 

@@ -1,7 +1,9 @@
-"""One process of callers who skip the wait by the operation itself: DATABASE_URL API_KEY CALLERS FIRST.
+"""One process of callers who skip the wait by the operation itself: DATABASE_URL API_KEY CALLERS
+FIRST.
 
-Each line of standard input is a round: its name, and how many keys all callers of all processes share. All of this process's callers
-call at once; out comes, as JSON, what they were told: [status, transaction, how often].
+Each line of standard input is a round: its name, and how many keys all callers of all processes
+share. All of this process's callers call at once; out comes, as JSON, what they were told:
+[status, transaction, how often].
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from cardsync.settings import Settings
 
 @dataclass(frozen=True)
 class OneOfMany:
-    """With a connection of its own, which stays in the seller's scope: what is tested is the charge, not the pool."""
+    """With a connection of its own, which stays in the seller's scope: what is tested is the
+    charge, not the pool.
+    """
 
     database: Database
     settings: Settings
@@ -42,7 +46,10 @@ class OneOfMany:
     async def call(self, key: str) -> tuple[str, int | None]:
         seen = await caller_of(self.database, self.seller_id, self.key_id)
         try:
-            async with AsyncSession(self.connection, expire_on_commit=False) as session, session.begin():
+            async with (
+                AsyncSession(self.connection, expire_on_commit=False) as session,
+                session.begin(),
+            ):
                 done = await skip_wait(session, seen, key, clock.now(), self.settings)
         except Problem as e:
             return e.code, None
@@ -50,7 +57,10 @@ class OneOfMany:
 
 
 async def main(url: str, api_key: str, callers: str, first: str) -> None:
-    async with Database.open(url, pool=int(callers), hot_pool=2) as database, AsyncExitStack() as stack:
+    async with (
+        Database.open(url, pool=int(callers), hot_pool=2) as database,
+        AsyncExitStack() as stack,
+    ):
         owner = await owner_of(KeyRing(database), f"Bearer {api_key}")
         settings, everyone = Settings(database_url=url), []
         for _ in range(int(callers)):
@@ -59,7 +69,10 @@ async def main(url: str, api_key: str, callers: str, first: str) -> None:
             await everyone[-1].enter()
         while line := await asyncio.to_thread(sys.stdin.readline):
             name, keys = line.split()
-            calls = (caller.call(f"{name}-{n % int(keys)}") for n, caller in enumerate(everyone, int(first)))
+            calls = (
+                caller.call(f"{name}-{n % int(keys)}")
+                for n, caller in enumerate(everyone, int(first))
+            )
             told = Counter(await asyncio.gather(*calls))
             print(json.dumps([[*said, times] for said, times in told.items()]), flush=True)
 

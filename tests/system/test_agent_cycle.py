@@ -36,7 +36,9 @@ PACE = {
     "REFUSED": "0.3",
 }
 FILE = inventory(500)
-OPEN_ORDERS = "SELECT id FROM upload WHERE seller_id = %(seller)s AND state IN ('queued', 'processing')"
+OPEN_ORDERS = (
+    "SELECT id FROM upload WHERE seller_id = %(seller)s AND state IN ('queued', 'processing')"
+)
 ONE_PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -70,16 +72,41 @@ class Shop:
         return path
 
     def arguments(self) -> list[str]:
-        return ["--server", self.seller.server.url, "--key", self.seller.api_key, "--folder", str(self.folder)]
+        return [
+            "--server",
+            self.seller.server.url,
+            "--key",
+            self.seller.api_key,
+            "--folder",
+            str(self.folder),
+        ]
 
     def command(self, *options: str) -> list[str]:
-        return [sys.executable, "-m", "cardsync_agent", "run", *self.arguments(), "--json-events", *options]
+        return [
+            sys.executable,
+            "-m",
+            "cardsync_agent",
+            "run",
+            *self.arguments(),
+            "--json-events",
+            *options,
+        ]
 
     def once(self, *options: str) -> Ended:
         ended = subprocess.run(
-            self.command("--once", *options), env=agent_env(), capture_output=True, text=True, timeout=300, check=False
+            self.command("--once", *options),
+            env=agent_env(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
-        return Ended(ended.returncode, [json.loads(line) for line in ended.stdout.splitlines()], [], ended.stderr)
+        return Ended(
+            ended.returncode,
+            [json.loads(line) for line in ended.stdout.splitlines()],
+            [],
+            ended.stderr,
+        )
 
     def files(self, name: str) -> list[bytes]:
         folder = self.folder / name
@@ -109,11 +136,17 @@ class Shop:
         assert len(read_csv(saved)) == upload["report"]["changed"] > 100
         assert self.files("outbox") == ([saved] if placed else [])
         state = self.state()
-        assert (state["lock_kind"], state["requested_kind"], state["uploads_open"]) == (None, None, 0)
+        assert (state["lock_kind"], state["requested_kind"], state["uploads_open"]) == (
+            None,
+            None,
+            0,
+        )
 
 
 def agent_env(**pace: str) -> dict[str, str]:
-    return os.environ | {f"CARDSYNC_AGENT_PACE_{name}": value for name, value in (PACE | pace).items()}
+    return os.environ | {
+        f"CARDSYNC_AGENT_PACE_{name}": value for name, value in (PACE | pace).items()
+    }
 
 
 @pytest.fixture
@@ -133,7 +166,10 @@ class Running:
         self._out = shop.folder.parent / f"{shop.folder.name}.events"
         with self._out.open("wb") as out:
             self.process = subprocess.Popen(
-                shop.command("--interval", "0.3", *options), env=agent_env(**pace), stdout=out, stderr=out
+                shop.command("--interval", "0.3", *options),
+                env=agent_env(**pace),
+                stdout=out,
+                stderr=out,
             )
 
     def __enter__(self) -> Running:
@@ -153,7 +189,9 @@ class Running:
     def said(self, event: str, seconds: float = 180, **fields: Any) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:
             assert self.process.poll() is None, self.text()
-            matching = (e for e in self.events() if e["event"] == event and fields.items() <= e.items())
+            matching = (
+                e for e in self.events() if e["event"] == event and fields.items() <= e.items()
+            )
             return next(matching, None)
 
         return until(found, lambda: f"{event} {fields} in\n{self.text()}", seconds)
@@ -243,7 +281,9 @@ def test_the_same_file_is_uploaded_again_only_on_request(a_shop: Callable[..., S
 
 def test_told_to_wait_it_says_why(a_shop: Callable[..., Shop]) -> None:
     shop = a_shop(auto_sync_paused=True)
-    shop.seller.sql("UPDATE sync_state SET history_fetched_at = now() WHERE seller_id = %(seller)s RETURNING 1")
+    shop.seller.sql(
+        "UPDATE sync_state SET history_fetched_at = now() WHERE seller_id = %(seller)s RETURNING 1"
+    )
     ended = shop.once()
     assert ended.returncode == 0
     assert ended.named("waiting")[0]["reason"] == "auto_sync_paused"
@@ -267,7 +307,8 @@ def killed_and_rerun(shop: Shop, agents: Agents, point: int, side: str) -> None:
     shop.assert_done_once()
 
 
-# About one point in three of those that tests/contract/test_agent_crash.py walks through with a server that is played.
+# About one point in three of those that tests/contract/test_agent_crash.py walks through with a
+# server that is played.
 @pytest.mark.parametrize(
     ("point", "side"),
     [(3, "after"), (4, "after"), (6, "before"), (9, "after"), (11, "after"), (13, "after"), (15, "after"), (18, "before"),
@@ -282,7 +323,9 @@ def test_a_killed_agent_finishes_its_cycle_once(
 
 
 @pytest.mark.parametrize("point", [8, 10, 12])
-def test_a_killed_agent_in_the_raw_form(a_shop: Callable[..., Shop], agents: Agents, point: int) -> None:
+def test_a_killed_agent_in_the_raw_form(
+    a_shop: Callable[..., Shop], agents: Agents, point: int
+) -> None:
     shop = a_shop(object_store_pipeline_enabled=False)
     shop.put(FILE)
     killed_and_rerun(shop, agents, point, "after")
@@ -312,13 +355,18 @@ def test_the_loop_syncs_by_itself_and_then_on_request(a_shop: Callable[..., Shop
         with shop.seller.http() as http:
             assert http.post("/api/v1/sync/request", json={"kind": "full"}).status_code == 200
         agent.said("cycle_started", reason="manual_request")
-        until(lambda: len([e for e in agent.events() if e["event"] == "cycle_finished"]) == 2, "the second cycle")
+        until(
+            lambda: len([e for e in agent.events() if e["event"] == "cycle_finished"]) == 2,
+            "the second cycle",
+        )
         assert agent.stop() == 0
     assert [upload["state"] for upload in shop.uploads()] == ["done", "done"]
     assert len(shop.files("exports")) == len(shop.files("outbox")) == 2
 
 
-def test_a_kind_that_the_agent_cannot_do_ends_at_once_and_claims_nothing(a_shop: Callable[..., Shop]) -> None:
+def test_a_kind_that_the_agent_cannot_do_ends_at_once_and_claims_nothing(
+    a_shop: Callable[..., Shop],
+) -> None:
     shop = a_shop()
     shop.put(FILE)
     assert shop.once("--request", "orders").returncode == 1
@@ -327,7 +375,11 @@ def test_a_kind_that_the_agent_cannot_do_ends_at_once_and_claims_nothing(a_shop:
     assert shop.once().returncode == 0  # the first sync, which would fetch the history
     assert [cycle["status"] for cycle in shop.cycles()] == ["failed", FULL]
     state = shop.state()
-    assert (state["lock_kind"], state["requested_kind"], state["history_fetched_at"]) == (None, None, None)
+    assert (state["lock_kind"], state["requested_kind"], state["history_fetched_at"]) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_an_approved_upload_is_done_once_in_read_only_mode(a_shop: Callable[..., Shop]) -> None:
@@ -351,14 +403,22 @@ def test_a_plan_is_followed(a_shop: Callable[..., Shop]) -> None:
     shop.put(FILE)
     assert shop.once().returncode == 0  # the first sync is a full one
     shop.assert_done_once()
-    assert shop.seller.sql("UPDATE sync_state SET last_pricing_at = NULL WHERE seller_id = %(seller)s RETURNING 1")
-    assert shop.once().returncode == 1  # what was done is fresh, and for the rest there still is no file
+    assert shop.seller.sql(
+        "UPDATE sync_state SET last_pricing_at = NULL WHERE seller_id = %(seller)s RETURNING 1"
+    )
+    assert (
+        shop.once().returncode == 1
+    )  # what was done is fresh, and for the rest there still is no file
     _, again = shop.cycles()
-    assert {step["error"] for step in again["steps"] if step["name"] == "export_inventory"} == {"fresh"}
+    assert {step["error"] for step in again["steps"] if step["name"] == "export_inventory"} == {
+        "fresh"
+    }
     assert len(shop.uploads()) == 1
 
 
-def test_orders_arrive_whole_although_the_agent_is_killed_between_them(a_shop: Callable[..., Shop]) -> None:
+def test_orders_arrive_whole_although_the_agent_is_killed_between_them(
+    a_shop: Callable[..., Shop],
+) -> None:
     shop = a_shop()
     shop.put(FILE)
     exported = demo_orders.files(clock.now().date())
@@ -380,7 +440,9 @@ def test_orders_arrive_whole_although_the_agent_is_killed_between_them(a_shop: C
     assert sum(order["refund_amt"] is not None for order in page["orders"]) == 2
     assert len(shop.seller.get("/api/v1/sales_report").json()["reports"]) == 2
     assert shop.state()["history_fetched_at"] is not None
-    kept = "".join(str(row) for row in shop.seller.sql("SELECT * FROM orders WHERE seller_id = %(seller)s"))
+    kept = "".join(
+        str(row) for row in shop.seller.sql("SELECT * FROM orders WHERE seller_id = %(seller)s")
+    )
     assert "Example Street" not in kept
 
 
@@ -410,7 +472,9 @@ def test_the_server_takes_the_picture_of_a_failed_step(a_shop: Callable[..., Sho
     client = Client(shop.seller.server.url, shop.seller.api_key)
     client.send_debug("a-cycle", "export_inventory", "2026-11-21T08:00:00Z", ONE_PIXEL)
     client.close()
-    [kept] = shop.seller.sql("SELECT step_name, size FROM debug_screenshot WHERE seller_id = %(seller)s")
+    [kept] = shop.seller.sql(
+        "SELECT step_name, size FROM debug_screenshot WHERE seller_id = %(seller)s"
+    )
     assert (kept["step_name"], kept["size"]) == ("export_inventory", len(ONE_PIXEL))
 
 
@@ -459,16 +523,23 @@ def test_the_server_restarts_in_the_middle_of_a_cycle(
 
 
 @pytest.mark.parametrize("key_flow", [True, False])
-@pytest.mark.parametrize("rounds", [2, pytest.param(soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3), marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "rounds", [2, pytest.param(soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3), marks=pytest.mark.soak)]
+)
 def test_the_web_process_is_killed_while_the_file_is_sent(
     a_shop: Callable[..., Shop], key_flow: bool, rounds: int
 ) -> None:
-    """The answer is lost, and nobody knows whether the request was done: it is done once all the same."""
+    """The answer is lost, and nobody knows whether the request was done: it is done once all the
+    same.
+    """
     for n in range(rounds):
         shop = a_shop(f"shop {n}", object_store_pipeline_enabled=key_flow)
         shop.put(inventory(1500))
         server = shop.seller.server
-        until(lambda server=server: len(server.children("web")) == 2 and server.ready(), "the web process")  # type: ignore[misc]
+        until(
+            lambda server=server: len(server.children("web")) == 2 and server.ready(),
+            "the web process",
+        )  # type: ignore[misc]
         with Running(shop) as agent:
             agent.said("step_started", step="upload_inventory")
             time.sleep(n * 0.4 / rounds)  # the moment is what is tested

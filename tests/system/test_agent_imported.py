@@ -1,4 +1,6 @@
-"""What the seller imported into the marketplace by hand, told by `cardsync-agent imported`, against the real server."""
+"""What the seller imported into the marketplace by hand, told by `cardsync-agent imported`,
+against the real server.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,35 @@ def server() -> Iterator[Server]:
         yield started
 
 
-def imported(seller: Seller, file: Path, *options: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cardsync_agent", "imported", str(file), "--server", seller.server.url]
+def imported(
+    seller: Seller, file: Path, *options: str, key: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "cardsync_agent",
+        "imported",
+        str(file),
+        "--server",
+        seller.server.url,
+    ]
     command += ["--key", key or seller.api_key, *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def cycle(seller: Seller, folder: Path) -> Path:
     """One sync of the inventory; the file of prices that came down."""
-    command = [sys.executable, "-m", "cardsync_agent", "run", "--once", "--request", "pricing", "--folder", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "cardsync_agent",
+        "run",
+        "--once",
+        "--request",
+        "pricing",
+        "--folder",
+        str(folder),
+    ]
     command += ["--server", seller.server.url, "--key", seller.api_key]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -50,7 +72,10 @@ def test_prices_go_up_and_back_and_the_server_hears_of_both(server: Server, tmp_
     assert told.returncode == 0, told.stderr
     assert "prices were imported" in told.stdout
     # Beside another holder of the lease the job moves the prices.
-    until(lambda: left(seller) == "no_updates", lambda: f"nothing to be left to import: {left(seller)}")
+    until(
+        lambda: left(seller) == "no_updates",
+        lambda: f"nothing to be left to import: {left(seller)}",
+    )
     [run] = seller.sql("SELECT id FROM price_run WHERE seller_id = %(seller)s")
 
     answer = httpx.post(

@@ -1,4 +1,6 @@
-"""A release from the operator's command to the seller's folder: the real server, the real agent, nothing between them but HTTP."""
+"""A release from the operator's command to the seller's folder: the real server, the real agent,
+nothing between them but HTTP.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 
 
 @pytest.mark.slow
-def test_what_the_operator_publishes_the_agent_verifies_and_hands_over(agents: Agents, tmp_path: Path) -> None:
+def test_what_the_operator_publishes_the_agent_verifies_and_hands_over(
+    agents: Agents, tmp_path: Path
+) -> None:
     with a_folder() as folder, Server(folder, WEB_WORKERS="2") as server:
         seller, build = server.admin_seller(), tmp_path / "cardsync_agent-9.0-py3-none-any.whl"
         build.write_bytes(os.urandom(700_000))
@@ -38,7 +42,15 @@ def test_what_the_operator_publishes_the_agent_verifies_and_hands_over(agents: A
         signed = ("--platform", PLATFORM, "--key-file", key["key_file"])
         release("publish", build, *of_agent, "--version", "9.0", *signed)
         shop = tmp_path / "shop"
-        arguments = ("--server", server.url, "--key", seller.api_key, "--folder", str(shop), "--once")
+        arguments = (
+            "--server",
+            server.url,
+            "--key",
+            seller.api_key,
+            "--folder",
+            str(shop),
+            "--once",
+        )
         pinned = ("--release-public-key", key["public_key"])
         # The processes hear of it within about a second.
         ready = until(lambda: agents.run(*arguments, *pinned).named("update_ready"), "the update")

@@ -1,6 +1,8 @@
-"""The pages of members in a real browser: Debian's chromium, against a real server. Nothing is installed here; without chromium these are skipped.
+"""The pages of members in a real browser: Debian's chromium, against a real server. Nothing is
+installed here; without chromium these are skipped.
 
-Every page is looked at on a telephone and on a desktop, light and dark: nothing overflows, everything can be read, hit and reached.
+Every page is looked at on a telephone and on a desktop, light and dark: nothing overflows,
+everything can be read, hit and reached.
 """
 
 from __future__ import annotations
@@ -47,7 +49,10 @@ SMALL = """() => [...document.querySelectorAll('button, input:not([type=hidden])
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with a_folder() as folder, Server(folder, RATE_LIMIT_ANONYMOUS="0", RATE_LIMIT_SIGN_IN="0") as started:
+    with (
+        a_folder() as folder,
+        Server(folder, RATE_LIMIT_ANONYMOUS="0", RATE_LIMIT_SIGN_IN="0") as started,
+    ):
         yield started
 
 
@@ -88,7 +93,8 @@ def a_window(browser: Browser, server: Server, **options: Any) -> Iterator[Page]
     page.on("requestfailed", lambda request: complaints.append(f"{request.url}: {request.failure}"))
     yield page
     context.close()
-    # A refusal that the test asked for is told by its status; what a page still loads when it is left is broken off.
+    # A refusal that the test asked for is told by its status; what a page still loads when it is
+    # left is broken off.
     expected = ("the server responded with a status of", "net::ERR_ABORTED")
     assert [text for text in complaints if not any(part in text for part in expected)] == []
 
@@ -144,7 +150,16 @@ def test_a_wrong_password_is_told_and_the_next_one_is_right(
 def test_an_invitation_is_accepted_from_the_link_that_the_operator_prints(
     browser: Browser, server: Server, shop: dict[str, Any]
 ) -> None:
-    made = admin(server, "member", "add", str(shop["seller_id"]), "--email", "bea@example.invalid", "--role", "staff")
+    made = admin(
+        server,
+        "member",
+        "add",
+        str(shop["seller_id"]),
+        "--email",
+        "bea@example.invalid",
+        "--role",
+        "staff",
+    )
     with a_window(browser, server) as page:
         page.goto(made["invite_url"])
         assert page.get_by_label("Email").input_value() == "bea@example.invalid"
@@ -161,7 +176,9 @@ def test_an_invitation_is_accepted_from_the_link_that_the_operator_prints(
         assert page.get_by_role("heading").inner_text() == "This link is not good any more"
 
 
-def test_the_cookie_is_out_of_reach_of_scripts(browser: Browser, server: Server, shop: dict[str, Any]) -> None:
+def test_the_cookie_is_out_of_reach_of_scripts(
+    browser: Browser, server: Server, shop: dict[str, Any]
+) -> None:
     with a_window(browser, server) as page:
         sign_in(page, shop)
         assert page.evaluate("document.cookie") == ""
@@ -170,12 +187,17 @@ def test_the_cookie_is_out_of_reach_of_scripts(browser: Browser, server: Server,
 
 
 @pytest.mark.parametrize("where", ["/sign-out", "/api/session"])
-def test_another_sites_form_changes_nothing(browser: Browser, server: Server, shop: dict[str, Any], where: str) -> None:
+def test_another_sites_form_changes_nothing(
+    browser: Browser, server: Server, shop: dict[str, Any], where: str
+) -> None:
     form = f'<form method="post" action="{server.url}{where}"><input name="email" value="eve@example.invalid"></form>'
     with a_window(browser, server) as page:
         sign_in(page, shop)
         body = f"<!doctype html><link rel=icon href=data:,>{form}<script>document.forms[0].submit()</script>"
-        page.route("http://evil.example/**", lambda route: route.fulfill(content_type="text/html", body=body))
+        page.route(
+            "http://evil.example/**",
+            lambda route: route.fulfill(content_type="text/html", body=body),
+        )
         with page.expect_response(f"{server.url}{where}") as answer:
             page.goto("http://evil.example/", wait_until="commit")
         assert answer.value.status == 403
@@ -199,7 +221,9 @@ def test_every_page_fits_can_be_read_and_can_be_hit(
     browser: Browser, server: Server, shop: dict[str, Any], width: int, scheme: Any
 ) -> None:
     email = f"a.rather.long.address.of.a.member.{width}.{scheme}@cards.example.invalid"
-    link = admin(server, "member", "add", str(shop["seller_id"]), "--email", email, "--role", "staff")["invite_url"]
+    link = admin(
+        server, "member", "add", str(shop["seller_id"]), "--email", email, "--role", "staff"
+    )["invite_url"]
     size: Any = {"width": width, "height": 844}
     reason = "for a shop whose operator writes long reasons into the ledger"
     admin(server, "credits", "grant", str(shop["seller_id"]), "10000000", "--reason", reason)

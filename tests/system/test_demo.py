@@ -38,7 +38,9 @@ def key_of(story: str) -> str:
 
 def test_the_first_run_tells_the_whole_story(ground: tuple[Server, str, float]) -> None:
     place, story, _ = ground
-    counts = re.search(r"(\d+) rows read: (\d+) matched, (\d+) provisional, (\d+) rejected, (\d+) duplicate", story)
+    counts = re.search(
+        r"(\d+) rows read: (\d+) matched, (\d+) provisional, (\d+) rejected, (\d+) duplicate", story
+    )
     assert counts, story
     rows, matched, provisional, rejected, _ = map(int, counts.groups())
     assert rows >= 250
@@ -67,18 +69,27 @@ def test_the_first_run_tells_the_whole_story(ground: tuple[Server, str, float]) 
 def test_the_first_run_tells_what_became_of_the_orders(ground: tuple[Server, str, float]) -> None:
     _, story, _ = ground
     sent = {
-        what: int(count) for count, what in re.findall(r"sent (\d+) ([a-z ]+) from [\w-]+\.csv$", story, re.MULTILINE)
+        what: int(count)
+        for count, what in re.findall(
+            r"sent (\d+) ([a-z ]+) from [\w-]+\.csv$", story, re.MULTILINE
+        )
     }
     assert (sent["orders"], sent["shipping rows"], sent["refunds"]) == (40, 40, 2)
     assert "order-list.csv, line 42: 2 columns where the header has 10" in story
     assert len(re.findall(r"sent the sales report of \d{4}-\d\d$", story, re.MULTILINE)) == 2
     assert "what became of 40 orders" in story
     assert f"{sent['items']} lines belong to their orders, 0 found none" in story
-    assert re.search(r"^  shipping  \d+ in a plain envelope, \d+ tracked, \d+ expedited$", story, re.MULTILINE), story
-    assert re.search(r"^  refunds   [\d.]+ \(full, .+\), [\d.]+ \(partial, .+\)$", story, re.MULTILINE), story
+    assert re.search(
+        r"^  shipping  \d+ in a plain envelope, \d+ tracked, \d+ expedited$", story, re.MULTILINE
+    ), story
+    assert re.search(
+        r"^  refunds   [\d.]+ \(full, .+\), [\d.]+ \(partial, .+\)$", story, re.MULTILINE
+    ), story
     assert re.search(r"^  feedback  10 orders$", story, re.MULTILINE), story
     assert re.search(
-        r"^  sales     [\d.]+ USD from \d+ orders this month, .+; reports of \d{4}-\d\d, ", story, re.MULTILINE
+        r"^  sales     [\d.]+ USD from \d+ orders this month, .+; reports of \d{4}-\d\d, ",
+        story,
+        re.MULTILINE,
     )
     assert "Example Street" not in story
 
@@ -88,7 +99,9 @@ def test_it_left_no_process(ground: tuple[Server, str, float]) -> None:
     assert not processes_of(place.data_dir), told(processes_of(place.data_dir))
 
 
-def test_a_second_run_serves_the_same_seller_until_ctrl_c(ground: tuple[Server, str, float]) -> None:
+def test_a_second_run_serves_the_same_seller_until_ctrl_c(
+    ground: tuple[Server, str, float],
+) -> None:
     place, story, first_seconds = ground
     output = place.folder / "second.log"
     with output.open("wb") as out:
@@ -105,11 +118,16 @@ def test_a_second_run_serves_the_same_seller_until_ctrl_c(ground: tuple[Server, 
         )
         key = key_of(output.read_text())
         assert key == key_of(story)
-        answer = httpx.get(f"{place.url}/api/v1/export/price-updates", headers={"Authorization": f"Bearer {key}"})
+        answer = httpx.get(
+            f"{place.url}/api/v1/export/price-updates", headers={"Authorization": f"Bearer {key}"}
+        )
         assert len(read_csv(answer.content)) > 10
         [read_on] = re.findall(r'Bearer (\w+)" "(\S+/api/orders\S+)"', output.read_text())
         page = httpx.get(read_on[1], headers={"Authorization": f"Bearer {read_on[0]}"}).json()
-        assert [order["refund_type"] for order in page["orders"]] in (["full", "partial"], ["partial", "full"])
+        assert [order["refund_type"] for order in page["orders"]] in (
+            ["full", "partial"],
+            ["partial", "full"],
+        )
         assert all(order["items"] for order in page["orders"])
         assert "rows read" not in output.read_text()  # the cycle is not run again
         process.send_signal(signal.SIGINT)
@@ -117,4 +135,7 @@ def test_a_second_run_serves_the_same_seller_until_ctrl_c(ground: tuple[Server, 
     finally:
         process.kill()
     assert "Traceback" not in output.read_text()
-    until(lambda: not processes_of(place.data_dir), lambda: f"the end of {told(processes_of(place.data_dir))}")
+    until(
+        lambda: not processes_of(place.data_dir),
+        lambda: f"the end of {told(processes_of(place.data_dir))}",
+    )

@@ -1,6 +1,7 @@
 """The embedded PostgreSQL with real processes: every way a user, a server or both can come and go.
 
-As root the server runs as another account, which cannot enter pytest's own temporary folders: these tests make theirs.
+As root the server runs as another account, which cannot enter pytest's own temporary folders:
+these tests make theirs.
 """
 
 from __future__ import annotations
@@ -153,7 +154,9 @@ def server_pid(data_dir: Path) -> int | None:
 
 
 def is_stopped(data_dir: Path) -> bool:
-    return not (data_dir / "postgres/cluster/postmaster.pid").exists() and server_pid(data_dir) is None
+    return (
+        not (data_dir / "postgres/cluster/postmaster.pid").exists() and server_pid(data_dir) is None
+    )
 
 
 def until(condition: Callable[[], object], seconds: float = 90) -> None:
@@ -177,7 +180,14 @@ def kept(url: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "name", ["my cards", 'it\'s "mine" $HOME `x`', "Sammlung für Öl, Kärtchen", "deep/er/and/deeper", "x" * 120]
+    "name",
+    [
+        "my cards",
+        'it\'s "mine" $HOME `x`',
+        "Sammlung für Öl, Kärtchen",
+        "deep/er/and/deeper",
+        "x" * 120,
+    ],
 )
 def test_any_folder_name_works(folder: Path, name: str):
     with running(folder / name) as server, psycopg.connect(server.url()) as connection:
@@ -202,7 +212,9 @@ def test_a_later_start_takes_less_than_two_seconds(data: Path):
 
 
 def half_made(folder: Path, a_user) -> Path:
-    """A data folder whose first start was killed before its end; on a busy machine the kill may come too late, and another is tried."""
+    """A data folder whose first start was killed before its end; on a busy machine the kill may
+    come too late, and another is tried.
+    """
     for turn in range(10):
         postgres = folder / f"data{turn}" / "postgres"
         user = a_user(postgres.parent)
@@ -226,7 +238,10 @@ def test_a_half_finished_first_start_is_done_again(folder: Path, a_user):
 def test_a_cluster_of_another_major_version_is_named(data: Path):
     (data / "postgres/cluster/PG_VERSION").write_text("9\n")
     with (
-        pytest.raises(EmbeddedError, match=r"written by PostgreSQL 9, but this installation brings PostgreSQL .*18"),
+        pytest.raises(
+            EmbeddedError,
+            match=r"written by PostgreSQL 9, but this installation brings PostgreSQL .*18",
+        ),
         running(data),
     ):
         pass
@@ -248,7 +263,9 @@ def test_the_application_role_cannot_bypass_row_security(data: Path):
         admin.execute("ALTER ROLE cardsync_app SUPERUSER BYPASSRLS")
     with running(data) as server, psycopg.connect(server.url()) as connection:
         flags = "rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolcanlogin"
-        row = connection.execute(f"SELECT {flags} FROM pg_roles WHERE rolname = current_user").fetchone()
+        row = connection.execute(
+            f"SELECT {flags} FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
         assert row == (False, False, False, False, True)
         owner = connection.execute(
             "SELECT datdba::regrole::text FROM pg_database WHERE datname = 'cardsync'"
@@ -257,7 +274,13 @@ def test_the_application_role_cannot_bypass_row_security(data: Path):
 
 
 def test_durability_is_kept_and_the_log_is_discreet(data: Path):
-    wanted = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "listen_addresses": "", "jit": "off"}
+    wanted = {
+        "fsync": "on",
+        "synchronous_commit": "on",
+        "full_page_writes": "on",
+        "listen_addresses": "",
+        "jit": "off",
+    }
     with running(data) as server, psycopg.connect(server.url(), autocommit=True) as connection:
         assert {name: connection.execute(f"SHOW {name}").fetchone()[0] for name in wanted} == wanted
         with suppress(psycopg.Error):
@@ -285,7 +308,13 @@ def test_other_users_cannot_connect(data: Path):
         command = [psql, server.url(), "-c", "SELECT 1"]
         mine = subprocess.run(command, capture_output=True, text=True, cwd="/")
         theirs = subprocess.run(
-            command, capture_output=True, text=True, cwd="/", user="nobody", group="nogroup", extra_groups=[]
+            command,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            user="nobody",
+            group="nogroup",
+            extra_groups=[],
         )
     assert mine.returncode == 0
     assert theirs.returncode != 0
@@ -443,7 +472,11 @@ def test_backends_that_outlive_their_server_end_and_foreign_ones_do_not(
 ):
     monkeypatch.setattr(embedded, "REMAINS_SECONDS", (0.3, 0.5, 10.0))
     subprocess.run(["cp", "-a", made_before, folder / "foreign"], check=True)
-    with running(folder / "foreign") as foreign, psycopg.connect(foreign.url()) as untouched, running(data) as server:
+    with (
+        running(folder / "foreign") as foreign,
+        psycopg.connect(foreign.url()) as untouched,
+        running(data) as server,
+    ):
         busy, stuck = (psycopg.connect(server.url()) for _ in range(2))
         orphans = [psutil.Process(connection.info.backend_pid) for connection in (busy, stuck)]
         busy.pgconn.send_query(b"DO 'BEGIN LOOP END LOOP; END'")
@@ -466,7 +499,11 @@ def test_a_number_that_another_process_got_is_not_taken_for_the_server(data: Pat
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(0.3, id="short"), pytest.param(2.5, id="over ten seconds", marks=pytest.mark.soak)]
+    "step",
+    [
+        pytest.param(0.3, id="short"),
+        pytest.param(2.5, id="over ten seconds", marks=pytest.mark.soak),
+    ],
 )
 def test_a_long_recovery_is_waited_for_and_told(data: Path, monkeypatch, step: float):
     monkeypatch.setattr(embedded, "TELL_SECONDS", step)
@@ -530,7 +567,9 @@ def test_a_folder_that_the_database_user_cannot_enter_is_left_alone(folder: Path
     assert list((private / "data").iterdir()) == []
     assert modes(folder, private, private / "data") == before
     private.chmod(0o755)
-    assert in_private_folder(folder, private / "data", told).data_dir == server.data_dir  # it stays where the data is
+    assert (
+        in_private_folder(folder, private / "data", told).data_dir == server.data_dir
+    )  # it stays where the data is
 
 
 @only_root

@@ -79,7 +79,9 @@ def a_seller(server: Server) -> Seller:
 
 def put_up(seller: Seller) -> httpx.Response:
     with seller.http() as http:
-        return http.post("/api/v1/sync", content=inventory(3000), headers={"Content-Type": "text/csv"})
+        return http.post(
+            "/api/v1/sync", content=inventory(3000), headers={"Content-Type": "text/csv"}
+        )
 
 
 def put_orders(seller: Seller) -> httpx.Response:
@@ -141,7 +143,9 @@ def test_with_no_byte_free_all_but_uploads_goes_on_and_uploads_come_back_with_th
         "readyz to tell the truth",
         RECOVERY_SECONDS,
     )
-    assert 'cardsync_requests_total{method="POST",route="/api/v1/sync",status="503"}' in metrics(server)
+    assert 'cardsync_requests_total{method="POST",route="/api/v1/sync",status="503"}' in metrics(
+        server
+    )
     assert_polls_and_reads_live(server, seller)
     assert [process.pid for process in server.children("web")] == pids
     filler.unlink()

@@ -22,7 +22,9 @@ SLOW_SECONDS = 2
 def server() -> Iterator[Server]:
     with (
         a_folder() as folder,
-        Server(folder, LOG_LEVEL="debug", BODY_SLOW_SECONDS=str(SLOW_SECONDS), BODY_SECONDS="6") as started,
+        Server(
+            folder, LOG_LEVEL="debug", BODY_SLOW_SECONDS=str(SLOW_SECONDS), BODY_SECONDS="6"
+        ) as started,
     ):
         yield started
 
@@ -95,7 +97,9 @@ def test_a_body_that_is_broken_off_is_one_debug_line(
 
 @pytest.mark.parametrize(("path", "kind"), PATHS, ids=lambda one: one.rpartition("/")[2])
 @pytest.mark.parametrize("chunk", [b"zz\r\nhello\r\n", b"-5\r\nhello\r\n", b"5\r\nhello world\r\n"])
-def test_malformed_chunks_are_a_bad_request(server: Server, seller: Seller, path: str, kind: str, chunk: bytes) -> None:
+def test_malformed_chunks_are_a_bad_request(
+    server: Server, seller: Seller, path: str, kind: str, chunk: bytes
+) -> None:
     since = len(server.said())
     with connected(server) as connection:
         connection.sendall(head(seller, path, kind, CHUNKED) + b"5\r\nhello\r\n" + chunk)
@@ -104,11 +108,15 @@ def test_malformed_chunks_are_a_bad_request(server: Server, seller: Seller, path
     assert_one_quiet_line(server, since, path)
 
 
-def test_a_client_that_does_not_wait_for_its_answer_is_no_crash(server: Server, seller: Seller) -> None:
+def test_a_client_that_does_not_wait_for_its_answer_is_no_crash(
+    server: Server, seller: Seller
+) -> None:
     since = len(server.said())
     for _ in range(20):
         with connected(server) as connection:
-            connection.sendall(head(seller, "/api/v1/sync/request", "application/json", "Content-Length: 0"))
+            connection.sendall(
+                head(seller, "/api/v1/sync/request", "application/json", "Content-Length: 0")
+            )
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     time.sleep(1)
     assert "Traceback" not in server.said()[since:]

@@ -24,7 +24,9 @@ SLACK = 3.0
 def server() -> Iterator[Server]:
     with (
         a_folder() as folder,
-        Server(folder, POLLED_SECONDS=str(POLLED_SECONDS), REQUEST_SECONDS=str(REQUEST_SECONDS)) as started,
+        Server(
+            folder, POLLED_SECONDS=str(POLLED_SECONDS), REQUEST_SECONDS=str(REQUEST_SECONDS)
+        ) as started,
     ):
         yield started
 

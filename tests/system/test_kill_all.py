@@ -1,4 +1,6 @@
-"""kill -9 of everything, of the supervisor, of the database, of the web process: accepted is kept, nothing stays behind."""
+"""kill -9 of everything, of the supervisor, of the database, of the web process: accepted is
+kept, nothing stays behind.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,11 @@ def server(place: Server) -> Server:
 
 
 def nothing_left(folder: Path, seconds: float = 90) -> None:
-    until(lambda: not processes_of(folder), lambda: f"the end of {told(processes_of(folder))}", seconds)
+    until(
+        lambda: not processes_of(folder),
+        lambda: f"the end of {told(processes_of(folder))}",
+        seconds,
+    )
 
 
 def without_database(server: Server) -> list[psutil.Process]:
@@ -94,7 +100,9 @@ def restarted_round(server: Server, moment: float) -> None:
     time.sleep(moment)  # the moment is what is tested
     kill_everything(server)
     server.start()
-    assert [seller.finished(upload_id)["state"] for upload_id in accepted] == ["done", "done"], server.said()[-2000:]
+    assert [seller.finished(upload_id)["state"] for upload_id in accepted] == ["done", "done"], (
+        server.said()[-2000:]
+    )
     assert_same(snapshot(seller), snapshot(undisturbed))
 
 
@@ -133,14 +141,20 @@ def test_everything_killed_while_uploads_arrive(server: Server) -> None:
     assert (state["lock_kind"], state["lease_token"], state["uploads_open"]) == (None, None, 0)
 
 
-def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_database(server: Server) -> None:
+def test_children_of_a_killed_supervisor_end_and_the_next_start_adopts_the_database(
+    server: Server,
+) -> None:
     seller = server.seller()
     upload_id = seller.upload(FILES[0])
     [postmaster] = [process for process in server.postgres() if "-D" in process.cmdline()]
     kill(server.supervisor())
     assert server.process is not None
     server.process.wait(60)
-    until(lambda: not without_database(server), lambda: f"the end of {told(without_database(server))}", 90)
+    until(
+        lambda: not without_database(server),
+        lambda: f"the end of {told(without_database(server))}",
+        90,
+    )
     assert postmaster.is_running()
     server.start()
     assert [process for process in server.postgres() if "-D" in process.cmdline()] == [postmaster]
@@ -166,17 +180,27 @@ def test_a_start_right_after_a_killed_supervisor(server: Server) -> None:
 def test_children_of_a_killed_supervisor_that_nobody_reaps_end_too(server: Server) -> None:
     """As in a container whose first process is no init: the dead supervisor stays a zombie."""
     kill(server.supervisor())
-    until(lambda: not without_database(server), lambda: f"the end of {told(without_database(server))}", 90)
+    until(
+        lambda: not without_database(server),
+        lambda: f"the end of {told(without_database(server))}",
+        90,
+    )
 
 
 def test_a_killed_web_process_comes_back_and_leaves_no_orphans(server: Server) -> None:
     before = server.children("web")
     assert len(before) == 2  # granian's main process and its worker
     kill(before[0])
-    until(lambda: not any(alive(process) for process in before), lambda: f"the end of {told(before)}", 90)
+    until(
+        lambda: not any(alive(process) for process in before),
+        lambda: f"the end of {told(before)}",
+        90,
+    )
     until(
         lambda: len(server.children("web")) == 2 and server.ready(),
-        lambda: f"the next web process of {told(server.children('web'))}; the server says:\n{server.said()[-3000:]}",
+        lambda: (
+            f"the next web process of {told(server.children('web'))}; the server says:\n{server.said()[-3000:]}"
+        ),
         90,
     )
 
@@ -208,12 +232,16 @@ def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server)
 
 
 @pytest.mark.parametrize("with_its_parent", [True, False])
-def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(server: Server, with_its_parent: bool) -> None:
+def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(
+    server: Server, with_its_parent: bool
+) -> None:
     """By its parent, or, where that one was killed with the supervisor, by itself."""
     seller = server.seller()
     head = f"POST /api/v1/sync HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer {seller.api_key}\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sending:
-        sending.sendall(f"{head}Content-Type: text/csv\r\nContent-Length: 1000000\r\n\r\nTCGplayer Id".encode())
+        sending.sendall(
+            f"{head}Content-Type: text/csv\r\nContent-Length: 1000000\r\n\r\nTCGplayer Id".encode()
+        )
         main, worker = server.children("web")
         kill(server.supervisor(), *([main] if with_its_parent else []))
 
@@ -228,8 +256,12 @@ def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(server: Serv
 
 
 def test_a_signal_right_behind_the_fork_ends_the_worker_too() -> None:
-    """The moment between the fork and the worker's own handlers is short: tried often, with the hooks of a web process."""
-    lost = subprocess.run([sys.executable, "-c", FORKS, "20"], capture_output=True, text=True, timeout=120, check=True)
+    """The moment between the fork and the worker's own handlers is short: tried often, with the
+    hooks of a web process.
+    """
+    lost = subprocess.run(
+        [sys.executable, "-c", FORKS, "20"], capture_output=True, text=True, timeout=120, check=True
+    )
     assert lost.stdout.split() == ["0"]
 
 

@@ -1,4 +1,6 @@
-"""kill -9 of the worker around a cancel: it ends cancelled or done, as the answer said, nothing hangs, and the next upload is whole."""
+"""kill -9 of the worker around a cancel: it ends cancelled or done, as the answer said, nothing
+hangs, and the next upload is whole.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from typing import Any
 import psycopg
 import pytest
 from tests.system.inventories import FIRST, SECOND, inventory
-from tests.system.processes import UPLOADED, Seller, Server, a_folder, assert_same, kill, snapshot, until
+from tests.system.processes import (
+    UPLOADED,
+    Seller,
+    Server,
+    a_folder,
+    assert_same,
+    kill,
+    snapshot,
+    until,
+)
 
 import soak
 from builders import read_csv
@@ -22,7 +33,9 @@ EVERYDAY_ROUNDS = 2
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 # What two sellers share who ended with the same file, whatever was cancelled on the way.
 SHARED = ("cards", "observations", "lines", "export")
-WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 AN_ABSENT_CARD = """
     SELECT id FROM card WHERE seller_id = %(seller)s AND NOT marketplace_id = ANY(%(named)s) LIMIT 1 FOR UPDATE
 """
@@ -88,7 +101,10 @@ def progressed(seller: Seller, upload_id: int) -> bool:
 
 def ends_as_answered(ground: Ground, seller: Seller, upload_id: int, code: int) -> None:
     report = seller.finished(upload_id)
-    assert report["state"] == ("done" if code == 409 else "cancelled"), (code, ground.server.said()[-2000:])
+    assert report["state"] == ("done" if code == 409 else "cancelled"), (
+        code,
+        ground.server.said()[-2000:],
+    )
     until(lambda: not seller.sql(LEFT), "lock, lease and cancellation to be gone")
     if code != 409:
         assert seller.sql(TOMBSTONES, named=ground.named) == []
@@ -126,8 +142,13 @@ def test_killed_between_slabs_before_the_cancel(ground: Ground) -> None:
 def test_killed_in_the_last_transaction(ground: Ground, first: str) -> None:
     """It waits for a row that it is about to tombstone: every slab is committed, the end is not."""
     seller = stocked(ground)
-    with embedded.running(ground.server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
-        assert blocker.execute(AN_ABSENT_CARD, {"seller": seller.id, "named": ground.named}).fetchone()
+    with (
+        embedded.running(ground.server.data_dir) as database,
+        psycopg.connect(database.admin_url()) as blocker,
+    ):
+        assert blocker.execute(
+            AN_ABSENT_CARD, {"seller": seller.id, "named": ground.named}
+        ).fetchone()
         upload_id = seller.upload(ground.files[1], SECOND)
         until(lambda: ground.server.sql(WAITING), "the import to meet the locked row")
         if first == "kill":

@@ -1,4 +1,6 @@
-"""kill -9 between the 202 of order-data uploads and their application, and in the middle of it: nothing is lost, nothing doubled."""
+"""kill -9 between the 202 of order-data uploads and their application, and in the middle of it:
+nothing is lost, nothing doubled.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ SNAPSHOT = {
 
 
 def history() -> list[tuple[str, list[dict[str, Any]]]]:
-    """Uploads that depend on each other: what an order says last, lines that replace each other, refunds that create."""
+    """Uploads that depend on each other: what an order says last, lines that replace each other,
+    refunds that create.
+    """
     numbers = [f"A-{number:05}" for number in range(ORDERS)]
     first = [
         {
@@ -51,9 +55,15 @@ def history() -> list[tuple[str, list[dict[str, Any]]]]:
         for n in numbers
     ]
     items = [
-        {"order_number": n, "sku_id": sku, "quantity": 1, "product_line": "Magic"} for n in numbers for sku in (1, 2)
+        {"order_number": n, "sku_id": sku, "quantity": 1, "product_line": "Magic"}
+        for n in numbers
+        for sku in (1, 2)
     ]
-    loose = [{"order_number": n, "product_name": f"loose {at}", "quantity": 2} for n in numbers[::3] for at in range(2)]
+    loose = [
+        {"order_number": n, "product_name": f"loose {at}", "quantity": 2}
+        for n in numbers[::3]
+        for at in range(2)
+    ]
     return [
         ("order_items", items[:100]),
         ("orders", first),
@@ -75,7 +85,9 @@ class Ground:
 
 def send(seller: Seller, path: str, body: bytes) -> int:
     with seller.http() as http:
-        answer = http.post(f"/api/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+        answer = http.post(
+            f"/api/v1/{path}", content=body, headers={"Content-Type": "application/json"}
+        )
     assert answer.status_code == 202, answer.text
     return int(answer.json()["upload_id"])
 
@@ -102,14 +114,22 @@ def kill_worker(server: Server) -> None:
     kill(*server.children("worker"))
 
 
-WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 
 
 @contextmanager
 def a_held_order(seller: Seller, number: str) -> Iterator[None]:
     """Whoever writes this order waits until the block ends."""
-    with embedded.running(seller.server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
-        blocker.execute("SELECT FROM orders WHERE seller_id = %s AND order_number = %s FOR UPDATE", [seller.id, number])
+    with (
+        embedded.running(seller.server.data_dir) as database,
+        psycopg.connect(database.admin_url()) as blocker,
+    ):
+        blocker.execute(
+            "SELECT FROM orders WHERE seller_id = %s AND order_number = %s FOR UPDATE",
+            [seller.id, number],
+        )
         yield
 
 
@@ -138,7 +158,9 @@ def test_killed_before_anything_is_applied(ground: Ground) -> None:
 
 
 def test_killed_while_rows_are_being_written(ground: Ground) -> None:
-    """Held at a row that another holds, the transaction dies with its worker and leaves nothing of itself."""
+    """Held at a row that another holds, the transaction dies with its worker and leaves nothing
+    of itself.
+    """
     server, seller = ground.server, ground.server.seller()
     first, *others = ground.uploads
     ids = [send(seller, *first), send(seller, *others[0])]
@@ -153,20 +175,30 @@ def test_killed_while_rows_are_being_written(ground: Ground) -> None:
 
 
 def test_killed_between_the_commits_of_two_halves(ground: Ground) -> None:
-    """The second half waits for a row and outlives its worker: nobody goes on before it has ended, and then the upload is finished."""
+    """The second half waits for a row and outlives its worker: nobody goes on before it has
+    ended, and then the upload is finished.
+    """
     server, seller = ground.server, ground.server.seller()
     ids = [send(seller, *upload) for upload in ground.uploads[:3]]
     seller.finished(ids[-1])
     sent = "SELECT count(*) AS n FROM orders WHERE seller_id = %(seller)s AND shipping_method = 'Expedited'"
     with a_held_order(seller, f"A-{ORDERS - 2:05}"):
         ids += [send(seller, *upload) for upload in ground.uploads[3:]]
-        until(lambda: seller.sql(sent) == [{"n": ORDERS // 4}] and server.sql(WAITING), "one half of the shipping rows")
+        until(
+            lambda: seller.sql(sent) == [{"n": ORDERS // 4}] and server.sql(WAITING),
+            "one half of the shipping rows",
+        )
         killed = server.children("worker")
         kill(*killed)
-        until(lambda: [child for child in server.children("worker") if child not in killed], "another worker")
+        until(
+            lambda: [child for child in server.children("worker") if child not in killed],
+            "another worker",
+        )
         assert seller.sql(sent) == [{"n": ORDERS // 4}]
         assert server.sql(WAITING), "the second half's statement lives on"
-        assert not seller.sql("SELECT 1 FROM orders WHERE seller_id = %(seller)s AND refund_amt IS NOT NULL")
+        assert not seller.sql(
+            "SELECT 1 FROM orders WHERE seller_id = %(seller)s AND refund_amt IS NOT NULL"
+        )
     assert {seller.finished(upload)["state"] for upload in ids} == {"done"}
     assert_same(snapshot(seller), ground.undisturbed)
 

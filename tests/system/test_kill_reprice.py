@@ -1,4 +1,6 @@
-"""kill -9 of the worker in every slab of a pricing of the stored cards: it is taken up again and ends as if nothing had happened."""
+"""kill -9 of the worker in every slab of a pricing of the stored cards: it is taken up again and
+ends as if nothing had happened.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ CHANGES = """
     SELECT c.marketplace_id, p.old_price, p.new_price FROM price_change p JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id
      WHERE p.seller_id = %(seller)s AND p.run_id = %(run)s ORDER BY 1
 """
-WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 WRITTEN = "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_holder = 'reprice' AND work_done = %(rows)s"
 
 
@@ -75,7 +79,13 @@ def ended(seller: Seller, count: int = 2) -> None:
         runs = seller.sql(RUNS)
         return [run["state"] for run in runs] == ["completed"] * count and bool(seller.sql(free))
 
-    until(over, lambda: f"{count} runs, of {seller.sql(RUNS)}; the server says:\n{seller.server.said()[-3000:]}", 60)
+    until(
+        over,
+        lambda: (
+            f"{count} runs, of {seller.sql(RUNS)}; the server says:\n{seller.server.said()[-3000:]}"
+        ),
+        60,
+    )
 
 
 def taken(seller: Seller) -> dict[str, Any]:
@@ -89,7 +99,9 @@ def taken(seller: Seller) -> dict[str, Any]:
 
 
 def without_ids(summary: dict[str, Any]) -> dict[str, Any]:
-    """What two shops have in common: neither the key of their receipts nor the id of their upload."""
+    """What two shops have in common: neither the key of their receipts nor the id of their
+    upload.
+    """
     return {name: value for name, value in summary.items() if name not in ("receipts", "follows")}
 
 
@@ -97,7 +109,9 @@ def is_as_undisturbed(ground: Ground, seller: Seller) -> None:
     ended(seller)
     found = taken(seller)
     assert_same(found, ground.undisturbed)
-    assert [(str(c["old_price"]), str(c["new_price"])) for c in found["of_the_last"]] == [("1.2000", "1.4400")] * ROWS
+    assert [(str(c["old_price"]), str(c["new_price"])) for c in found["of_the_last"]] == [
+        ("1.2000", "1.4400")
+    ] * ROWS
     assert found["tasks"] == [{"kind": "apply_price_updates", "status": "pending"}]
     receipt = seller.get("/api/v1/pricing/explain/1").json()["historical_breakdown"]
     assert (receipt["final_price"], receipt["reflects_current_price"]) == ("1.44", True)
@@ -106,13 +120,18 @@ def is_as_undisturbed(ground: Ground, seller: Seller) -> None:
 @contextmanager
 def locked(server: Server, query: str, **values: Any) -> Iterator[psycopg.Connection[Any]]:
     """Whoever writes these rows waits, until the block ends."""
-    with embedded.running(server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
+    with (
+        embedded.running(server.data_dir) as database,
+        psycopg.connect(database.admin_url()) as blocker,
+    ):
         assert blocker.execute(query, values).fetchall()
         yield blocker
 
 
 def rows_locked(seller: Seller, boundary: int) -> Any:
-    """Both writers stop at the slabs behind so many: an upload whose values are known already touches none of them itself."""
+    """Both writers stop at the slabs behind so many: an upload whose values are known already
+    touches none of them itself.
+    """
     firsts = [boundary * SLAB + 1, (boundary + 1) * SLAB + 1]
     query = "SELECT 1 FROM card WHERE seller_id = %(seller)s AND marketplace_id = ANY(%(firsts)s) FOR UPDATE"
     return locked(seller.server, query, seller=seller.id, firsts=firsts)
@@ -122,7 +141,8 @@ def stopped_at(seller: Seller, boundary: int) -> None:
     """So many slabs are committed, and the writers wait for the rows that come next."""
     until(
         lambda: (
-            seller.sql(WRITTEN, rows=boundary * SLAB) and len(seller.server.sql(WAITING)) >= min(2, SLABS - boundary)
+            seller.sql(WRITTEN, rows=boundary * SLAB)
+            and len(seller.server.sql(WAITING)) >= min(2, SLABS - boundary)
         ),
         f"the worker to stop behind {boundary} slabs",
     )
@@ -145,16 +165,22 @@ def test_killed_behind_its_receipts_and_before_its_first_slab(ground: Ground) ->
     is_as_undisturbed(ground, killed_at(ground, 0))
 
 
-def test_killed_between_two_slabs_it_is_whole_and_its_receipts_price_the_same(ground: Ground) -> None:
+def test_killed_between_two_slabs_it_is_whole_and_its_receipts_price_the_same(
+    ground: Ground,
+) -> None:
     seller = killed_at(ground, 3)
     is_as_undisturbed(ground, seller)
     run_id = seller.sql(RUNS)[-1]["id"]
     ran = ground.server.run("pricing", "replay", str(run_id), "--json")
-    assert (ran.code, json.loads(ran.out)) == (0, {"run_id": run_id, "cards": ROWS, "differ": 0}), ran.err
+    assert (ran.code, json.loads(ran.out)) == (0, {"run_id": run_id, "cards": ROWS, "differ": 0}), (
+        ran.err
+    )
 
 
 def test_killed_when_all_is_written_and_not_yet_told(ground: Ground) -> None:
-    """The run's last transaction is missing: the next life finds nothing to write, and tells of everything."""
+    """The run's last transaction is missing: the next life finds nothing to write, and tells of
+    everything.
+    """
     seller = a_shop(ground.server)
     with ExitStack() as outer:
         with rows_locked(seller, 0):
@@ -162,7 +188,10 @@ def test_killed_when_all_is_written_and_not_yet_told(ground: Ground) -> None:
             stopped_at(seller, 0)
             run = "SELECT 1 FROM price_run WHERE seller_id = %(seller)s AND state = 'running' FOR NO KEY UPDATE"
             outer.enter_context(locked(ground.server, run, seller=seller.id))
-        until(lambda: seller.sql(WRITTEN, rows=ROWS) and seller.server.sql(WAITING), "the end of the run")
+        until(
+            lambda: seller.sql(WRITTEN, rows=ROWS) and seller.server.sql(WAITING),
+            "the end of the run",
+        )
         kill_worker(ground.server)
     is_as_undisturbed(ground, seller)
 

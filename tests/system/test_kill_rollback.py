@@ -1,4 +1,6 @@
-"""kill -9 of the worker while a rollback is prepared, and while its cards move: nothing is lost, nothing is done twice, it comes to its end."""
+"""kill -9 of the worker while a rollback is prepared, and while its cards move: nothing is lost,
+nothing is done twice, it comes to its end.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,12 @@ HISTORY = """
     SELECT price, count(*) AS cards FROM price_observation WHERE seller_id = %(seller)s GROUP BY price ORDER BY price
 """
 STATE = "SELECT lease_token, rollback_until, export_fingerprint FROM sync_state WHERE seller_id = %(seller)s"
-WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-FIRST_OF_SLAB = "SELECT id FROM card WHERE seller_id = %(seller)s ORDER BY id OFFSET %(rows)s LIMIT 1"
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+FIRST_OF_SLAB = (
+    "SELECT id FROM card WHERE seller_id = %(seller)s ORDER BY id OFFSET %(rows)s LIMIT 1"
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,13 @@ class Asked:
 
     def reaches(self, state: str) -> None:
         until(
-            lambda: self.rollback()["state"] == state and self.seller.sql(STATE)[0]["lease_token"] is None,
-            lambda: f"{state}, not {self.rollback()}; the server says:\n{self.seller.server.said()[-3000:]}",
+            lambda: (
+                self.rollback()["state"] == state
+                and self.seller.sql(STATE)[0]["lease_token"] is None
+            ),
+            lambda: (
+                f"{state}, not {self.rollback()}; the server says:\n{self.seller.server.said()[-3000:]}"
+            ),
             60,
         )
 
@@ -94,7 +105,10 @@ def a_shop(server: Server) -> Asked:
 @contextmanager
 def blocking(server: Server, query: str, **values: Any) -> Iterator[None]:
     """Whoever needs the same waits, until the block ends."""
-    with embedded.running(server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
+    with (
+        embedded.running(server.data_dir) as database,
+        psycopg.connect(database.admin_url()) as blocker,
+    ):
         blocker.execute(query, values)
         yield
         blocker.rollback()
@@ -121,8 +135,13 @@ def killed_while_prepared(asked: Asked, slab: int) -> None:
     with ExitStack() as stack:
         with worker_stands(server):
             rollback = asked.ask()
-            stack.enter_context(blocking(server, row, seller=asked.seller.id, rollback=rollback, card=card))
-        until(lambda: asked.rollback()["prepared_to"] >= before and server.sql(WAITING), f"{slab} slabs")
+            stack.enter_context(
+                blocking(server, row, seller=asked.seller.id, rollback=rollback, card=card)
+            )
+        until(
+            lambda: asked.rollback()["prepared_to"] >= before and server.sql(WAITING),
+            f"{slab} slabs",
+        )
         kill_worker(server)
 
 
@@ -130,14 +149,21 @@ def is_ready(asked: Asked) -> None:
     asked.reaches("ready")
     told = asked.rollback()
     [kept] = asked.seller.sql(KEPT)
-    assert (told["cards"], kept["cards"], str(kept["lowest"]), str(kept["highest"])) == (ROWS, ROWS, "1.2000", "1.2000")
+    assert (told["cards"], kept["cards"], str(kept["lowest"]), str(kept["highest"])) == (
+        ROWS,
+        ROWS,
+        "1.2000",
+        "1.2000",
+    )
     assert asked.seller.sql(TASKS) == [{"status": "pending"}]
     assert {row["TCG Marketplace Price"] for row in read_csv(asked.served())} == {"1.2000"}
 
 
 def is_applied(asked: Asked) -> None:
     asked.reaches("applied")
-    assert [(str(row["price"]), row["target_price"]) for row in asked.seller.sql(CARDS)] == [("1.2000", None)]
+    assert [(str(row["price"]), row["target_price"]) for row in asked.seller.sql(CARDS)] == [
+        ("1.2000", None)
+    ]
     assert asked.seller.sql(MOVED) == [{"moved": ROWS}]
     assert [(str(row["price"]), row["cards"]) for row in asked.seller.sql(HISTORY)] == [
         ("1.2000", ROWS),
@@ -173,11 +199,21 @@ def test_killed_when_all_is_written_and_not_yet_told(server: Server) -> None:
     asked = a_shop(server)
     with blocking(server, "LOCK TABLE agent_task IN SHARE MODE"):
         asked.ask()
-        until(lambda: asked.rollback()["prepared_to"] >= asked.card_of_slab(SLABS - 1) and server.sql(WAITING), "ready")
+        until(
+            lambda: (
+                asked.rollback()["prepared_to"] >= asked.card_of_slab(SLABS - 1)
+                and server.sql(WAITING)
+            ),
+            "ready",
+        )
         kill_worker(server)
     assert asked.seller.sql(TASKS) == []
     is_ready(asked)
-    with blocking(server, "SELECT 1 FROM agent_task WHERE seller_id = %(seller)s FOR UPDATE", seller=asked.seller.id):
+    with blocking(
+        server,
+        "SELECT 1 FROM agent_task WHERE seller_id = %(seller)s FOR UPDATE",
+        seller=asked.seller.id,
+    ):
         asked.report()
         until(lambda: server.sql(WAITING), "applied")
         kill_worker(server)

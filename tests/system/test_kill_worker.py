@@ -63,7 +63,9 @@ def progressed(seller: Seller) -> bool:
 
 
 def one_round(ground: Ground, first: float | None, second: float | None) -> None:
-    """Kill once in each of two uploads: after so many seconds, or (None) as soon as a slab is committed."""
+    """Kill once in each of two uploads: after so many seconds, or (None) as soon as a slab is
+    committed.
+    """
     server = ground.server
     until(lambda: server.children("worker"), "a worker")
     seller = server.seller()
@@ -79,13 +81,17 @@ def one_round(ground: Ground, first: float | None, second: float | None) -> None
 
 
 def attempts(seller: Seller) -> int:
-    return int(seller.sql("SELECT sum(attempts) AS n FROM upload WHERE seller_id = %(seller)s")[0]["n"])
+    return int(
+        seller.sql("SELECT sum(attempts) AS n FROM upload WHERE seller_id = %(seller)s")[0]["n"]
+    )
 
 
 LAST_ABSENT = """
     SELECT id FROM card WHERE seller_id = %(seller)s AND NOT marketplace_id = ANY(%(named)s) ORDER BY id DESC LIMIT 1 FOR UPDATE
 """
-WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 
 
 def wait_for_moment(seller: Seller, moment: float | None) -> None:
@@ -104,7 +110,10 @@ def test_killed_among_the_rows_that_are_gone(ground: Ground) -> None:
     server, seller = ground.server, ground.server.seller()
     seller.finished(seller.upload(ground.files[0], FIRST))
     named = [int(row["TCGplayer Id"]) for row in read_csv(ground.files[1])]
-    with embedded.running(server.data_dir) as database, psycopg.connect(database.admin_url()) as blocker:
+    with (
+        embedded.running(server.data_dir) as database,
+        psycopg.connect(database.admin_url()) as blocker,
+    ):
         assert blocker.execute(LAST_ABSENT, {"seller": seller.id, "named": named}).fetchone()
         late = seller.upload(ground.files[1], SECOND)
         until(lambda: server.sql(WAITING), "the import to meet the locked row")
@@ -127,7 +136,11 @@ def test_killed_at_a_random_moment(ground: Ground, number: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("number", range(SOAK_ROUNDS))
 def test_killed_at_any_moment(ground: Ground, number: int) -> None:
-    one_round(ground, random.uniform(0, ground.seconds[0] * 1.1), random.uniform(0, ground.seconds[1] * 1.1))
+    one_round(
+        ground,
+        random.uniform(0, ground.seconds[0] * 1.1),
+        random.uniform(0, ground.seconds[1] * 1.1),
+    )
 
 
 @pytest.mark.slow

@@ -14,7 +14,11 @@ from click.testing import CliRunner
 from builders import a_csv, a_row, read_csv
 from cardsync.cli import program
 
-GOOD = a_csv(a_row(1, market="1.20", price="1.00"), a_row(2, market="1.00", price="1.00"), a_row(3, quantity="-1"))
+GOOD = a_csv(
+    a_row(1, market="1.20", price="1.00"),
+    a_row(2, market="1.00", price="1.00"),
+    a_row(3, quantity="-1"),
+)
 
 
 def price(path: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -22,19 +26,23 @@ def price(path: Path, out: Path, *options: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, timeout=180)
 
 
-@pytest.mark.parametrize(("name", "content"), [("export.csv", GOOD), ("an export.csv.gz", gzip.compress(GOOD))])
+@pytest.mark.parametrize(
+    ("name", "content"), [("export.csv", GOOD), ("an export.csv.gz", gzip.compress(GOOD))]
+)
 def test_a_good_file(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     ran = price(tmp_path / name, out := tmp_path / "out put.csv")
     assert ran.returncode == 0, ran.stderr
     rows = read_csv(out.read_bytes())
-    assert [(row["TCGplayer Id"], row["TCG Marketplace Price"], row["Add to Quantity"]) for row in rows] == [
-        ("1", "1.1500", "0")
-    ]
+    assert [
+        (row["TCGplayer Id"], row["TCG Marketplace Price"], row["Add to Quantity"]) for row in rows
+    ] == [("1", "1.1500", "0")]
     assert "3 rows read, 2 usable, 1 rejected" in ran.stdout
     assert "line 4: " in ran.stdout
     assert f"price updates: {out}" in ran.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, out.name])  # no draft stays
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [name, out.name]
+    )  # no draft stays
 
 
 def test_an_id_that_a_custom_listing_shares_is_left_out_and_told(tmp_path: Path) -> None:
@@ -60,7 +68,9 @@ def test_an_id_that_a_custom_listing_shares_is_left_out_and_told(tmp_path: Path)
 )
 def test_a_bad_file_gets_one_sentence(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "bad.csv").write_bytes(content)
-    ran = CliRunner().invoke(program, ["price", str(tmp_path / "bad.csv"), "--out", str(tmp_path / "out.csv")])
+    ran = CliRunner().invoke(
+        program, ["price", str(tmp_path / "bad.csv"), "--out", str(tmp_path / "out.csv")]
+    )
     assert ran.exit_code == 1, ran.stdout
     assert_one_sentence(ran.stderr)
     assert told in ran.stderr
@@ -93,7 +103,10 @@ def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
         assert ran.returncode == 1
         assert_one_sentence(ran.stderr)
         assert out in ran.stderr
-    assert ((tmp_path / "good.csv").read_bytes(), (tmp_path / "rules.json").read_bytes()) == (GOOD, before)
+    assert ((tmp_path / "good.csv").read_bytes(), (tmp_path / "rules.json").read_bytes()) == (
+        GOOD,
+        before,
+    )
 
 
 def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Real web processes on one database: together they admit what one may, and a killed one takes next to nothing of it along."""
+"""Real web processes on one database: together they admit what one may, and a killed one takes
+next to nothing of it along.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def server() -> Iterator[Server]:
 
 
 @contextmanager
-def web_processes(server: Server, count: int) -> Iterator[list[tuple[subprocess.Popen[bytes], str]]]:
+def web_processes(
+    server: Server, count: int
+) -> Iterator[list[tuple[subprocess.Popen[bytes], str]]]:
     """So many web processes beside the server's own, on its database: (process, URL)."""
     with ExitStack() as stack, server.log.open("ab") as log:
         database = stack.enter_context(embedded.running(server.data_dir)).url()
@@ -36,7 +40,9 @@ def web_processes(server: Server, count: int) -> Iterator[list[tuple[subprocess.
         for _ in range(count):
             bind = f"127.0.0.1:{free_port()}"
             env = server.env | {"CARDSYNC_BIND": bind, "CARDSYNC_DATABASE_URL": database}
-            process = subprocess.Popen([*PROGRAM, "web"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            process = subprocess.Popen(
+                [*PROGRAM, "web"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
             stack.callback(process.wait, 30)
             stack.callback(kill_tree, process)
             started.append((process, f"http://{bind}"))
@@ -62,13 +68,17 @@ def is_ready(url: str) -> bool:
 
 def heartbeat(url: str, seller: Seller) -> int:
     answer = httpx.post(
-        f"{url}/api/v1/heartbeat", headers={"Authorization": f"Bearer {seller.api_key}"}, timeout=httpx.Timeout(90)
+        f"{url}/api/v1/heartbeat",
+        headers={"Authorization": f"Bearer {seller.api_key}"},
+        timeout=httpx.Timeout(90),
     )
     assert answer.status_code in (200, 429), answer.text
     return answer.status_code
 
 
-def test_processes_share_a_limit_and_a_killed_one_takes_next_to_nothing_along(server: Server) -> None:
+def test_processes_share_a_limit_and_a_killed_one_takes_next_to_nothing_along(
+    server: Server,
+) -> None:
     seller, neighbour = server.seller(), server.seller()
     with web_processes(server, PROCESSES) as running:
         urls = [url for _, url in running]

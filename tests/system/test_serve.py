@@ -32,8 +32,13 @@ def server() -> Iterator[Server]:
 def test_admin_commands_while_it_runs(server: Server) -> None:
     seller = server.admin_seller("running@example.invalid", "--plan", "founder", "--line", "magic")
     assert seller.get("/api/v1/status").json()["sync_mode"] == "full"
-    changed = server.run("admin", "seller", "set", str(seller.id), "sync_mode=read_only", "write_consent=false")
-    assert (changed.code, changed.out.strip()) == (0, f"seller {seller.id}: sync_mode=read_only, write_consent=False")
+    changed = server.run(
+        "admin", "seller", "set", str(seller.id), "sync_mode=read_only", "write_consent=false"
+    )
+    assert (changed.code, changed.out.strip()) == (
+        0,
+        f"seller {seller.id}: sync_mode=read_only, write_consent=False",
+    )
     assert seller.get("/api/v1/status").json()["sync_mode"] == "read_only"
     with seller.http() as http:
         assert http.post("/api/v1/heartbeat", json={}).json()["sync_mode"] == "read_only"
@@ -56,7 +61,9 @@ def test_idle_connections_keep_nobody_out(server: Server) -> None:
     """Agents keep their connections open between polls."""
     with ExitStack() as idle:
         for _ in range(600):
-            agent = idle.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            agent = idle.enter_context(
+                socket.create_connection(("127.0.0.1", server.port), timeout=60)
+            )
             agent.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert agent.recv(12) == b"HTTP/1.1 200"
 
@@ -80,7 +87,9 @@ def test_the_workers_imports_are_counted(server: Server) -> None:
 
 def test_readyz_says_what_it_looked_at(server: Server) -> None:
     checks = httpx.get(f"{server.url}/readyz").json()["checks"]
-    assert checks == dict.fromkeys(("database", "role", "migrations", "queue", "object_store"), "ok")
+    assert checks == dict.fromkeys(
+        ("database", "role", "migrations", "queue", "object_store"), "ok"
+    )
 
 
 def test_a_second_serve_on_the_same_data_folder_says_so_and_ends(server: Server) -> None:
@@ -145,7 +154,9 @@ def assert_last_line_is_a_sentence(text: str, part: str) -> None:
     assert part in last, text
 
 
-def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_there(folder: Path) -> None:
+def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_there(
+    folder: Path,
+) -> None:
     with Server(folder, folder / "cards of mine", SLAB_ROWS="100") as server:
         seller = server.seller()
         accepted = [seller.upload(inventory(3000, edition)) for edition in (1, 2)]
@@ -167,7 +178,9 @@ def test_sigterm_lets_the_import_finish_or_the_next_start_does_and_the_data_is_t
 
 
 def test_a_slow_upload_outlives_the_signal(folder: Path) -> None:
-    """A body that is on its way when SIGTERM comes is answered, or its connection is cut: never a 202 that is lost."""
+    """A body that is on its way when SIGTERM comes is answered, or its connection is cut: never a
+    202 that is lost.
+    """
     with Server(folder, SLAB_ROWS="100") as server:
         seller = server.seller()
         data = inventory(2000)
@@ -182,14 +195,18 @@ def test_a_slow_upload_outlives_the_signal(folder: Path) -> None:
         accepted = None
         with seller.http() as http:
             try:
-                answer = http.post("/api/v1/sync", content=body(), headers={"Content-Type": "text/csv"})
+                answer = http.post(
+                    "/api/v1/sync", content=body(), headers={"Content-Type": "text/csv"}
+                )
                 accepted = answer.json()["upload_id"] if answer.status_code == 202 else None
             except httpx.TransportError:
                 pass
         assert server.process is not None
         assert server.process.wait(120) == 0
         server.start()
-        ids = [row["id"] for row in seller.sql("SELECT id FROM upload WHERE seller_id = %(seller)s")]
+        ids = [
+            row["id"] for row in seller.sql("SELECT id FROM upload WHERE seller_id = %(seller)s")
+        ]
         assert ids == ([accepted] if accepted else ids[:1])
         assert all(seller.finished(upload_id)["state"] == "done" for upload_id in ids)
 
@@ -219,7 +236,9 @@ def assert_refused(server: Server, command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
-def test_a_configuration_file_that_cannot_be_read_is_one_sentence(folder: Path, command: str) -> None:
+def test_a_configuration_file_that_cannot_be_read_is_one_sentence(
+    folder: Path, command: str
+) -> None:
     """Its settings would silently not count, and another database be begun."""
     ran = Server(folder, CONFIG=str(folder / "missing.toml")).run(command)
     assert ran.code == 1
@@ -231,14 +250,18 @@ def test_a_configuration_file_that_cannot_be_read_is_one_sentence(folder: Path, 
 
 
 def test_a_worker_of_a_given_database_says_what_is_wrong_in_one_sentence(folder: Path) -> None:
-    ran = Server(folder, DATABASE_URL="postgresql://nobody@127.0.0.1:1/x", BIND="nowhere").run("worker")
+    ran = Server(folder, DATABASE_URL="postgresql://nobody@127.0.0.1:1/x", BIND="nowhere").run(
+        "worker"
+    )
     assert ran.code == 1
     assert "Traceback" not in ran.err
     assert_last_line_is_a_sentence(ran.err, "CARDSYNC_BIND")
 
 
 @pytest.mark.parametrize(
-    "command", [["serve"], ["worker"], ["migrate"], ["admin", "seller", "show", "1"]], ids=lambda one: one[0]
+    "command",
+    [["serve"], ["worker"], ["migrate"], ["admin", "seller", "show", "1"]],
+    ids=lambda one: one[0],
 )
 def test_a_given_database_that_is_away_is_one_sentence(folder: Path, command: list[str]) -> None:
     ran = Server(folder, DATABASE_URL="postgresql://nobody@127.0.0.1:1/x").run(*command)
@@ -248,7 +271,8 @@ def test_a_given_database_that_is_away_is_one_sentence(folder: Path, command: li
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("WEB_WORKERS", "none"), ("BIND", ""), ("METRICS_BIND", "nowhere"), ("DEFAULT_PLAN", "gold")]
+    ("name", "value"),
+    [("WEB_WORKERS", "none"), ("BIND", ""), ("METRICS_BIND", "nowhere"), ("DEFAULT_PLAN", "gold")],
 )
 def test_a_setting_that_is_wrong_is_one_sentence(folder: Path, name: str, value: str) -> None:
     ran = Server(folder, **{name: value}).run("serve")

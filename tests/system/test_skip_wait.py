@@ -1,4 +1,6 @@
-"""Skipping the wait with 64 callers at once in four processes: never a credit twice for one waiting request, whoever is killed."""
+"""Skipping the wait with 64 callers at once in four processes: never a credit twice for one
+waiting request, whoever is killed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ LEDGER = """
     SELECT a.credit_balance AS balance, sum(t.amount) AS sum, count(*) FILTER (WHERE t.kind = 'skip_wait') AS charges
       FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %(seller)s GROUP BY 1
 """
-# What an agent's failed cycle leaves: the request is taken, the cooldown goes on. Its moment names the round.
+# What an agent's failed cycle leaves: the request is taken, the cooldown goes on. Its moment
+# names the round.
 NEXT_ROUND = """
     UPDATE sync_state SET requested_kind = NULL, requested_at = NULL, last_pricing_at = clock_timestamp()
      WHERE seller_id = %(seller)s RETURNING seller_id
@@ -55,7 +58,9 @@ def server() -> Iterator[Server]:
 
 def a_seller(server: Server, credits: int) -> Seller:
     seller = server.seller()
-    ran = server.run("admin", "credits", "grant", str(seller.id), str(credits), "--reason", "a test")
+    ran = server.run(
+        "admin", "credits", "grant", str(seller.id), str(credits), "--reason", "a test"
+    )
     assert ran.code == 0, ran.err
     server.sql(NEXT_ROUND, seller=seller.id)
     return seller
@@ -67,7 +72,9 @@ def assert_adds_up(ledger: dict[str, Any], charges: int) -> None:
 
 
 def expected(keys: int) -> dict[str, int]:
-    """What so many callers are told who share so many keys: whoever has the key that paid hears of the charge."""
+    """What so many callers are told who share so many keys: whoever has the key that paid hears
+    of the charge.
+    """
     shared = CALLERS // keys
     told = {"charged": 1, "replayed": shared - 1, "no_charge_needed": CALLERS - shared}
     return {status: times for status, times in told.items() if times}
@@ -93,7 +100,9 @@ async def all_at_once(seller: Seller, name: str, keys: int, meanwhile: Any = Non
     """Every caller once; they share so many keys."""
     headers = {"Authorization": f"Bearer {seller.api_key}"}
     limits = httpx.Limits(max_connections=CALLERS)
-    async with httpx.AsyncClient(base_url=seller.server.url, headers=headers, timeout=120, limits=limits) as http:
+    async with httpx.AsyncClient(
+        base_url=seller.server.url, headers=headers, timeout=120, limits=limits
+    ) as http:
         calls = [asyncio.create_task(skip(http, f"{name}-{n % keys}")) for n in range(CALLERS)]
         if meanwhile:
             await asyncio.to_thread(meanwhile)
@@ -120,14 +129,23 @@ def oldest(server: Server) -> psutil.Process:
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(SOAK_ROUNDS, marks=pytest.mark.soak)])
-def test_a_web_process_killed_in_the_middle_charges_nobody_twice(server: Server, rounds: int) -> None:
+def test_a_web_process_killed_in_the_middle_charges_nobody_twice(
+    server: Server, rounds: int
+) -> None:
     """Whoever lost an answer asks again; the answer `charged` may be among the lost ones."""
     seller = a_seller(server, 1000)
     for charges, keys in zip(range(1, rounds + 1), itertools.cycle((1, CALLERS, 8)), strict=False):
-        until(lambda: len(server.children("web")) == PROCESSES + 1 and server.ready(), "every web process")
+        until(
+            lambda: len(server.children("web")) == PROCESSES + 1 and server.ready(),
+            "every web process",
+        )
         # granian ends itself, all of it, when one of its processes dies younger than that.
-        until(lambda: time.time() - oldest(server).create_time() > 6, "the oldest to be no crash loop")
-        told = asyncio.run(all_at_once(seller, f"round-{charges}", keys, lambda: kill_the_oldest(server)))
+        until(
+            lambda: time.time() - oldest(server).create_time() > 6, "the oldest to be no crash loop"
+        )
+        told = asyncio.run(
+            all_at_once(seller, f"round-{charges}", keys, lambda: kill_the_oldest(server))
+        )
         assert told["charged"] <= 1
         assert told["charged"] + told["replayed"] + told["no_charge_needed"] == CALLERS
         assert_adds_up(*server.sql(LEDGER, seller=seller.id), charges)
@@ -155,7 +173,12 @@ async def made(url: str, credits: int) -> sellers.CreatedSeller:
     async with Database.open(url, pool=1, hot_pool=1) as database:
         async with database.shared() as session:
             seller = await sellers.create_seller(
-                session, name="A Seller", email="a@example.invalid", plan="founder", lines=[], sync_mode="full"
+                session,
+                name="A Seller",
+                email="a@example.invalid",
+                plan="founder",
+                lines=[],
+                sync_mode="full",
             )
         async with database.tenant(seller.seller_id) as session:
             await ledger.grant(session, seller.seller_id, credits, "a test", clock.now())
@@ -193,11 +216,20 @@ def callers() -> Iterator[Callers]:
     with a_folder() as folder, embedded.running(folder / "data") as database:
         migrate(database.admin_url())
         seller = asyncio.run(made(database.url(), 10 * MANY))
-        with psycopg.connect(database.admin_url(), row_factory=dict_row, autocommit=True) as connection:
+        with psycopg.connect(
+            database.admin_url(), row_factory=dict_row, autocommit=True
+        ) as connection:
             share = CALLERS // PROCESSES
             processes = [
                 subprocess.Popen(
-                    [sys.executable, CALLER_PROGRAM, database.url(), seller.api_key, str(share), str(first)],
+                    [
+                        sys.executable,
+                        CALLER_PROGRAM,
+                        database.url(),
+                        seller.api_key,
+                        str(share),
+                        str(first),
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     text=True,

@@ -26,7 +26,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("kind", ["web", "worker"])
-def test_a_process_that_is_killed_during_the_start_is_started_again(server: Server, kind: str) -> None:
+def test_a_process_that_is_killed_during_the_start_is_started_again(
+    server: Server, kind: str
+) -> None:
     [first] = until(lambda: server.children(kind)[:1], f"the {kind} process")
     kill(first)
     until(lambda: server.ready() and "cardsync serves " in server.said(), server.said)

@@ -25,7 +25,10 @@ def server() -> Iterator[Server]:
 
 def a_file(edition: int) -> bytes:
     return a_csv(
-        *(a_row(n, market=f"{1 + edition / 10:.2f}", price="1.00", quantity=1 + n % 3) for n in range(1, ROWS + 1))
+        *(
+            a_row(n, market=f"{1 + edition / 10:.2f}", price="1.00", quantity=1 + n % 3)
+            for n in range(1, ROWS + 1)
+        )
     )
 
 
@@ -44,7 +47,9 @@ def test_three_workers_share_the_work(server: Server) -> None:
             for seller in sellers:
                 ids[seller.id].append(seller.upload(a_file(edition)))
         for seller in sellers:
-            assert {seller.finished(upload_id, 90)["state"] for upload_id in ids[seller.id]} == {"done"}
+            assert {seller.finished(upload_id, 90)["state"] for upload_id in ids[seller.id]} == {
+                "done"
+            }
             assert_each_once_and_in_order(seller, ids[seller.id])
         for process in extra:
             process.send_signal(signal.SIGTERM)
@@ -90,6 +95,8 @@ def test_a_worker_leaves_when_told(server: Server) -> None:
         until(lambda: workers(server) >= 2, "the second worker", 30)
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0, server.said()[-2000:]
-        assert process.pid not in [other.pid for other in processes_of(server.data_dir)], told(before)
+        assert process.pid not in [other.pid for other in processes_of(server.data_dir)], told(
+            before
+        )
     finally:
         process.kill()

@@ -1,8 +1,11 @@
-"""The one upload that a seller approves in the dashboard: the newest saved price file to the marketplace, once, whatever the sync mode.
+"""The one upload that a seller approves in the dashboard: the newest saved price file to the
+marketplace, once, whatever the sync mode.
 
-In: the heartbeat's `upload_approved`. Out: the file delivered, then the flag cleared. Journaled before, between and after, so that a
-kill -9 anywhere neither loses nor repeats it. Two installations of one seller that see the flag in the same moments may each deliver
-their own newest file: the protocol has no claim, and the first DELETE only ends it for those who have not begun.
+In: the heartbeat's `upload_approved`. Out: the file delivered, then the flag cleared. Journaled
+before, between and after, so that a kill -9 anywhere neither loses nor repeats it. Two
+installations of one seller that see the flag in the same moments may each deliver their own
+newest file: the protocol has no claim, and the first DELETE only ends it for those who have not
+begun.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ class ApprovedUpload:
         except OSError as trouble:  # the file was taken away, the disk is full: asked again with the next heartbeat
             if not begun.staged:
                 self._forget()
-            self.say.standing(_TOPIC, "problem", f"the approved upload could not be done: {trouble}", problem=True)
+            self.say.standing(
+                _TOPIC, "problem", f"the approved upload could not be done: {trouble}", problem=True
+            )
             return
         self._clear(begun)
 
@@ -84,15 +89,21 @@ class ApprovedUpload:
         self.say.ended(_TOPIC)
 
     def _end_without_flag(self) -> None:
-        """The flag was cleared by us before a kill, by another installation, or taken back by the seller."""
+        """The flag was cleared by us before a kill, by another installation, or taken back by the
+        seller.
+        """
         begun = self.store.memory.approved
         if begun is None:
             self.say.ended(_TOPIC)
             return
         self._forget()
-        if not (begun.placed or self.market.has_imported(self.exports / begun.file, staged=begun.staged)):
+        if not (
+            begun.placed or self.market.has_imported(self.exports / begun.file, staged=begun.staged)
+        ):
             self.say(
-                "approval_gone", f"the approval to upload {begun.file} is gone; it is left as it is", file=begun.file
+                "approval_gone",
+                f"the approval to upload {begun.file} is gone; it is left as it is",
+                file=begun.file,
             )
 
     def _forget(self) -> None:
@@ -103,5 +114,9 @@ class ApprovedUpload:
 def newest_export(exports: Path) -> Path | None:
     """By the time in the name, which a backup or a copy does not change."""
     files = exports.glob("price-updates-*.csv")
-    found = [(match[1], int(match[2] or 1), path) for path in files if (match := _NAME.fullmatch(path.name))]
+    found = [
+        (match[1], int(match[2] or 1), path)
+        for path in files
+        if (match := _NAME.fullmatch(path.name))
+    ]
     return max(found)[2] if found else None

@@ -1,4 +1,8 @@
-"""The command line: `cardsync-agent run` and `cardsync-agent imported`. In: arguments and environment. Out: an exit code (0 done or told to wait, 1 could not, 2 wrong usage)."""
+"""The command line: `cardsync-agent run` and `cardsync-agent imported`.
+
+In: arguments and environment. Out: an exit code (0 done or told to wait, 1 could not, 2 wrong
+usage).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,9 @@ class UsageProblem(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a file name that the console cannot show must not silence us
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # a file name that the console cannot show must not silence us
         sys.stdout.reconfigure(errors="backslashreplace")
     say = Reporter(sys.stdout, json_events=arguments.json_events, quiet=arguments.quiet)
     try:
@@ -62,7 +68,14 @@ def _run(arguments: argparse.Namespace, say: Reporter) -> int:
         agent = Agent(client, store, market, folder, say, pace, stop, updates, once=arguments.once)
         agent_id = store.memory.agent_id
         text = f"cardsync-agent {__version__}: {folder} with {server}"
-        say("started", text, version=__version__, server=server, folder=str(folder), agent_id=agent_id)
+        say(
+            "started",
+            text,
+            version=__version__,
+            server=server,
+            folder=str(folder),
+            agent_id=agent_id,
+        )
         try:
             return agent.once(arguments.request) if arguments.once else agent.run()
         finally:
@@ -74,7 +87,12 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
     prices = read_prices(Path(arguments.file).expanduser())
     client = Client(_server(arguments.server), _key(arguments))
     try:
-        say("prices_reported", report(client, prices, arguments.failed), rows=len(prices.rows), sha256=prices.sha256)
+        say(
+            "prices_reported",
+            report(client, prices, arguments.failed),
+            rows=len(prices.rows),
+            sha256=prices.sha256,
+        )
     except (TryAgain, Refused) as trouble:
         say("problem", f"the server did not take the report: {trouble}", problem=True)
         return 1
@@ -92,7 +110,11 @@ def _open(folder: Path, server: str, say: Reporter) -> Store:
         raise StateProblem(f"The agent cannot use the folder {folder}: {trouble}.") from trouble
     store = Store(folder)
     if store.set_aside:
-        say("problem", f"the journal was unreadable; it was kept as {store.set_aside} and begun anew", problem=True)
+        say(
+            "problem",
+            f"the journal was unreadable; it was kept as {store.set_aside} and begun anew",
+            problem=True,
+        )
     store.memory.belong_to(server)
     store.save()
     return store
@@ -109,7 +131,9 @@ def _server(text: str) -> str:
 
 
 def _key(arguments: argparse.Namespace) -> str:
-    """From --key, else --key-file, else the environment: the last two keep it out of the process list."""
+    """From --key, else --key-file, else the environment: the last two keep it out of the process
+    list.
+    """
     key: str = arguments.key or ""
     if not key and arguments.key_file:
         try:
@@ -120,19 +144,28 @@ def _key(arguments: argparse.Namespace) -> str:
     if not key:
         raise UsageProblem(f"no API key: give --key, --key-file or {KEY_VARIABLE}")
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageProblem("the API key holds characters that no key has; is it one line, copied whole?")
+        raise UsageProblem(
+            "the API key holds characters that no key has; is it one line, copied whole?"
+        )
     return key
 
 
 def _policy(arguments: argparse.Namespace) -> UpdatePolicy:
-    texts = arguments.release_public_key or os.environ.get(PINNED_VARIABLE, "").replace(",", " ").split()
+    texts = (
+        arguments.release_public_key
+        or os.environ.get(PINNED_VARIABLE, "").replace(",", " ").split()
+    )
     try:
         keys = [read_key(text) for text in texts]
     except ValueError as trouble:
-        raise UsageProblem(f"a release key is not what `cardsync admin release keygen` prints: {trouble}") from trouble
+        raise UsageProblem(
+            f"a release key is not what `cardsync admin release keygen` prints: {trouble}"
+        ) from trouble
     command = (arguments.update_command or os.environ.get(COMMAND_VARIABLE, "")).strip() or None
     if command and not keys:
-        raise UsageProblem("--update-command needs --release-public-key: nothing is fetched that no pinned key signed")
+        raise UsageProblem(
+            "--update-command needs --release-public-key: nothing is fetched that no pinned key signed"
+        )
     return UpdatePolicy(keys, command)
 
 
@@ -154,12 +187,20 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_imported(commands)
     run = commands.add_parser(
-        "run", help="work for one folder, until stopped", description="Work for one folder, until stopped."
+        "run",
+        help="work for one folder, until stopped",
+        description="Work for one folder, until stopped.",
     )
     run.set_defaults(work=_run)
     _add_server(run)
-    run.add_argument("--folder", required=True, metavar="DIR", help="holds inbox/, exports/ and outbox/")
-    run.add_argument("--once", action="store_true", help="ask once: run the cycle if told to sync, else say why not")
+    run.add_argument(
+        "--folder", required=True, metavar="DIR", help="holds inbox/, exports/ and outbox/"
+    )
+    run.add_argument(
+        "--once",
+        action="store_true",
+        help="ask once: run the cycle if told to sync, else say why not",
+    )
     run.add_argument(
         "--request",
         nargs="?",
@@ -190,18 +231,26 @@ def _add_imported(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         description="Tell the server that a price file was imported into the marketplace, or was not: so ends a rollback.",
     )
     imported.set_defaults(work=_imported)
-    imported.add_argument("file", metavar="FILE", help="the file as it was downloaded, of exports/ or outbox/")
+    imported.add_argument(
+        "file", metavar="FILE", help="the file as it was downloaded, of exports/ or outbox/"
+    )
     _add_server(imported)
-    imported.add_argument("--failed", metavar="REASON", help="the marketplace did not take it, and why")
+    imported.add_argument(
+        "--failed", metavar="REASON", help="the marketplace did not take it, and why"
+    )
 
 
 def _add_server(command: argparse.ArgumentParser) -> None:
     command.add_argument("--server", required=True, metavar="URL", help="the cardsync server")
-    command.add_argument("--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}")
+    command.add_argument(
+        "--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}"
+    )
     command.add_argument("--key-file", metavar="FILE", help="a file that holds the API key")
     command.add_argument("--quiet", action="store_true", help="say only what went wrong")
     command.add_argument(
-        "--json-events", action="store_true", help="one JSON object per event instead of lines for people"
+        "--json-events",
+        action="store_true",
+        help="one JSON object per event instead of lines for people",
     )
 
 

@@ -1,7 +1,9 @@
-"""The server's HTTP interface as the agent uses it: one method per call, one try each (pace.persist repeats).
+"""The server's HTTP interface as the agent uses it: one method per call, one try each
+(pace.persist repeats).
 
-In: the server's address and the API key. Out: small typed answers, or one of three exceptions: TryAgain (network, 5xx, 429),
-KeyRefused (401, 403 of the account), Refused (any other answer that is no success; Cooldown is one of them).
+In: the server's address and the API key. Out: small typed answers, or one of three exceptions:
+TryAgain (network, 5xx, 429), KeyRefused (401, 403 of the account), Refused (any other answer that
+is no success; Cooldown is one of them).
 """
 
 from __future__ import annotations
@@ -44,9 +46,14 @@ class Refused(Exception):
 
 
 class Cooldown(Refused):
-    """402 or 429: the seller is to wait, or to spend a credit. The message is the whole story in one sentence."""
+    """402 or 429: the seller is to wait, or to spend a credit.
 
-    def __init__(self, status: int, seconds: int, balance: int | None, top_up_url: str | None) -> None:
+    The message is the whole story in one sentence.
+    """
+
+    def __init__(
+        self, status: int, seconds: int, balance: int | None, top_up_url: str | None
+    ) -> None:
         text = f"the server wants {clock.span(seconds)} of rest before the next manual sync"
         if balance is not None:
             text += f"; skipping the wait costs 1 credit, your balance is {balance}"
@@ -124,7 +131,9 @@ class Client:
 
     def heartbeat(self, version: str, platform: str) -> Heartbeat:
         body = self._json("POST", "heartbeat", json={"version": version, "platform": platform})
-        mode = "full" if body.get("sync_mode") == "full" else "read_only"  # whatever is not full must not push prices
+        mode = (
+            "full" if body.get("sync_mode") == "full" else "read_only"
+        )  # whatever is not full must not push prices
         latest = body.get("latest_version")
         return Heartbeat(
             mode,
@@ -141,7 +150,11 @@ class Client:
         plan = body.get("plan")
         plan = plan if isinstance(plan, dict) else {}
         steps, skipped = plan.get("steps"), plan.get("skipped")
-        skipped = [s for s in skipped if isinstance(s, dict) and "name" in s] if isinstance(skipped, list) else []
+        skipped = (
+            [s for s in skipped if isinstance(s, dict) and "name" in s]
+            if isinstance(skipped, list)
+            else []
+        )
         return Decision(
             action=str(body.get("action")),
             reason=str(body.get("reason")),
@@ -149,7 +162,10 @@ class Client:
             kind=str(plan.get("kind") or body.get("kind") or "full"),
             first_sync=body.get("first_sync") is True,
             plan_steps=tuple(map(str, steps)) if isinstance(steps, list) else None,
-            plan_skipped={str(s["name"]): str(s.get("reason") or "left out by the server's plan") for s in skipped},
+            plan_skipped={
+                str(s["name"]): str(s.get("reason") or "left out by the server's plan")
+                for s in skipped
+            },
             plan_error=str(plan["error"]) if plan.get("error") else None,
         )
 
@@ -169,23 +185,33 @@ class Client:
         return Ticket(body["key"], body["upload_url"])
 
     def is_elsewhere(self, upload_url: str) -> bool:
-        """Whether the upload goes to another machine than the server, which may be out of reach when the server is not."""
+        """Whether the upload goes to another machine than the server, which may be out of reach
+        when the server is not.
+        """
         url = self._base.join(upload_url)
         return (url.host, url.port) != (self._base.host, self._base.port)
 
     def put_object(self, upload_url: str, content: bytes, between: Callable[[], None]) -> None:
         """`between` is called between the parts of a long upload."""
         url = self._base.join(upload_url)
-        if url.scheme not in ("http", "https"):  # httpx would call it a transport error, and we would try for ever
+        if url.scheme not in (
+            "http",
+            "https",
+        ):  # httpx would call it a transport error, and we would try for ever
             raise Refused(0, "bad_upload_url", f"{upload_url} is no web address")
         # With its length, because S3 takes no chunked upload.
         headers = {"Content-Length": str(len(content))}
-        answer = self._send(self._http.build_request("PUT", url, content=_parts(content, between), headers=headers))
+        answer = self._send(
+            self._http.build_request("PUT", url, content=_parts(content, between), headers=headers)
+        )
         if answer.status_code >= 300:
             raise _refusal(answer, about_the_key=False)
 
     def download(self, address: str, file: Path, most: int, go_on: Callable[[], bool]) -> bool:
-        """Fetch into `file`, on from where it ends; whether all has come. The key stays at home: any host may serve it."""
+        """Fetch into `file`, on from where it ends; whether all has come.
+
+        The key stays at home: any host may serve it.
+        """
         url = self._base.join(address)
         if url.scheme not in ("http", "https"):
             raise Refused(0, "bad_download_url", f"{address} is no web address")
@@ -196,7 +222,9 @@ class Client:
             with closing(self._http.send(request, stream=True, follow_redirects=True)) as answer:
                 return _receive(answer, file, have, most, go_on)
         except (httpx.TransportError, httpx.TooManyRedirects) as trouble:
-            raise TryAgain(f"{_place(url)} cannot be reached ({str(trouble) or type(trouble).__name__})") from trouble
+            raise TryAgain(
+                f"{_place(url)} cannot be reached ({str(trouble) or type(trouble).__name__})"
+            ) from trouble
 
     def accept(self, key: str, sync_cycle_id: str, exported_at: str) -> int:
         body = {"key": key, "sync_cycle_id": sync_cycle_id, "exported_at": exported_at}
@@ -205,7 +233,9 @@ class Client:
     def accept_raw(self, content: bytes, sync_cycle_id: str, exported_at: str) -> int:
         headers = {
             # Plain bytes under application/gzip would be invalid_gzip.
-            "Content-Type": "application/gzip" if content[:2] == b"\x1f\x8b" else "application/octet-stream",
+            "Content-Type": "application/gzip"
+            if content[:2] == b"\x1f\x8b"
+            else "application/octet-stream",
             "X-Sync-Cycle-Id": sync_cycle_id,
             "X-Exported-At": exported_at,
         }
@@ -216,7 +246,9 @@ class Client:
 
     def price_updates(self, etag: str | None) -> PriceUpdates | None:
         """The export, or None for 304."""
-        headers = {"Accept": "text/csv, application/json;q=0.5"} | ({"If-None-Match": etag} if etag else {})
+        headers = {"Accept": "text/csv, application/json;q=0.5"} | (
+            {"If-None-Match": etag} if etag else {}
+        )
         answer = self._api("GET", "export/price-updates", headers=headers)
         if answer.status_code == 304:
             return None
@@ -225,7 +257,10 @@ class Client:
             raise TryAgain("what answered the download is not the server's price file")
         reasons = answer.headers.get("X-Price-Export-Empty-Reason", "")
         return PriceUpdates(
-            answer.content, rows, tuple(r.strip() for r in reasons.split(",") if r.strip()), answer.headers.get("ETag")
+            answer.content,
+            rows,
+            tuple(r.strip() for r in reasons.split(",") if r.strip()),
+            answer.headers.get("ETag"),
         )
 
     def report_prices(self, path: str, body: dict[str, Any]) -> None:
@@ -235,7 +270,9 @@ class Client:
         self._api("POST", "sync/log", json=body, params={"agent_id": agent_id})
 
     def send_rows(self, path: str, body: bytes) -> dict[str, Any]:
-        """JSON rows, gzip or not, of an order upload; the answer names the upload, or how many orders feedback met."""
+        """JSON rows, gzip or not, of an order upload; the answer names the upload, or how many
+        orders feedback met.
+        """
         packed = body[:2] == b"\x1f\x8b"
         return self._json(
             "POST",
@@ -252,7 +289,9 @@ class Client:
     def send_sales_report(self, report: dict[str, Any]) -> dict[str, Any]:
         return self._json("POST", "sales_report", json=report)
 
-    def send_debug(self, sync_cycle_id: str, step_name: str, captured_at: str, screenshot: bytes) -> None:
+    def send_debug(
+        self, sync_cycle_id: str, step_name: str, captured_at: str, screenshot: bytes
+    ) -> None:
         picture = base64.b64encode(screenshot).decode()
         body = {"sync_cycle_id": sync_cycle_id, "step_name": step_name, "captured_at": captured_at}
         self._api("POST", "sync/debug", json={**body, "screenshot": picture})
@@ -267,9 +306,13 @@ class Client:
             raise TryAgain(f"what answers at {self._base} is not a cardsync server")
         return body
 
-    def _api(self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any) -> httpx.Response:
+    def _api(
+        self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any
+    ) -> httpx.Response:
         url = self._base.join(f"api/v1/{path}")
-        answer = self._send(self._http.build_request(method, url, headers=self._auth | (headers or {}), **options))
+        answer = self._send(
+            self._http.build_request(method, url, headers=self._auth | (headers or {}), **options)
+        )
         if answer.status_code >= 300 and answer.status_code != 304:
             raise _cooldown(answer, self._base) or _refusal(answer, about_the_key=True)
         return answer
@@ -280,19 +323,25 @@ class Client:
         except (httpx.TransportError, httpx.DecodingError) as trouble:
             reason = str(trouble) or type(trouble).__name__
             raise TryAgain(f"{_place(request.url)} cannot be reached ({reason})") from trouble
-        if answer.status_code >= 500 or (answer.status_code == 429 and _body(answer).get("status") != "cooldown"):
+        if answer.status_code >= 500 or (
+            answer.status_code == 429 and _body(answer).get("status") != "cooldown"
+        ):
             raise _try_again(answer)
         return answer
 
 
-def _receive(answer: httpx.Response, file: Path, have: int, most: int, go_on: Callable[[], bool]) -> bool:
+def _receive(
+    answer: httpx.Response, file: Path, have: int, most: int, go_on: Callable[[], bool]
+) -> bool:
     if answer.status_code == 416:  # all of it had come
         return True
     if answer.status_code >= 500 or answer.status_code == 429:
         raise TryAgain(f"the download answers {answer.status_code}", _retry_after(answer))
     if answer.status_code not in (200, 206):
         raise Refused(answer.status_code, f"http_{answer.status_code}", "the download is not there")
-    goes_on = answer.status_code == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+    goes_on = answer.status_code == 206 and answer.headers.get("Content-Range", "").startswith(
+        f"bytes {have}-"
+    )
     size = have if goes_on else 0
     with file.open("ab" if goes_on else "wb") as out:
         for chunk in answer.iter_raw():
@@ -307,16 +356,27 @@ def _receive(answer: httpx.Response, file: Path, have: int, most: int, go_on: Ca
 
 def _offer(body: dict[str, Any]) -> Offer | None:
     names = ("latest_version", "download_url", "signature", "sha256", "release_signature")
-    version, url, signature, sha256, record_signature = (str(body.get(name) or "") for name in names)
+    version, url, signature, sha256, record_signature = (
+        str(body.get(name) or "") for name in names
+    )
     record = body.get("release")
     if body.get("update_available") is not True:
         return None
-    return Offer(version, url, signature, sha256, record if isinstance(record, dict) else {}, record_signature)
+    return Offer(
+        version,
+        url,
+        signature,
+        sha256,
+        record if isinstance(record, dict) else {},
+        record_signature,
+    )
 
 
 def _try_again(answer: httpx.Response) -> TryAgain:
     rest = _retry_after(answer)
-    what = "the server is asked too often" if answer.status_code == 429 else "the server has trouble"
+    what = (
+        "the server is asked too often" if answer.status_code == 429 else "the server has trouble"
+    )
     wish = f"; it wants {clock.span(rest)} of rest" if rest else ""
     return TryAgain(f"{what} ({answer.status_code}){wish}", rest)
 

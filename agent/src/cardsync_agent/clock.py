@@ -1,4 +1,7 @@
-"""The only module of the agent that reads the time or sleeps. Out: moments in UTC, and their texts."""
+"""The only module of the agent that reads the time or sleeps.
+
+Out: moments in UTC, and their texts.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ def monotonic() -> float:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment on both clocks, for neither tells an age alone: `monotonic` may stand still while the computer sleeps, and `now` may be set back."""
+    """A moment on both clocks, for neither tells an age alone: `monotonic` may stand still while
+    the computer sleeps, and `now` may be set back.
+    """
 
     wall: datetime
     steady: float

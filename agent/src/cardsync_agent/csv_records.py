@@ -1,7 +1,8 @@
-"""A CSV file, damaged or not, as records with their physical line numbers. In: its bytes. Out: the header, and each record's cells or what is wrong. Pure.
+"""A CSV file, damaged or not, as records with their physical line numbers. In: its bytes. Out:
+the header, and each record's cells or what is wrong. Pure.
 
-A quote that never closes takes its own line with it, not those that follow. What is said of a line never quotes it: a name or a street
-may stand in any column of a damaged one.
+A quote that never closes takes its own line with it, not those that follow. What is said of a
+line never quotes it: a name or a street may stand in any column of a damaged one.
 """
 
 from __future__ import annotations
@@ -39,18 +40,25 @@ class Record:
 
 
 def column(name: str) -> str:
-    """One name for `Order #`, `order_number` and `Order Number`; for `PostalCode` and `postal_code`."""
+    """One name for `Order #`, `order_number` and `Order Number`; for `PostalCode` and
+    `postal_code`.
+    """
     return re.sub(r"[^a-z0-9]", "", name.casefold().replace("#", "number"))
 
 
 def lines_of(content: bytes) -> list[str]:
-    """Physical lines, gzip or plain, UTF-8 or with stray Latin-1. Raises Damaged for gzip that is."""
+    """Physical lines, gzip or plain, UTF-8 or with stray Latin-1.
+
+    Raises Damaged for gzip that is.
+    """
     if content[:2] == GZIP_MAGIC:
         content = _inflated(content)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = "\n".join(_decoded(line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
+        text = "\n".join(
+            _decoded(line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        )
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -61,9 +69,11 @@ def header_of(lines: list[str]) -> list[str]:
         return []
 
 
-def records(lines: list[str], fewest: int | None = None, *, strict: bool = False) -> Iterator[Record | Problem]:
-    """Every line after the header that is not blank. Rows have the header's columns, or at least `fewest` of them; if `strict`, also
-    no quote in a place where none belongs."""
+def records(
+    lines: list[str], fewest: int | None = None, *, strict: bool = False
+) -> Iterator[Record | Problem]:
+    """Every line after the header that is not blank. Rows have the header's columns, or at least
+    `fewest` of them; if `strict`, also no quote in a place where none belongs."""
     header = header_of(lines)
     fewest = len(header) if fewest is None else fewest
     at = 1
@@ -73,7 +83,8 @@ def records(lines: list[str], fewest: int | None = None, *, strict: bool = False
             continue
         cells, used = _record_at(lines, at, strict)
         problem = _problem(cells, header, fewest)
-        # What spans lines and is no record was a quote gone astray: only its first line is given up.
+        # What spans lines and is no record was a quote gone astray: only its first line is given
+        # up.
         if problem:
             used = 1
             yield Problem(at + 1, problem)

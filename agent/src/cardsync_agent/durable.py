@@ -1,4 +1,7 @@
-"""Files that a kill -9 or a power cut leaves either absent or whole. In: bytes and a place. Out: the file, after fsync and rename."""
+"""Files that a kill -9 or a power cut leaves either absent or whole. In: bytes and a place.
+
+Out: the file, after fsync and rename.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ def write(target: Path, content: bytes) -> None:
     _sync_directory(target.parent)
 
 
-def place(target: Path, content: Callable[[], bytes], *, staged: bool, note_staged: Callable[[], None]) -> None:
+def place(
+    target: Path, content: Callable[[], bytes], *, staged: bool, note_staged: Callable[[], None]
+) -> None:
     """Put a file in front of another program exactly once, also over crashes.
 
-    `note_staged` journals that the hidden part file is whole; after that a missing part means that the rename has happened,
-    even if the reader has taken the file away since.
+    `note_staged` journals that the hidden part file is whole; after that a missing part means
+    that the rename has happened, even if the reader has taken the file away since.
     """
     part = _part_of(target)
     if not staged:
@@ -32,7 +37,9 @@ def place(target: Path, content: Callable[[], bytes], *, staged: bool, note_stag
 
 
 def place_folder(stage: Path, target: Path) -> None:
-    """Put a whole folder in front of another program at once: the files are written through, then the folder is renamed."""
+    """Put a whole folder in front of another program at once: the files are written through, then
+    the folder is renamed.
+    """
     for path in stage.iterdir():
         with path.open("rb+") as file:
             os.fsync(file.fileno())

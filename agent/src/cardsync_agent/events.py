@@ -1,4 +1,6 @@
-"""What the agent tells: a line for people, or one JSON object per event for programs (--json-events). Events are listed in loop.py."""
+"""What the agent tells: a line for people, or one JSON object per event for programs
+(--json-events). Events are listed in loop.py.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ class Reporter:
         self._out, self._json, self._quiet = out, json_events, quiet
         self._standing: dict[str, str] = {}
 
-    def __call__(self, event: str, text: str, *, problem: bool = False, detail: bool = False, **fields: object) -> None:
+    def __call__(
+        self,
+        event: str,
+        text: str,
+        *,
+        problem: bool = False,
+        detail: bool = False,
+        **fields: object,
+    ) -> None:
         """A `problem` is said even when quiet; a `detail` is for programs only."""
         if self._json:
             body = {"event": event, "at": clock.rfc3339(clock.now()), "text": text, **fields}
@@ -23,8 +33,12 @@ class Reporter:
         elif not detail and (problem or not self._quiet):
             self._write(f"{clock.for_people(clock.now())}  {text}")
 
-    def standing(self, topic: str, event: str, text: str, *, problem: bool = False, **fields: object) -> None:
-        """What holds until it changes: said once, so that a poll every 30 s is not a line every 30 s."""
+    def standing(
+        self, topic: str, event: str, text: str, *, problem: bool = False, **fields: object
+    ) -> None:
+        """What holds until it changes: said once, so that a poll every 30 s is not a line every
+        30 s.
+        """
         if self._standing.get(topic) != text:
             self._standing[topic] = text
             self(event, text, problem=problem, detail=False, **fields)
@@ -35,11 +49,16 @@ class Reporter:
 
     def retrying(self, what: str, trouble: Exception, delay: float) -> None:
         text = f"{what}: {trouble}; next try in {delay:.0f} s"
-        self("retrying", text, problem=True, what=what, reason=str(trouble), seconds=round(delay, 1))
+        self(
+            "retrying", text, problem=True, what=what, reason=str(trouble), seconds=round(delay, 1)
+        )
 
     def _write(self, line: str) -> None:
         try:
             self._out.write(line + "\n")
             self._out.flush()
-        except (OSError, ValueError):  # whoever read us has gone: the work goes on without an audience
+        except (
+            OSError,
+            ValueError,
+        ):  # whoever read us has gone: the work goes on without an audience
             self._quiet = True

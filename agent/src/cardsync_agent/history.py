@@ -1,7 +1,9 @@
-"""The steps that carry orders up, and what belongs to them: a file of the marketplace becomes rows, rows become uploads, in order.
+"""The steps that carry orders up, and what belongs to them: a file of the marketplace becomes
+rows, rows become uploads, in order.
 
-In: a Job. Out: rows that the server has applied, journaled part by part. Every upload is an upsert, so a part that is sent again after
-a kill -9 changes nothing. No cell of a file gets into the journal, a log or an error text.
+In: a Job. Out: rows that the server has applied, journaled part by part. Every upload is an
+upsert, so a part that is sent again after a kill -9 changes nothing. No cell of a file gets into
+the journal, a log or an error text.
 """
 
 from __future__ import annotations
@@ -31,10 +33,19 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
         since = _since(job)
         files = _files(job, kind)
         anew = job.cycle.reason == "manual_request"
-        wanted = [file for file in files if anew or not job.store.memory.has_sent(_sent(kind, file, since))]
-        # After a kill -9 between the last part and the step's record, the file is known because of this very cycle.
-        if not wanted and not any(_sent(kind, file, since) in job.cycle.delivered for file in files):
-            raise StepSkipped(f"no new {kind.name} in the inbox ({files[-1].path.name} was uploaded before)")
+        wanted = [
+            file
+            for file in files
+            if anew or not job.store.memory.has_sent(_sent(kind, file, since))
+        ]
+        # After a kill -9 between the last part and the step's record, the file is known because
+        # of this very cycle.
+        if not wanted and not any(
+            _sent(kind, file, since) in job.cycle.delivered for file in files
+        ):
+            raise StepSkipped(
+                f"no new {kind.name} in the inbox ({files[-1].path.name} was uploaded before)"
+            )
         for file in wanted:
             if _sent(kind, file, since) not in job.cycle.delivered:
                 _send(job, kind, file, since)
@@ -43,8 +54,8 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 
 
 def fetch_sales_report(job: Job) -> None:
-    """At most two months a cycle, oldest first, of those that the server misses and the files cover. Which it misses is told by the
-    orders, and those of this cycle are written by now."""
+    """At most two months a cycle, oldest first, of those that the server misses and the files
+    cover. Which it misses is told by the orders, and those of this cycle are written by now."""
     summary = Summary()
     for file in _files(job, SALES):
         found = _read(file, parse_summary)
@@ -65,7 +76,10 @@ def fetch_sales_report(job: Job) -> None:
 
 
 def _ended(job: Job, upload_id: int) -> dict[str, Any]:
-    """The report of an upload of rows. It is worked off whatever the seller says of the sync, but not waited for after a cancel."""
+    """The report of an upload of rows.
+
+    It is worked off whatever the seller says of the sync, but not waited for after a cancel.
+    """
     ask = partial(job.client.upload, upload_id)
     return worked_off(job, "asking how the rows fare", ask, lambda _: job.check_wanted())
 
@@ -73,7 +87,12 @@ def _ended(job: Job, upload_id: int) -> dict[str, Any]:
 def _send_month(job: Job, report: dict[str, object]) -> None:
     answer = job.call("sending a sales report", lambda: job.client.send_sales_report(report))
     month = str(answer.get("month"))
-    job.say("sales_report_sent", f"sent the sales report of {month}", month=month, empty=answer.get("empty") is True)
+    job.say(
+        "sales_report_sent",
+        f"sent the sales report of {month}",
+        month=month,
+        empty=answer.get("empty") is True,
+    )
 
 
 def _files(job: Job, kind: Kind) -> list[OrderFile]:
@@ -84,7 +103,8 @@ def _files(job: Job, kind: Kind) -> list[OrderFile]:
 
 
 def _since(job: Job) -> date:
-    # By the cycle's begin: a part sent yesterday and its rest sent today must have been cut from the same rows.
+    # By the cycle's begin: a part sent yesterday and its rest sent today must have been cut from
+    # the same rows.
     started = clock.read_rfc3339(job.cycle.started_at).date()
     return window_start(first_sync=job.cycle.first_sync, today=started)
 
@@ -107,7 +127,8 @@ def _send(job: Job, kind: Kind, file: OrderFile, since: date) -> None:
             _send_part(job, kind, cycle.part, body)
     left_out = _left_out(job, kind, file, cycle.part.upload_ids)
     _say_sent(job, kind, file, parsed, cycle.part.upload_ids, since, left_out)
-    # Whatever names an order that the server had not heard of was skipped there: it comes again after new orders.
+    # Whatever names an order that the server had not heard of was skipped there: it comes again
+    # after new orders.
     forget = {dependent.name for dependent in DEPENDENTS} if kind is ORDER_LIST else set()
     job.store.memory.remember_sent(sent, forget)
     cycle.delivered.append(sent)
@@ -124,22 +145,43 @@ def _send_part(job: Job, kind: Kind, part: Part, body: bytes) -> None:
 
 
 def _left_out(job: Job, kind: Kind, file: OrderFile, upload_ids: list[int]) -> int:
-    """How many rows named orders that the server does not know. Accepted is not applied: of what failed, nothing counts as delivered."""
+    """How many rows named orders that the server does not know.
+
+    Accepted is not applied: of what failed, nothing counts as delivered.
+    """
     left_out = 0
     for report in [_ended(job, upload_id) for upload_id in upload_ids]:
         if report.get("state") == "failed":
             error = report.get("error") or {}
-            why = ": ".join(str(error[part]) for part in ("code", "message") if error.get(part)) or "failed"
-            raise StepFailed(f"the server could not apply the {kind.rows} of {file.path.name}: {why}")
+            why = (
+                ": ".join(str(error[part]) for part in ("code", "message") if error.get(part))
+                or "failed"
+            )
+            raise StepFailed(
+                f"the server could not apply the {kind.rows} of {file.path.name}: {why}"
+            )
         left_out += int(report.get("skipped") or 0)
         if rejected := int(report.get("rejected_count") or 0):
             text = f"{file.path.name}: the server could not read {rejected:,} values; the upload's report says which"
-            job.say("values_rejected", text, problem=True, kind=kind.name, count=rejected, upload_id=report.get("id"))
+            job.say(
+                "values_rejected",
+                text,
+                problem=True,
+                kind=kind.name,
+                count=rejected,
+                upload_id=report.get("id"),
+            )
     return left_out
 
 
 def _say_sent(
-    job: Job, kind: Kind, file: OrderFile, parsed: Parsed, upload_ids: list[int], since: date, left_out: int
+    job: Job,
+    kind: Kind,
+    file: OrderFile,
+    parsed: Parsed,
+    upload_ids: list[int],
+    since: date,
+    left_out: int,
 ) -> None:
     text = f"sent {len(parsed.rows):,} {kind.rows} from {file.path.name}"
     if parsed.older:
@@ -167,7 +209,10 @@ def _tell(job: Job, kind: Kind, file: OrderFile, problems: list[Problem]) -> Non
             kind=kind.name,
             path=str(file.path),
             count=len(problems),
-            problems=[{"line": problem.line, "problem": problem.text} for problem in problems[:MOST_LISTED]],
+            problems=[
+                {"line": problem.line, "problem": problem.text}
+                for problem in problems[:MOST_LISTED]
+            ],
         )
 
 
@@ -184,4 +229,6 @@ def _read(file: OrderFile, reading: Callable[[bytes], T]) -> T:
     except Damaged as damaged:
         raise StepFailed(f"{file.path.name} {damaged}") from None
     except Exception as bug:
-        raise StepFailed(f"{file.path.name} could not be read: internal error {type(bug).__name__}") from None
+        raise StepFailed(
+            f"{file.path.name} could not be read: internal error {type(bug).__name__}"
+        ) from None

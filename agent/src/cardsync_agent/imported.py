@@ -1,6 +1,8 @@
-"""`cardsync-agent imported FILE`: a price file of exports/ or outbox/ that the seller imported into the marketplace, or could not.
+"""`cardsync-agent imported FILE`: a price file of exports/ or outbox/ that the seller imported
+into the marketplace, or could not.
 
-In: the file. Out: the server's record of it; it moves the cards' current prices and ends the task or the rollback that the file was for.
+In: the file. Out: the server's record of it; it moves the cards' current prices and ends the task
+or the rollback that the file was for.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Any
 from cardsync_agent import clock
 from cardsync_agent.client import Client
 
-# What fits a request; a longer file is reported without its rows, and the next inventory brings their prices.
+# What fits a request; a longer file is reported without its rows, and the next inventory brings
+# their prices.
 MOST_ROWS = 100_000
 _ID, _PRICE = "TCGplayer Id", "TCG Marketplace Price"
 
@@ -26,7 +29,9 @@ class NoPriceFile(Exception):
 
 @dataclass(frozen=True)
 class PriceFile:
-    """`rows` are {marketplace_id, new_price}; the hash is over the file's bytes, by which the server knows a rollback's."""
+    """`rows` are {marketplace_id, new_price}; the hash is over the file's bytes, by which the
+    server knows a rollback's.
+    """
 
     sha256: str
     rows: list[dict[str, Any]]
@@ -58,7 +63,10 @@ def _row(path: Path, line: int, row: dict[str, str | None]) -> dict[str, Any]:
 
 
 def report(client: Client, prices: PriceFile, failure: str | None) -> str:
-    """Tells the server; the sentence to say. `failure` is why the marketplace did not take the file."""
+    """Tells the server; the sentence to say.
+
+    `failure` is why the marketplace did not take the file.
+    """
     told: dict[str, Any] = {
         "imported_at": clock.rfc3339(clock.now()),
         "row_count": len(prices.rows),
@@ -67,7 +75,9 @@ def report(client: Client, prices: PriceFile, failure: str | None) -> str:
     count = "1 price was" if len(prices.rows) == 1 else f"{len(prices.rows)} prices were"
     if failure is not None:
         error = {"code": "marketplace_refused", "message": failure}
-        client.report_prices("repricing_events/failure", told | {"step": "import_prices", "error": error})
+        client.report_prices(
+            "repricing_events/failure", told | {"step": "import_prices", "error": error}
+        )
         return f"the server knows that {count} not imported; nothing has changed"
     if len(prices.rows) > MOST_ROWS:
         client.report_prices("repricing_events", told)

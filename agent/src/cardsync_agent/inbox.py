@@ -1,9 +1,10 @@
-"""Finding the files to upload. In: DIR/inbox. Out: a private copy of the newest pricing export and its facts, the contents of order
-files of a kind, or NoExport with the reason.
+"""Finding the files to upload. In: DIR/inbox. Out: a private copy of the newest pricing export
+and its facts, the contents of order files of a kind, or NoExport with the reason.
 
-Usable: `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), with the marketplace's header; names mean nothing. The copy of a pricing export
-is what gets uploaded, so that a file replaced meanwhile cannot change what a resumed cycle sends. Order files are not copied: they may
-hold streets, and their rows may come twice.
+Usable: `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), with the marketplace's header; names
+mean nothing. The copy of a pricing export is what gets uploaded, so that a file replaced
+meanwhile cannot change what a resumed cycle sends. Order files are not copied: they may hold
+streets, and their rows may come twice.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from pathlib import Path
 from cardsync_agent import clock, durable
 from cardsync_agent.orders import Kind, kind_of
 
-NEEDED_COLUMNS = ("TCGplayer Id", "Product Name", "Condition", "Total Quantity", "TCG Marketplace Price")
+NEEDED_COLUMNS = (
+    "TCGplayer Id",
+    "Product Name",
+    "Condition",
+    "Total Quantity",
+    "TCG Marketplace Price",
+)
 HEAD_BYTES = 65_536
 GZIP_FROM_BYTES = 4_096  # below that the saving is not worth a moment
 MOST_LOOKS = 5
@@ -62,7 +69,10 @@ class _Look:
 def take_newest(
     inbox: Path, spool: Path, known: frozenset[str], settle: float, sleep: Callable[[float], None]
 ) -> InventoryExport:
-    """Copy the newest usable export to `spool`. `known` are hashes that are not to be taken again."""
+    """Copy the newest usable export to `spool`.
+
+    `known` are hashes that are not to be taken again.
+    """
     for _ in range(MOST_LOOKS):
         look = _newest_usable(inbox, settle, sleep)
         content = look.path.read_bytes()
@@ -74,10 +84,14 @@ def take_newest(
     if sha256 in known:
         raise NoExport(f"no new export in inbox ({look.path.name} was imported before)")
     durable.write(spool, as_sent(content))
-    return InventoryExport(look.path, sha256, len(content), min(clock.moment(look.mtime_ns / 1e9), clock.now()))
+    return InventoryExport(
+        look.path, sha256, len(content), min(clock.moment(look.mtime_ns / 1e9), clock.now())
+    )
 
 
-def take_of(inbox: Path, kind: Kind, settle: float, sleep: Callable[[float], None]) -> list[OrderFile]:
+def take_of(
+    inbox: Path, kind: Kind, settle: float, sleep: Callable[[float], None]
+) -> list[OrderFile]:
     """The newest files of a kind, as many as count, oldest first."""
     for _ in range(MOST_LOOKS):
         looks, unsettled = _settled(inbox, settle, sleep)
@@ -89,12 +103,19 @@ def take_of(inbox: Path, kind: Kind, settle: float, sleep: Callable[[float], Non
         raise NoExport(f"the {kind.name} in the inbox keeps changing")
     if not mine:
         young = next((path for path in unsettled if _kind_at(path) is kind), None)
-        raise NoExport(f"{young.name} is still being written" if young else f"no {kind.name} in the inbox")
-    return [OrderFile(path, hashlib.sha256(content).hexdigest(), content) for path, content in contents]
+        raise NoExport(
+            f"{young.name} is still being written" if young else f"no {kind.name} in the inbox"
+        )
+    return [
+        OrderFile(path, hashlib.sha256(content).hexdigest(), content) for path, content in contents
+    ]
 
 
 def as_sent(content: bytes) -> bytes:
-    """The bytes on the wire: gzip unless they are already, or small. The same file always gives the same bytes."""
+    """The bytes on the wire: gzip unless they are already, or small.
+
+    The same file always gives the same bytes.
+    """
     if content[:2] == GZIP_MAGIC or len(content) < GZIP_FROM_BYTES:
         return content
     return gzip.compress(content, compresslevel=6, mtime=0)
@@ -144,11 +165,20 @@ def _newest_usable(inbox: Path, settle: float, sleep: Callable[[float], None]) -
             return look
         if _kind_at(look.path) is None:  # an order list is no failed attempt at a pricing export
             problems.append(f"{look.path.name} {problem}")
-    raise NoExport(f"no usable export in inbox: {'; '.join(problems[:3])}" if problems else "no export in inbox")
+    raise NoExport(
+        f"no usable export in inbox: {'; '.join(problems[:3])}"
+        if problems
+        else "no export in inbox"
+    )
 
 
-def _settled(inbox: Path, settle: float, sleep: Callable[[float], None]) -> tuple[list[_Look], list[Path]]:
-    """Files that are whole, newest first, and those that are not. Waits a little for the newest, which is the one that is wanted."""
+def _settled(
+    inbox: Path, settle: float, sleep: Callable[[float], None]
+) -> tuple[list[_Look], list[Path]]:
+    """Files that are whole, newest first, and those that are not.
+
+    Waits a little for the newest, which is the one that is wanted.
+    """
     before = _looks(inbox)
     now = clock.now()
     whole = {look for look in before if look.age(now) >= settle}
@@ -159,12 +189,18 @@ def _settled(inbox: Path, settle: float, sleep: Callable[[float], None]) -> tupl
         after = _looks(inbox)
         whole = set(before) & set(after)
         before = after
-    return [look for look in before if look in whole], [look.path for look in before if look not in whole]
+    return [look for look in before if look in whole], [
+        look.path for look in before if look not in whole
+    ]
 
 
 def _looks(inbox: Path) -> list[_Look]:
     paths = inbox.iterdir() if inbox.is_dir() else ()
-    named = (path for path in paths if path.name.lower().endswith((".csv", ".csv.gz")) and path.name[0] not in ".~")
+    named = (
+        path
+        for path in paths
+        if path.name.lower().endswith((".csv", ".csv.gz")) and path.name[0] not in ".~"
+    )
     looks = [look for path in named if (look := _look(path)) is not None]
     return sorted(looks, key=lambda look: (look.mtime_ns, look.path.name), reverse=True)
 

@@ -1,26 +1,30 @@
-"""The agent's life: heartbeat, poll, run the cycle that the server asks for, report it, again. In: the Agent's parts. Out: an exit code.
+"""The agent's life: heartbeat, poll, run the cycle that the server asks for, report it, again.
+In: the Agent's parts. Out: an exit code.
 
-Events, as `--json-events` prints them, one object a line; each has `event`, `at` (RFC 3339) and `text` (the line for people):
+Events, as `--json-events` prints them, one object a line; each has `event`, `at` (RFC 3339) and
+`text` (the line for people):
 
-    started          version, server, folder, agent_id      | connected        sync_mode (first, and when it changes)
-    waiting          reason, sync_requested                 | update_available latest_version
-    update_required  latest_version                         | cooldown         seconds, balance, top_up_url (null on 429)
-    update_ready     latest_version, path, sha256           | update_refused   latest_version, reason
-    update_command   command                                | update_command_ended exit_code
-    plan_refused     error (told to sync, but no plan fits) | approved_upload  file, path (the upload approved in the dashboard)
-    approval_waits   (no price file to upload yet)          | approval_gone    file (taken back, or done elsewhere)
-    cycle_started    sync_cycle_id, kind, reason, resumed   | cycle_finished   sync_cycle_id, status, duration_ms, error, steps
-    step_started     step                                   | step_finished    step, status, duration_ms, error
-    inventory_found  path, sha256, bytes, exported_at       | uploaded         upload_id
-    upload_progress  state                                  | upload_done      report (GET uploads/{id})
-    review_needed    report                                 | export_saved     path, rows
-    export_empty     reasons                                | prices_placed    path, rows
-    rows_sent        kind, path, rows, older, upload_ids    | rows_unreadable  kind, path, count, problems
-    sales_report_sent  month, empty
-    retrying         what, reason, seconds                  | refused          status, code
-    problem          (text says it)                         | stopped
+    started          version, server, folder, agent_id      | connected        sync_mode (first,
+    and when it changes) waiting          reason, sync_requested                 |
+    update_available latest_version update_required  latest_version                         |
+    cooldown         seconds, balance, top_up_url (null on 429) update_ready     latest_version,
+    path, sha256           | update_refused   latest_version, reason update_command   command
+    | update_command_ended exit_code plan_refused     error (told to sync, but no plan fits) |
+    approved_upload  file, path (the upload approved in the dashboard) approval_waits   (no price
+    file to upload yet)          | approval_gone    file (taken back, or done elsewhere)
+    cycle_started    sync_cycle_id, kind, reason, resumed   | cycle_finished   sync_cycle_id,
+    status, duration_ms, error, steps step_started     step                                   |
+    step_finished    step, status, duration_ms, error inventory_found  path, sha256, bytes,
+    exported_at       | uploaded         upload_id upload_progress  state
+    | upload_done      report (GET uploads/{id}) review_needed    report
+    | export_saved     path, rows export_empty     reasons                                |
+    prices_placed    path, rows rows_sent        kind, path, rows, older, upload_ids    |
+    rows_unreadable  kind, path, count, problems sales_report_sent  month, empty retrying
+    what, reason, seconds                  | refused          status, code problem          (text
+    says it)                         | stopped
 
-What holds for long (waiting, update_required, plan_refused, approval_waits, refused) is told once, until it changes.
+What holds for long (waiting, update_required, plan_refused, approval_waits, refused) is told
+once, until it changes.
 """
 
 from __future__ import annotations
@@ -32,7 +36,15 @@ from typing import TypeVar
 
 from cardsync_agent import __version__, clock
 from cardsync_agent.approved import ApprovedUpload
-from cardsync_agent.client import Client, Cooldown, Decision, Heartbeat, KeyRefused, Refused, TryAgain
+from cardsync_agent.client import (
+    Client,
+    Cooldown,
+    Decision,
+    Heartbeat,
+    KeyRefused,
+    Refused,
+    TryAgain,
+)
 from cardsync_agent.events import Reporter
 from cardsync_agent.job import Job
 from cardsync_agent.marketplace import Marketplace
@@ -83,7 +95,9 @@ class Agent:
             return 0
 
     def once(self, request: str | None) -> int:
-        """One question to the server, and the cycle it asks for; first what an earlier run left unfinished."""
+        """One question to the server, and the cycle it asks for; first what an earlier run left
+        unfinished.
+        """
         try:
             heartbeat = self._contact()
             self._updates.consider(heartbeat)
@@ -101,7 +115,11 @@ class Agent:
         except Refused as refused:
             return self._refused(refused)
         except GaveUp as gave_up:
-            kept = "; the next start goes on where this one stopped" if self._store.memory.cycle else ""
+            kept = (
+                "; the next start goes on where this one stopped"
+                if self._store.memory.cycle
+                else ""
+            )
             self._say("problem", f"giving up: {gave_up}{kept}", problem=True)
             return 1
 
@@ -131,7 +149,9 @@ class Agent:
         if heartbeat.sync_mode != self._mode:
             self._mode = heartbeat.sync_mode
             meaning = "prices go to outbox" if self._mode == "full" else "prices are only saved"
-            self._say("connected", f"connected, sync mode {self._mode} ({meaning})", sync_mode=self._mode)
+            self._say(
+                "connected", f"connected, sync mode {self._mode} ({meaning})", sync_mode=self._mode
+            )
         return heartbeat
 
     def _request(self, kind: str) -> bool:
@@ -161,7 +181,12 @@ class Agent:
             return "failed"
         if decision.action != "sync":
             why = WAIT_TEXTS.get(decision.reason, decision.reason)
-            self._tell("waiting", f"waiting: {why}", reason=decision.reason, sync_requested=decision.sync_requested)
+            self._tell(
+                "waiting",
+                f"waiting: {why}",
+                reason=decision.reason,
+                sync_requested=decision.sync_requested,
+            )
             return None
         cycle = begin(decision, heartbeat.sync_mode, clock.now())
         self._store.memory.cycle = cycle
@@ -184,7 +209,9 @@ class Agent:
         return self._work_off(cycle, resumed=True)
 
     def _still_wanted(self, cycle: Cycle, heartbeat: Heartbeat) -> Cycle:
-        """Nothing was uploaded yet: the server may have given the cycle up since, or the seller cancelled it."""
+        """Nothing was uploaded yet: the server may have given the cycle up since, or the seller
+        cancelled it.
+        """
         decision = self._ask()
         if decision.action != "sync" or decision.plan_error:
             step = next((name for name in cycle.planned if name not in cycle.steps_done), None)
@@ -196,7 +223,8 @@ class Agent:
         if decision.kind == cycle.kind:
             cycle.reason, cycle.first_sync = decision.reason, decision.first_sync
             return cycle
-        # The lock is now for something else: that is done, under the name that the server may know already.
+        # The lock is now for something else: that is done, under the name that the server may
+        # know already.
         anew = begin(decision, heartbeat.sync_mode, clock.now())
         anew.sync_cycle_id = cycle.sync_cycle_id
         self._store.memory.cycle = anew
@@ -206,7 +234,10 @@ class Agent:
     def _work_off(self, cycle: Cycle, *, resumed: bool) -> str:
         job = self._job(cycle)
         self._say.ended("turn")
-        verb, article = "resuming" if resumed else "starting", "an" if cycle.kind[:1] in "ao" else "a"
+        verb, article = (
+            "resuming" if resumed else "starting",
+            "an" if cycle.kind[:1] in "ao" else "a",
+        )
         self._say(
             "cycle_started",
             f"{verb} {article} {cycle.kind} sync ({cycle.reason.replace('_', ' ')})",
@@ -240,18 +271,32 @@ class Agent:
         )
 
     def _finish(self, job: Job) -> str:
-        """Report the cycle until the server has it, then forget it. The same sync_cycle_id again updates the same row."""
+        """Report the cycle until the server has it, then forget it.
+
+        The same sync_cycle_id again updates the same row.
+        """
         cycle, agent_id = job.cycle, self._store.memory.agent_id
         if cycle.status is None:
             took = clock.now() - clock.read_rfc3339(cycle.started_at)
-            cycle.status, cycle.duration_ms = verdict(cycle), max(0, round(took.total_seconds() * 1000))
+            cycle.status, cycle.duration_ms = (
+                verdict(cycle),
+                max(0, round(took.total_seconds() * 1000)),
+            )
             self._store.save()
         try:
-            job.call("reporting the cycle", lambda: self._client.log(report_of(cycle, PLATFORM), agent_id), aging=False)
+            job.call(
+                "reporting the cycle",
+                lambda: self._client.log(report_of(cycle, PLATFORM), agent_id),
+                aging=False,
+            )
         except KeyRefused:
             raise
         except Refused as refused:  # it would be refused for ever
-            self._say("problem", f"the server does not take the report of the cycle: {refused}", problem=True)
+            self._say(
+                "problem",
+                f"the server does not take the report of the cycle: {refused}",
+                problem=True,
+            )
         self._store.memory.cycle = None
         self._store.save()
         self._store.spool.unlink(missing_ok=True)
@@ -279,7 +324,9 @@ class Agent:
         def on_retry(trouble: TryAgain, delay: float) -> None:
             self._say.retrying(what, trouble, delay)
 
-        return persist(make, self._pace, self._stop, on_retry, self._pace.contact if self._once else None)
+        return persist(
+            make, self._pace, self._stop, on_retry, self._pace.contact if self._once else None
+        )
 
     def _tell(self, event: str, text: str, **fields: object) -> None:
         """Say what this turn came to, once until it changes."""

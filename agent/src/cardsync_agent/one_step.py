@@ -1,4 +1,7 @@
-"""One step of a cycle, run or left out. In: a Job and the step's name. Out: the step's record, and a picture of what went wrong."""
+"""One step of a cycle, run or left out. In: a Job and the step's name.
+
+Out: the step's record, and a picture of what went wrong.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ def run_step(job: Job, name: str) -> StepRecord:
 
 
 def _told(job: Job, record: StepRecord, *, detail: bool) -> StepRecord:
-    text = f"{record.name.replace('_', ' ')}: {record.status}" + (f" ({record.error})" if record.error else "")
+    text = f"{record.name.replace('_', ' ')}: {record.status}" + (
+        f" ({record.error})" if record.error else ""
+    )
     job.say(
         "step_finished",
         text,
@@ -43,7 +48,10 @@ def _told(job: Job, record: StepRecord, *, detail: bool) -> StepRecord:
 
 
 def _outcome(job: Job, name: str) -> tuple[str, str | None]:
-    """Run one step: its status and its error. What only interrupts the cycle (signals, outages, the key) goes through."""
+    """Run one step: its status and its error.
+
+    What only interrupts the cycle (signals, outages, the key) goes through.
+    """
     try:
         job.check_age()
         job.check_wanted()
@@ -65,7 +73,10 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
 
 
 def send_screenshot(job: Job, record: StepRecord) -> None:
-    """What the marketplace showed when a step failed. Best effort: the report goes without it too."""
+    """What the marketplace showed when a step failed.
+
+    Best effort: the report goes without it too.
+    """
     if record.status != "failed" or record.error == CANCELLED:
         return
     try:

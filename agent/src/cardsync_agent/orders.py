@@ -1,7 +1,9 @@
-"""The marketplace's order files as the rows of the order uploads. In: a file's bytes. Out: rows, and every line that could not be read. Pure.
+"""The marketplace's order files as the rows of the order uploads. In: a file's bytes. Out: rows,
+and every line that could not be read. Pure.
 
-Files are told apart by their header. Of the shipping export no name and no street is ever looked at. A cell that cannot be read is
-left out and reported; what is reported names line and column, never what stood there: columns may have shifted.
+Files are told apart by their header. Of the shipping export no name and no street is ever looked
+at. A cell that cannot be read is left out and reported; what is reported names line and column,
+never what stood there: columns may have shifted.
 """
 
 from __future__ import annotations
@@ -20,12 +22,18 @@ Say: TypeAlias = Callable[[str], None]  # what is wrong with the line at hand
 
 EARLIEST = date(2020, 1, 1)
 WINDOW = timedelta(days=90)
-LONGEST_NUMBER = 200  # characters of an order number; one longer would have the whole upload refused
+LONGEST_NUMBER = (
+    200  # characters of an order number; one longer would have the whole upload refused
+)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of file. `path` is where its rows go, `needed` the columns by which it is known, `most` how many files of it count."""
+    """One kind of file.
+
+    `path` is where its rows go, `needed` the columns by which it is known, `most` how many files
+    of it count.
+    """
 
     name: str
     rows: str
@@ -39,8 +47,15 @@ def _needs(*columns: str) -> frozenset[str]:
     return frozenset(map(column, columns))
 
 
-ORDER_LIST = Kind("order list", "orders", "orders", _needs("Order #", "Order Date", "Status", "Total Amt"), optional=1)
-# A pull sheet holds only the orders that were open when it was printed, so one does not stand for those before it.
+ORDER_LIST = Kind(
+    "order list",
+    "orders",
+    "orders",
+    _needs("Order #", "Order Date", "Status", "Total Amt"),
+    optional=1,
+)
+# A pull sheet holds only the orders that were open when it was printed, so one does not stand for
+# those before it.
 PULL_SHEET = Kind(
     "pull sheet",
     "items",
@@ -49,10 +64,15 @@ PULL_SHEET = Kind(
     most=50,
 )
 SHIPPING = Kind(
-    "shipping export", "shipping rows", "orders/shipping", _needs("Order #", "Shipping Method", "PostalCode")
+    "shipping export",
+    "shipping rows",
+    "orders/shipping",
+    _needs("Order #", "Shipping Method", "PostalCode"),
 )
 REFUNDS = Kind("refund export", "refunds", "order_refunds", _needs("order_number", "refund_type"))
-FEEDBACK = Kind("feedback export", "feedback rows", "order_feedbacks", _needs("order_number", "rating"))
+FEEDBACK = Kind(
+    "feedback export", "feedback rows", "order_feedbacks", _needs("order_number", "rating")
+)
 SALES = Kind("sales summary", "months", "sales_report", _needs("date_from", "net_sales"), most=50)
 # In the order of recognition: the narrower header first.
 KINDS = (SALES, FEEDBACK, REFUNDS, SHIPPING, ORDER_LIST, PULL_SHEET)
@@ -61,7 +81,9 @@ DEPENDENTS = (PULL_SHEET, SHIPPING, REFUNDS, FEEDBACK)
 
 @dataclass
 class Parsed:
-    """`taken` lines became rows, `older` ones lie before the window; `problems` tells of lines lost and of cells left out."""
+    """`taken` lines became rows, `older` ones lie before the window; `problems` tells of lines
+    lost and of cells left out.
+    """
 
     rows: list[Row] = field(default_factory=list)
     taken: int = 0
@@ -135,7 +157,9 @@ _AMOUNTS = ("product_amt", "shipping_amt", "total_amt")
 
 
 def _order(record: Record, say: Say) -> Row | None:
-    if read_date(record.get("status")) is not None:  # sent, it would take the place of what is right
+    if (
+        read_date(record.get("status")) is not None
+    ):  # sent, it would take the place of what is right
         say("Status is a date; the columns have shifted")
         return None
     return _present(
@@ -162,7 +186,11 @@ def _refund(record: Record, say: Say) -> Row | None:
         amounts["total_amt"] = str(sum(map(Decimal, amounts.values())))
     if not amounts:
         say("a refund without an amount")
-    return {**row, **amounts, **_texts(record, "refund_type", "refund_origin", "refund_reason", "refund_note")}
+    return {
+        **row,
+        **amounts,
+        **_texts(record, "refund_type", "refund_origin", "refund_reason", "refund_note"),
+    }
 
 
 def _feedback(record: Record, say: Say) -> Row | None:
@@ -174,7 +202,8 @@ def _feedback(record: Record, say: Say) -> Row | None:
 
 
 _LIKE_A_NUMBER = re.compile(r"(?=.*\d)[\w./#-]+", re.ASCII)
-# Columns of the shipping export that cannot hold anything else in a row whose columns have not shifted.
+# Columns of the shipping export that cannot hold anything else in a row whose columns have not
+# shifted.
 _NUMERIC = ("Product Weight", "Item Count", "Value Of Products", "Shipping Fee Paid")
 _WITNESSES = frozenset(map(column, (*_NUMERIC, "Order Date")))
 _SENT = ("shipping_method", "city", "state", "postal_code", "tracking_number")
@@ -185,7 +214,9 @@ def _shipping(record: Record, say: Say) -> Row | None:
     shifted = [name for name in _NUMERIC if _unreadable(record, column(name), read_amount)]
     if _unreadable(record, "orderdate", read_date):
         shifted.append("Order Date")
-    if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):  # the rest of a name, after a line break in it
+    if not _LIKE_A_NUMBER.fullmatch(
+        record.get("ordernumber")
+    ):  # the rest of a name, after a line break in it
         shifted.append("Order #")
     if shifted:  # a street might stand under City: nothing of the row is sent
         say(f"{shifted[0]} is not what it should be; the columns have shifted")
@@ -198,13 +229,17 @@ def _shipping(record: Record, say: Say) -> Row | None:
         {
             **_texts(record, *_SENT),
             "item_count": _whole(record, "item_count", say),
-            "product_weight": weight if weight and Decimal(weight) else None,  # 0.00 means that it is missing
+            "product_weight": weight
+            if weight and Decimal(weight)
+            else None,  # 0.00 means that it is missing
         }
     )
 
 
 def _nothing_speaks_for(record: Record) -> bool:
-    """A file of columns alone that are sent anyhow has nothing to hide, and needs nothing that does."""
+    """A file of columns alone that are sent anyhow has nothing to hide, and needs nothing that
+    does.
+    """
     return not record.cells.keys() <= _NOTHING_ELSE and not any(map(record.get, _WITNESSES))
 
 
@@ -217,7 +252,9 @@ def _pull_sheet(lines: list[str]) -> Parsed:
     contained: list[str] = []
     for at, line in enumerate(lines):
         if closing := _CLOSING.match(line):
-            contained += [part.strip() for part in closing[1].strip().strip('",').split("|") if part.strip()]
+            contained += [
+                part.strip() for part in closing[1].strip().strip('",').split("|") if part.strip()
+            ]
             lines[at] = ""
     only = contained[0] if len(set(contained)) == 1 else None
     parsed = Parsed()
@@ -232,7 +269,8 @@ def _pull_sheet(lines: list[str]) -> Parsed:
             pairs = []
         fields = _item(record, say) if pairs else {}
         for number, quantity in pairs:
-            # Two lines of one card in one order are more of it; without a SKU each line stands for itself.
+            # Two lines of one card in one order are more of it; without a SKU each line stands
+            # for itself.
             key = (number, fields.get("sku_id", f"line {record.line}"))
             row = found.setdefault(key, {"order_number": number, **fields, "quantity": 0})
             row["quantity"] += quantity
@@ -242,7 +280,9 @@ def _pull_sheet(lines: list[str]) -> Parsed:
 
 
 def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, int]]:
-    """`ORDER:6 | ORDER:2`, which is trusted over Quantity; the older form has only a quantity, and tells the order if there is but one."""
+    """`ORDER:6 | ORDER:2`, which is trusted over Quantity; the older form has only a quantity,
+    and tells the order if there is but one.
+    """
     given = record.get("orderquantity")
     if not given:
         quantity = _read_whole(record.get("quantity"))
@@ -265,11 +305,15 @@ def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, in
 def _item(record: Record, say: Say) -> Row:
     texts = {name: record.get(source) for name, source in _ITEM_TEXTS.items()}
     sku = _whole(record, "sku_id", say)
-    return {name: value for name, value in texts.items() if value} | ({"sku_id": sku} if sku is not None else {})
+    return {name: value for name, value in texts.items() if value} | (
+        {"sku_id": sku} if sku is not None else {}
+    )
 
 
 def _by_order(rows: Iterable[Row]) -> list[Row]:
-    """An order's rows side by side: those without a SKU replace earlier ones, so they must not be divided over two uploads."""
+    """An order's rows side by side: those without a SKU replace earlier ones, so they must not be
+    divided over two uploads.
+    """
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row["order_number"], []).append(row)
@@ -331,7 +375,9 @@ def _read_date(text: str) -> date | None:
         if spelled := _SPELLED.fullmatch(text):
             return date(int(spelled[3]), _MONTHS.index(spelled[2].casefold()) + 1, int(spelled[1]))
         if slashed := _SLASHED.fullmatch(text):
-            return date(int(slashed[3]) + 2000 * (len(slashed[3]) == 2), int(slashed[1]), int(slashed[2]))
+            return date(
+                int(slashed[3]) + 2000 * (len(slashed[3]) == 2), int(slashed[1]), int(slashed[2])
+            )
         iso = _ISO.fullmatch(text)
         return date(int(iso[1]), int(iso[2]), int(iso[3])) if iso else None
     except ValueError:
@@ -339,7 +385,9 @@ def _read_date(text: str) -> date | None:
 
 
 def read_amount(text: str) -> str | None:
-    """`$1,234.50` as `1234.50`, `($5.00)` as `-5.00`; None for what is no amount of at most 8 digits and 4 decimals."""
+    """`$1,234.50` as `1234.50`, `($5.00)` as `-5.00`; None for what is no amount of at most 8
+    digits and 4 decimals.
+    """
     money = _MONEY.fullmatch(_BRACKETED.sub(r"-\1", text) if text.startswith("(") else text)
     if money is None:
         return None

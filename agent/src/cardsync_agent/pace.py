@@ -1,6 +1,7 @@
 """How long the agent waits, for what, and how a signal ends the wait.
 
-In: defaults, overridden by environment variables CARDSYNC_AGENT_PACE_<NAME> (tests). Out: Pace, Stop, and persist, which repeats a call until it is answered.
+In: defaults, overridden by environment variables CARDSYNC_AGENT_PACE_<NAME> (tests). Out: Pace,
+Stop, and persist, which repeats a call until it is answered.
 """
 
 from __future__ import annotations
@@ -32,9 +33,7 @@ class Pace:
     poll_most: float = 5.0
     contact: float = 60.0  # --once: how long the first answer may take
     patience: float = 600.0  # --once: how long the network may be away within a cycle
-    elsewhere: float = (
-        120.0  # how long an object store on another machine may be away before the server gets the bytes itself
-    )
+    elsewhere: float = 120.0  # how long an object store on another machine may be away before the server gets the bytes itself
     cycle_expires: float = 86_400.0
     lock_lives: float = 240.0  # the server lets go of a lock after 300 s without a sign of life
     update_slice: float = 30.0  # how long an update is fetched before the next heartbeat
@@ -66,7 +65,9 @@ class Stop:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
-        signal.signal(number, signal.SIG_DFL)  # a second one ends a call that hangs; the journal makes that safe
+        signal.signal(
+            number, signal.SIG_DFL
+        )  # a second one ends a call that hangs; the journal makes that safe
 
     def check(self) -> None:
         if self.requested:
@@ -82,18 +83,28 @@ class Stop:
 
 
 def spread(seconds: float, chance: Random = _random) -> float:
-    """A rest that is never shorter, and up to a tenth longer, so that agents that began together do not beat together for ever."""
+    """A rest that is never shorter, and up to a tenth longer, so that agents that began together
+    do not beat together for ever.
+    """
     return seconds + chance.uniform(0.0, seconds * 0.1)
 
 
-def backoff(attempt: int, pace: Pace, retry_after: float | None = None, chance: Random = _random) -> float:
-    """Exponential with full jitter, so that a thousand agents do not return together; never before the server's Retry-After."""
+def backoff(
+    attempt: int, pace: Pace, retry_after: float | None = None, chance: Random = _random
+) -> float:
+    """Exponential with full jitter, so that a thousand agents do not return together; never
+    before the server's Retry-After.
+    """
     most = min(pace.retry_most, pace.retry_first * 2.0 ** min(attempt, 30))
     return (retry_after or 0.0) + chance.uniform(0.0, most)
 
 
 def persist(
-    call: Callable[[], T], pace: Pace, stop: Stop, on_retry: Callable[[TryAgain, float], None], patience: float | None
+    call: Callable[[], T],
+    pace: Pace,
+    stop: Stop,
+    on_retry: Callable[[TryAgain, float], None],
+    patience: float | None,
 ) -> T:
     """Make `call` until it is answered; `patience` None means for ever."""
     began, attempt = clock.monotonic(), 0

@@ -1,4 +1,7 @@
-"""Rows as the bodies of uploads, none larger than the server takes. In: rows. Out: JSON, gzip where it pays; the same rows give the same bytes. Pure."""
+"""Rows as the bodies of uploads, none larger than the server takes. In: rows.
+
+Out: JSON, gzip where it pays; the same rows give the same bytes. Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,24 @@ from itertools import groupby
 from cardsync_agent.orders import Row
 
 MOST_ROWS = 50_000
-# Before gzip. The limit is 10 MB after it, which gzip cannot pass from here, whatever the rows hold.
+# Before gzip. The limit is 10 MB after it, which gzip cannot pass from here, whatever the rows
+# hold.
 MOST_BYTES = 9_500_000
 GZIP_FROM_BYTES = 4_096
 
 
-def parts(rows: Sequence[Row], most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
-    """Rows of one order that stand side by side stay in one part, unless they fill more than one."""
+def parts(
+    rows: Sequence[Row], most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES
+) -> Iterator[bytes]:
+    """Rows of one order that stand side by side stay in one part, unless they fill more than
+    one.
+    """
     part: list[bytes] = []
     size = 0
     for _, group in groupby(rows, lambda row: row["order_number"]):
-        packed = [json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() for row in group]
+        packed = [
+            json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() for row in group
+        ]
         whole = sum(map(len, packed)) + len(packed)
         if part and (len(part) + len(packed) > most_rows or size + whole > most_bytes):
             yield _body(part)

@@ -23,7 +23,9 @@ def download_price_updates(job: Job) -> None:
         job.store.save()
 
     target = job.exports() / cycle.export_name
-    durable.place(target, lambda: content or b"", staged=cycle.export_staged, note_staged=note_staged)
+    durable.place(
+        target, lambda: content or b"", staged=cycle.export_staged, note_staged=note_staged
+    )
     memory.etag = cycle.etag
     text = f"saved {cycle.export_rows} price changes in {target}"
     job.say("export_saved", text, path=str(target), rows=cycle.export_rows)
@@ -39,7 +41,11 @@ def _fetch_prices(job: Job) -> bytes | None:
         cycle.needs_review = "awaiting_review" in reasons
         if updates is not None:
             memory.etag = updates.etag
-        job.say("export_empty", f"no price changes ({', '.join(reasons) or 'no reason given'})", reasons=reasons)
+        job.say(
+            "export_empty",
+            f"no price changes ({', '.join(reasons) or 'no reason given'})",
+            reasons=reasons,
+        )
         return None
     durable.discard_parts(job.exports(), "price-updates-*.csv")
     cycle.export_name = _free_name(job.exports(), clock.now())

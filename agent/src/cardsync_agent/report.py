@@ -1,4 +1,7 @@
-"""What a cycle amounts to: its status, the body of POST /sync/log, the line for people. In: the cycle's journal. Pure."""
+"""What a cycle amounts to: its status, the body of POST /sync/log, the line for people.
+
+In: the cycle's journal. Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,31 @@ from cardsync_agent.state import Cycle
 def verdict(cycle: Cycle) -> str:
     """success: every step done, or nothing to do. partial: some of it was done. failed: the rest.
 
-    A step that this agent has not learnt, or had no file for, is work left undone, so its cycle never is a success. The server in turn takes the seller's
-    history as fetched only when the steps that fetch it succeeded (decisions.md, "First and full"), whatever the status.
+    A step that this agent has not learnt, or had no file for, is work left undone, so its cycle
+    never is a success. The server in turn takes the seller's history as fetched only when the
+    steps that fetch it succeeded (decisions.md, "First and full"), whatever the status.
     """
-    fetched = any(step.status == "success" and step.name.startswith("fetch_") for step in cycle.steps)
+    fetched = any(
+        step.status == "success" and step.name.startswith("fetch_") for step in cycle.steps
+    )
     if cycle.failure is not None:
         return "partial" if cycle.imported or (fetched and cycle.over is None) else "failed"
-    if not cycle.steps:  # a success without steps would tell the server that the whole history was fetched
+    if (
+        not cycle.steps
+    ):  # a success without steps would tell the server that the whole history was fetched
         return "failed"
-    if (cycle.unable or cycle.lacking) and not any(step.status == "success" for step in cycle.steps):
+    if (cycle.unable or cycle.lacking) and not any(
+        step.status == "success" for step in cycle.steps
+    ):
         return "failed"
     return "partial" if cycle.needs_review or cycle.unable or _missed(cycle) else "success"
 
 
 def _missed(cycle: Cycle) -> list[str]:
-    """What the seller could have put there. Alone, a refresh of the account fails; in a full sync nobody misses it."""
+    """What the seller could have put there.
+
+    Alone, a refresh of the account fails; in a full sync nobody misses it.
+    """
     return [name for name in cycle.lacking if name != "refresh_account"]
 
 
@@ -34,7 +47,12 @@ def report_of(cycle: Cycle, platform: str) -> dict[str, object]:
         "status": cycle.status,
         "sync_cycle_id": cycle.sync_cycle_id,
         "steps": [
-            {"name": step.name, "status": step.status, "duration_ms": step.duration_ms, "error": step.error}
+            {
+                "name": step.name,
+                "status": step.status,
+                "duration_ms": step.duration_ms,
+                "error": step.error,
+            }
             for step in cycle.steps
         ],
         "agent_version": __version__,
@@ -68,7 +86,10 @@ def line_of(cycle: Cycle) -> str:
         return f"sync {CANCELLED} {after}"
     trouble = trouble_of(cycle)
     if cycle.status == "partial" and not is_problem(cycle):
-        parts = [("what this agent can't do yet", cycle.unable), ("what the inbox has no file for", _missed(cycle))]
+        parts = [
+            ("what this agent can't do yet", cycle.unable),
+            ("what the inbox has no file for", _missed(cycle)),
+        ]
         return f"sync done {after}, save for " + " and ".join(
             f"{why}: {_things(names)}" for why, names in parts if names
         )
@@ -81,5 +102,7 @@ def _things(steps: list[str]) -> str:
 
 
 def is_problem(cycle: Cycle) -> bool:
-    """Whether the seller should act, or at least look: not so for what this agent never promised."""
+    """Whether the seller should act, or at least look: not so for what this agent never
+    promised.
+    """
     return cycle.failure is not None or cycle.needs_review or cycle.status == "failed"

@@ -1,6 +1,8 @@
-"""Sales summaries as monthly sales reports. In: files' bytes and the months that the server misses. Out: the reports of a cycle. Pure.
+"""Sales summaries as monthly sales reports. In: files' bytes and the months that the server
+misses. Out: the reports of a cycle. Pure.
 
-No public sample of such a file is known: its columns are named like the upload's fields, one month a row.
+No public sample of such a file is known: its columns are named like the upload's fields, one
+month a row.
 """
 
 from __future__ import annotations
@@ -57,11 +59,17 @@ def _report(record: Record, problems: list[Problem]) -> Row | None:
     if begins is None or begins.day != 1:
         problems.append(Problem(record.line, "date_from is not the first day of a month"))
         return None
-    if record.get("dateto") and (ends is None or (ends.year, ends.month) != (begins.year, begins.month)):
+    if record.get("dateto") and (
+        ends is None or (ends.year, ends.month) != (begins.year, begins.month)
+    ):
         problems.append(Problem(record.line, "date_to is not in the month of date_from"))
         return None
     ends = ends or _last_day(begins)
-    return {"date_from": begins.isoformat(), "date_to": ends.isoformat(), "report": _fields(record, problems)}
+    return {
+        "date_from": begins.isoformat(),
+        "date_to": ends.isoformat(),
+        "report": _fields(record, problems),
+    }
 
 
 def _fields(record: Record, problems: list[Problem]) -> Row:
@@ -73,6 +81,9 @@ def _fields(record: Record, problems: list[Problem]) -> Row:
             report[name] = int(value) if name in _COUNTS else value
         elif text:
             problems.append(
-                Problem(record.line, f"{name} is no {'count' if name in _COUNTS else 'amount'}; sent without")
+                Problem(
+                    record.line,
+                    f"{name} is no {'count' if name in _COUNTS else 'amount'}; sent without",
+                )
             )
     return report

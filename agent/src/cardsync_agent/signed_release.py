@@ -1,7 +1,8 @@
-"""What may be installed: an offer and the pinned keys in, a Release that a key vouches for out, or Untrusted with the reason. Pure.
+"""What may be installed: an offer and the pinned keys in, a Release that a key vouches for out,
+or Untrusted with the reason. Pure.
 
-Two signatures, because one over the bytes alone lets whoever holds the server serve an old signed build: the record binds version,
-platform, expiry and the bytes' SHA-256 together.
+Two signatures, because one over the bytes alone lets whoever holds the server serve an old signed
+build: the record binds version, platform, expiry and the bytes' SHA-256 together.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from packaging.version import InvalidVersion, Version
 
 from cardsync_agent.client import Offer
 
-# What one machine is called by Python, Go, Docker, Windows and Apple; the server compares by the same table.
+# What one machine is called by Python, Go, Docker, Windows and Apple; the server compares by the
+# same table.
 _ALIASES = {
     "x86_64": "amd64",
     "x64": "amd64",
@@ -58,8 +60,12 @@ def same_platform(platform: str) -> str:
     return "/".join(_ALIASES.get(part, part) for part in platform.strip().lower().split("/"))
 
 
-def trusted(offer: Offer, keys: Sequence[Ed25519PublicKey], installed: str, platform: str, now: datetime) -> Release:
-    """The offered release, if a pinned key signed its record and the record fits this installation."""
+def trusted(
+    offer: Offer, keys: Sequence[Ed25519PublicKey], installed: str, platform: str, now: datetime
+) -> Release:
+    """The offered release, if a pinned key signed its record and the record fits this
+    installation.
+    """
     # Nothing in the record is looked at before its signature holds.
     if not _is_signed(keys, offer.record_signature, _canonical(offer.record)):
         raise Untrusted("no pinned key has signed its record")
@@ -77,7 +83,9 @@ def trusted(offer: Offer, keys: Sequence[Ed25519PublicKey], installed: str, plat
     return release
 
 
-def check_bytes(release: Release, offer: Offer, keys: Sequence[Ed25519PublicKey], content: bytes) -> None:
+def check_bytes(
+    release: Release, offer: Offer, keys: Sequence[Ed25519PublicKey], content: bytes
+) -> None:
     if hashlib.sha256(content).hexdigest() != release.sha256:
         raise Untrusted("the bytes that came are not those of its record (SHA-256)")
     if not _is_signed(keys, offer.signature, content):
@@ -103,7 +111,9 @@ def _verifies(key: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
 def _canonical(record: dict[str, Any]) -> bytes:
     """Keys sorted, no spaces, UTF-8."""
     try:
-        return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return json.dumps(
+            record, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        ).encode()
     except ValueError as trouble:  # half a surrogate pair
         raise Untrusted("its record is no text") from trouble
 

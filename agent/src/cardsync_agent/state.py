@@ -1,6 +1,8 @@
-"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the approved upload, the hashes of what was sent.
+"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the approved
+upload, the hashes of what was sent.
 
-In: the folder. Out: a Memory that `Store.save` writes whole (temp, fsync, rename), and the lock that keeps a second agent out.
+In: the folder. Out: a Memory that `Store.save` writes whole (temp, fsync, rename), and the lock
+that keeps a second agent out.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ MOST_IMPORTED = 200
 
 
 class StateProblem(Exception):
-    """The agent cannot keep its journal, or is not alone; the message is one sentence for people."""
+    """The agent cannot keep its journal, or is not alone; the message is one sentence for
+    people.
+    """
 
 
 @dataclass
@@ -96,7 +100,8 @@ class Cycle:
     delivered: list[Sent] = field(default_factory=list)
     # fetch_sales_report: the months chosen
     months: list[str] | None = None
-    # steps that were to be done and that this agent has not learnt, or that the marketplace gave nothing for
+    # steps that were to be done and that this agent has not learnt, or that the marketplace gave
+    # nothing for
     unable: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
     # why nothing more of the cycle is to be done, whatever steps are left
@@ -121,7 +126,9 @@ class Cycle:
     @property
     def failure(self) -> str | None:
         """What went wrong, or went wrong first."""
-        return self.over or next((step.error or step.name for step in self.steps if step.status == "failed"), None)
+        return self.over or next(
+            (step.error or step.name for step in self.steps if step.status == "failed"), None
+        )
 
 
 @dataclass
@@ -160,11 +167,20 @@ class Memory:
         self.imported = [*kept, Imported(sha256, clock.rfc3339(now))][-MOST_IMPORTED:]
 
     def has_sent(self, file: Sent) -> bool:
-        return any((s.kind, s.sha256) == (file.kind, file.sha256) and s.since <= file.since for s in self.sent)
+        return any(
+            (s.kind, s.sha256) == (file.kind, file.sha256) and s.since <= file.since
+            for s in self.sent
+        )
 
     def remember_sent(self, file: Sent, forget: Collection[str]) -> None:
-        """`forget` are kinds whose rows the server may have skipped, because it had not heard of what `file` tells."""
-        kept = [s for s in self.sent if s.kind not in forget and (s.kind, s.sha256) != (file.kind, file.sha256)]
+        """`forget` are kinds whose rows the server may have skipped, because it had not heard of
+        what `file` tells.
+        """
+        kept = [
+            s
+            for s in self.sent
+            if s.kind not in forget and (s.kind, s.sha256) != (file.kind, file.sha256)
+        ]
         self.sent = [*kept, file][-MOST_IMPORTED:]
 
 
@@ -183,7 +199,9 @@ class Store:
         try:
             durable.write(self._file, json.dumps(body, indent=1).encode())
         except OSError as trouble:
-            raise StateProblem(f"The agent cannot write its journal {self._file}: {trouble}.") from trouble
+            raise StateProblem(
+                f"The agent cannot write its journal {self._file}: {trouble}."
+            ) from trouble
 
     def _load(self) -> Memory:
         try:
@@ -191,12 +209,17 @@ class Store:
         except FileNotFoundError:
             return _new_memory()
         except (ValueError, TypeError, KeyError, AttributeError):
-            # A crash cannot do this, a disk or an editor can. Kept for inspection; the server knows what was uploaded.
-            self.set_aside = self._file.with_name(f"state-broken-{clock.for_file_name(clock.now())}.json")
+            # A crash cannot do this, a disk or an editor can. Kept for inspection; the server
+            # knows what was uploaded.
+            self.set_aside = self._file.with_name(
+                f"state-broken-{clock.for_file_name(clock.now())}.json"
+            )
             os.replace(self._file, self.set_aside)  # noqa: PTH105
             return _new_memory()
         except OSError as trouble:
-            raise StateProblem(f"The agent cannot read its journal {self._file}: {trouble}.") from trouble
+            raise StateProblem(
+                f"The agent cannot read its journal {self._file}: {trouble}."
+            ) from trouble
 
 
 def make_home(folder: Path) -> Path:

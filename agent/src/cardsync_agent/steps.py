@@ -1,8 +1,9 @@
 """What a cycle does: which steps a decision means, and the table of those that this agent can do.
 
-In: the server's decision. Out: a cycle's journal. A step is a function of a Job: it returns when done, raises StepSkipped or StepFailed,
-or lets Refused and OSError through as its failure. Every step may run again from its beginning after a kill -9. A step that fails takes
-those with it that need it, and no others.
+In: the server's decision. Out: a cycle's journal. A step is a function of a Job: it returns when
+done, raises StepSkipped or StepFailed, or lets Refused and OSError through as its failure. Every
+step may run again from its beginning after a kill -9. A step that fails takes those with it that
+need it, and no others.
 """
 
 from __future__ import annotations
@@ -52,7 +53,13 @@ STEPS = {
 CAPABILITIES = ",".join(f"{name}@{step.version}" for name, step in STEPS.items())
 
 # What a kind means where the server sends no plan (decisions.md, section 3).
-PRICING_CHAIN = ("export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices")
+PRICING_CHAIN = (
+    "export_inventory",
+    "upload_inventory",
+    "await_repricing",
+    "download_price_updates",
+    "import_prices",
+)
 HISTORY = ("fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback")
 FULL = (*PRICING_CHAIN, *HISTORY, "fetch_sales_report", "refresh_account")
 STEPS_OF_KIND = {
@@ -75,8 +82,14 @@ def needed_by(name: str) -> set[str]:
 
 
 def begin(decision: Decision, sync_mode: str, now: datetime) -> Cycle:
-    """The journal of a new cycle: its steps in the plan's order, and those that the plan leaves out as skipped already."""
-    steps = STEPS_OF_KIND.get(decision.kind, FULL) if decision.plan_steps is None else decision.plan_steps
+    """The journal of a new cycle: its steps in the plan's order, and those that the plan leaves
+    out as skipped already.
+    """
+    steps = (
+        STEPS_OF_KIND.get(decision.kind, FULL)
+        if decision.plan_steps is None
+        else decision.plan_steps
+    )
     planned = [
         step
         for step in dict.fromkeys(steps)

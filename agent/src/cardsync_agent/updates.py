@@ -1,5 +1,6 @@
-"""Updates of the agent itself. In: the heartbeat's offer. Out: DIR/updates/VERSION-HASH/ with the verified file and its record, told by
-`update_ready`, and the update command started once. Replacing the agent is the installer's work; without pinned keys nothing is fetched.
+"""Updates of the agent itself. In: the heartbeat's offer. Out: DIR/updates/VERSION-HASH/ with the
+verified file and its record, told by `update_ready`, and the update command started once.
+Replacing the agent is the installer's work; without pinned keys nothing is fetched.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Updates:
         self._running: subprocess.Popen[bytes] | None = None
 
     def consider(self, heartbeat: Heartbeat) -> None:
-        """Work towards the update on offer for a while; called again with every heartbeat until it is installed."""
+        """Work towards the update on offer for a while; called again with every heartbeat until
+        it is installed.
+        """
         self._look_after_command()
         if not heartbeat.update_available:
             return
@@ -81,7 +84,13 @@ class Updates:
         except Untrusted as reason:
             self._wait(self._pace.update_again)
             text = f"the update on offer is refused: {reason}"
-            self._tell("update_refused", text, problem=True, latest_version=offer.version, reason=str(reason))
+            self._tell(
+                "update_refused",
+                text,
+                problem=True,
+                latest_version=offer.version,
+                reason=str(reason),
+            )
         except (TryAgain, Refused, OSError) as trouble:
             self._failures += 1
             delay = backoff(self._failures, self._pace)
@@ -91,7 +100,11 @@ class Updates:
             raise
         except Exception as bug:  # syncing must go on without the update
             self._wait(self._pace.update_again)
-            self._tell("problem", f"the update failed: internal error: {type(bug).__name__}: {bug}", problem=True)
+            self._tell(
+                "problem",
+                f"the update failed: internal error: {type(bug).__name__}: {bug}",
+                problem=True,
+            )
 
     def _wait(self, seconds: float) -> None:
         self._not_before = clock.monotonic() + seconds
@@ -109,11 +122,20 @@ class Updates:
         self._remember_placed(release.sha256)
         self._handed = target
         text = f"version {release.version} of the agent is ready to install in {target}"
-        self._tell("update_ready", text, latest_version=str(release.version), path=str(target), sha256=release.sha256)
+        self._tell(
+            "update_ready",
+            text,
+            latest_version=str(release.version),
+            path=str(target),
+            sha256=release.sha256,
+        )
         self._start_command(release, file)
 
     def _placed_before(self, release: Release, target: Path) -> Path | None:
-        """The file placed by an earlier try. What lies there may have been altered since: that is taken away, to be fetched anew."""
+        """The file placed by an earlier try.
+
+        What lies there may have been altered since: that is taken away, to be fetched anew.
+        """
         if not target.exists() and not target.is_symlink():
             return None
         try:
@@ -122,25 +144,41 @@ class Updates:
             if not self._is_used(release, target):
                 text = f"what lies in {target} is not the update that was signed, and is fetched anew: {reason}"
                 self._tell("problem", text, problem=True)
-                self._remember_placed(None)  # first: a kill in between must not look as if the installer took it
+                self._remember_placed(
+                    None
+                )  # first: a kill in between must not look as if the installer took it
                 _remove(target)
             return None
 
     def _is_used(self, release: Release, target: Path) -> bool:
-        """Placed before, and since then taken away or given to the update command: whatever is there now is the installer's."""
+        """Placed before, and since then taken away or given to the update command: whatever is
+        there now is the installer's.
+        """
         memory = self._store.memory
         if memory.update_placed != release.sha256:
             return False
         return memory.update_commanded == release.sha256 or not _files(target)
 
     def _check_placed(self, release: Release, target: Path) -> Path:
-        """The one file in the folder, if it and the record beside it are still what a pinned key signed."""
+        """The one file in the folder, if it and the record beside it are still what a pinned key
+        signed.
+        """
         files = _files(target)
-        if target.is_symlink() or len(files) != 1 or files[0].is_symlink() or not files[0].is_file():
+        if (
+            target.is_symlink()
+            or len(files) != 1
+            or files[0].is_symlink()
+            or not files[0].is_file()
+        ):
             raise Untrusted("it is not one file and its record")
         proof = _read_proof(target / RECORD, release)
         keys = self._policy.keys
-        check_bytes(trusted(proof, keys, __version__, self._platform, clock.now()), proof, keys, files[0].read_bytes())
+        check_bytes(
+            trusted(proof, keys, __version__, self._platform, clock.now()),
+            proof,
+            keys,
+            files[0].read_bytes(),
+        )
         return files[0]
 
     def _bring(self, release: Release, offer: Offer, target: Path) -> bool:
@@ -160,7 +198,10 @@ class Updates:
                 _remove(stray)
         ends = clock.monotonic() + self._pace.update_slice
         return self._client.download(
-            offer.url, file, MOST_BYTES, lambda: clock.monotonic() < ends and not self._stop.requested
+            offer.url,
+            file,
+            MOST_BYTES,
+            lambda: clock.monotonic() < ends and not self._stop.requested,
         )
 
     def _verify(self, release: Release, offer: Offer, file: Path) -> None:
@@ -171,12 +212,18 @@ class Updates:
             raise
 
     def _place(self, offer: Offer, stage: Path, target: Path) -> None:
-        """The file and its record appear together or not at all; of earlier updates nothing is left."""
+        """The file and its record appear together or not at all; of earlier updates nothing is
+        left.
+        """
         self._updates.mkdir(exist_ok=True)
         for earlier in self._updates.iterdir():
             if _OURS.fullmatch(earlier.name):
                 _remove(earlier)
-        proof = {"release": offer.record, "release_signature": offer.record_signature, "signature": offer.signature}
+        proof = {
+            "release": offer.record,
+            "release_signature": offer.record_signature,
+            "signature": offer.signature,
+        }
         durable.write(stage / RECORD, json.dumps(proof, indent=1).encode())
         durable.place_folder(stage, target)
 
@@ -189,7 +236,8 @@ class Updates:
         memory = self._store.memory
         if not self._policy.command or memory.update_commanded == release.sha256:
             return
-        # Journaled first: an installer that ends this agent half-way must not be started by each agent that follows.
+        # Journaled first: an installer that ends this agent half-way must not be started by each
+        # agent that follows.
         memory.update_commanded = release.sha256
         self._store.save()
         arguments = [*shlex.split(self._policy.command, posix=os.name != "nt"), str(file)]
@@ -200,11 +248,17 @@ class Updates:
             self._say("problem", f"the update command cannot be started: {trouble}", problem=True)
 
     def _started(self, arguments: list[str]) -> subprocess.Popen[bytes]:
-        # Output of its own, for ours is read by programs; and not the key, which is none of its business.
+        # Output of its own, for ours is read by programs; and not the key, which is none of its
+        # business.
         environ = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
         with (self._store.home / COMMAND_LOG).open("ab") as log:
             return subprocess.Popen(
-                arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environ, start_new_session=True
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environ,
+                start_new_session=True,
             )
 
     def _look_after_command(self) -> None:
@@ -222,8 +276,12 @@ class Updates:
 
 
 def _file_name(url: str) -> str:
-    """The artifact's own name, which nobody signed, as a plain one: what kind of file it is stands in its ending."""
-    name = re.sub(r"[^A-Za-z0-9._+-]", "_", unquote(urlsplit(url).path).rpartition("/")[2])[-100:].lstrip(".-")
+    """The artifact's own name, which nobody signed, as a plain one: what kind of file it is
+    stands in its ending.
+    """
+    name = re.sub(r"[^A-Za-z0-9._+-]", "_", unquote(urlsplit(url).path).rpartition("/")[2])[
+        -100:
+    ].lstrip(".-")
     return name if name and name != RECORD else "update"
 
 
@@ -238,9 +296,16 @@ def _read_proof(path: Path, release: Release) -> Offer:
         record, signatures = proof["release"], (proof["signature"], proof["release_signature"])
     except (FileNotFoundError, IsADirectoryError, ValueError, KeyError, TypeError) as trouble:
         raise Untrusted(f"its record cannot be read ({type(trouble).__name__})") from trouble
-    if not isinstance(record, dict) or not all(isinstance(signature, str) for signature in signatures):
+    if not isinstance(record, dict) or not all(
+        isinstance(signature, str) for signature in signatures
+    ):
         raise Untrusted("its record is no record")
-    return Offer(signature=signatures[0], sha256=release.sha256, record=record, record_signature=signatures[1])
+    return Offer(
+        signature=signatures[0],
+        sha256=release.sha256,
+        record=record,
+        record_signature=signatures[1],
+    )
 
 
 def _remove(path: Path) -> None:

@@ -1,6 +1,7 @@
 """The steps that carry the inventory up: take it, send it, wait for the server to have priced it.
 
-In: a Job. Out: its cycle's upload, saved wherever repeating would do harm. Each may run again from its beginning after a kill -9.
+In: a Job. Out: its cycle's upload, saved wherever repeating would do harm. Each may run again
+from its beginning after a kill -9.
 """
 
 from __future__ import annotations
@@ -25,10 +26,19 @@ def export_inventory(job: Job) -> None:
         found = job.market.export_inventory(job.store.spool, known)
     except NoExport as none:
         raise StepFailed(str(none)) from none
-    cycle.file, cycle.sha256, cycle.exported_at = str(found.path), found.sha256, clock.rfc3339(found.exported_at)
+    cycle.file, cycle.sha256, cycle.exported_at = (
+        str(found.path),
+        found.sha256,
+        clock.rfc3339(found.exported_at),
+    )
     text = f"taking {found.path.name} ({found.size:,} bytes, from {clock.for_people(found.exported_at)})"
     job.say(
-        "inventory_found", text, path=cycle.file, sha256=found.sha256, bytes=found.size, exported_at=cycle.exported_at
+        "inventory_found",
+        text,
+        path=cycle.file,
+        sha256=found.sha256,
+        bytes=found.size,
+        exported_at=cycle.exported_at,
     )
 
 
@@ -43,7 +53,11 @@ def upload_inventory(job: Job) -> None:
 
 
 def _upload_by_key(job: Job) -> bool:
-    """The presigned flow. False where the server has no such flow, or the network lets us reach the server but not its object store."""
+    """The presigned flow.
+
+    False where the server has no such flow, or the network lets us reach the server but not its
+    object store.
+    """
     refusal: Refused | None = None
     for _ in range(MOST_TICKETS):
         try:
@@ -61,9 +75,15 @@ def _upload_by_key(job: Job) -> bool:
                 return False
             if refused.code != "invalid_object_key":
                 raise
-            # The object never arrived (the address had expired, or the store lost it): a new address.
+            # The object never arrived (the address had expired, or the store lost it): a new
+            # address.
             refusal = refusal or refused
-            job.cycle.key, job.cycle.upload_url, job.cycle.put_done, job.cycle.offered = None, None, False, False
+            job.cycle.key, job.cycle.upload_url, job.cycle.put_done, job.cycle.offered = (
+                None,
+                None,
+                False,
+                False,
+            )
     raise refusal or StepFailed("the server gave no usable upload address")
 
 
@@ -73,7 +93,9 @@ def _only_the_store_is_away(job: Job) -> bool:
 
 
 def _offer(job: Job) -> None:
-    """From here on the server may have the upload, and only the upload's own state tells whether it was cancelled."""
+    """From here on the server may have the upload, and only the upload's own state tells whether
+    it was cancelled.
+    """
     if not job.cycle.offered:
         job.check_wanted()  # a POST /sync after a cancel would begin a new sync
         job.cycle.offered = True
@@ -88,16 +110,24 @@ def _have_ticket(job: Job) -> None:
 
 
 def _put(job: Job) -> Refused | None:
-    """Send the bytes to the presigned address. A refusal of the address itself is returned: POST /sync tells whether they had landed."""
+    """Send the bytes to the presigned address.
+
+    A refusal of the address itself is returned: POST /sync tells whether they had landed.
+    """
     cycle, refusal = job.cycle, None
     if cycle.put_done:
         return None
     url, content = cycle.upload_url or "", job.store.spool.read_bytes()
     patience = job.pace.elsewhere if job.client.is_elsewhere(url) else None
     try:
-        job.call("sending the file", lambda: job.client.put_object(url, content, job.while_sending()), patience)
+        job.call(
+            "sending the file",
+            lambda: job.client.put_object(url, content, job.while_sending()),
+            patience,
+        )
     except Refused as refused:
-        # 409 already_used: our PUT had landed, its answer was lost. 403: expired, perhaps after it had landed.
+        # 409 already_used: our PUT had landed, its answer was lost. 403: expired, perhaps after
+        # it had landed.
         if refused.status not in (403, 409):
             raise
         refusal = refused
@@ -107,11 +137,15 @@ def _put(job: Job) -> Refused | None:
 
 
 def _accept(job: Job) -> int:
-    return job.client.accept(job.cycle.key or "", job.cycle.sync_cycle_id, job.cycle.exported_at or "")
+    return job.client.accept(
+        job.cycle.key or "", job.cycle.sync_cycle_id, job.cycle.exported_at or ""
+    )
 
 
 def _upload_raw(job: Job) -> None:
-    """The raw form has no key to make a second sending harmless, so it is sent again only when the first surely did not arrive."""
+    """The raw form has no key to make a second sending harmless, so it is sent again only when
+    the first surely did not arrive.
+    """
     cycle, content = job.cycle, job.store.spool.read_bytes()
 
     if not cycle.raw_sent:
@@ -134,10 +168,15 @@ def _server_has_an_upload(job: Job) -> bool:
     if decision.action == "sync" or decision.reason == "in_progress":
         return decision.action != "sync"
     status = job.client.status()
-    if status.get("phase") == "awaiting_review" or status.get("last_sync_at") != job.cycle.last_sync_before:
+    if (
+        status.get("phase") == "awaiting_review"
+        or status.get("last_sync_at") != job.cycle.last_sync_before
+    ):
         return True
     # Sent again it would begin a sync that nobody asked for, if what ended this one was a cancel.
-    raise CycleOver("the server ended this cycle while it could not be reached; whether the file arrived is not known")
+    raise CycleOver(
+        "the server ended this cycle while it could not be reached; whether the file arrived is not known"
+    )
 
 
 def await_repricing(job: Job) -> None:
@@ -153,20 +192,29 @@ def await_repricing(job: Job) -> None:
         job.cycle.needs_review = True
         hint = REVIEW_HINT.format(report.get("id", "<id>"))
         # Why: a short inventory (decisions.md, section 3), or what the server lists under `review`.
-        why = "; ".join(map(str, report.get("review") or ())) or "the server found the inventory surprising"
+        why = (
+            "; ".join(map(str, report.get("review") or ()))
+            or "the server found the inventory surprising"
+        )
         job.say("review_needed", f"the upload waits for review: {why}", problem=True, report=report)
         raise StepFailed(f"awaiting_review: {why}; {hint}")
     if state == "cancelled":
         raise Cancelled
     if state != "done":
         error = report.get("error") or {}
-        raise StepFailed(": ".join(str(error[part]) for part in ("code", "message") if error.get(part)) or state)
+        raise StepFailed(
+            ": ".join(str(error[part]) for part in ("code", "message") if error.get(part)) or state
+        )
     job.say("upload_done", _summary(report), report=report)
 
 
 def _finished_report(job: Job) -> dict[str, Any]:
     def say(report: dict[str, Any]) -> None:
-        job.say("upload_progress", f"the server is still at work ({report['state']})", state=report["state"])
+        job.say(
+            "upload_progress",
+            f"the server is still at work ({report['state']})",
+            state=report["state"],
+        )
 
     return worked_off(job, "asking how the upload fares", lambda: _ask_progress(job), say)
 
@@ -174,14 +222,17 @@ def _finished_report(job: Job) -> dict[str, Any]:
 def _ask_progress(job: Job) -> dict[str, Any]:
     if job.cycle.upload_id is not None:
         return job.client.upload(job.cycle.upload_id)
-    # A raw upload whose answer was lost has no number: the account's status stands in for its report.
+    # A raw upload whose answer was lost has no number: the account's status stands in for its
+    # report.
     status = job.client.status()
     review = status.get("phase") == "awaiting_review"
     busy = status.get("sync_in_progress") is True and not review
     if busy or review:
         return {"state": "processing" if busy else "awaiting_review"}
     if status.get("last_sync_at") == job.cycle.last_sync_before:
-        raise CycleOver("the server ended this upload without completing it: it failed or was cancelled")
+        raise CycleOver(
+            "the server ended this upload without completing it: it failed or was cancelled"
+        )
     return {"state": "done"}
 
 

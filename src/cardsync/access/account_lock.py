@@ -8,5 +8,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 async def one_at_a_time(session: AsyncSession, seller_id: int) -> None:
     await session.execute(
-        text("SELECT FROM account WHERE seller_id = :seller FOR NO KEY UPDATE"), {"seller": seller_id}
+        text("SELECT FROM account WHERE seller_id = :seller FOR NO KEY UPDATE"),
+        {"seller": seller_id},
     )

@@ -19,8 +19,12 @@ def note(session: AsyncSession, caller: Caller, action: str, summary: str, now: 
     note_by(session, caller.seller_id, caller.actor, action, summary, now)
 
 
-def note_by(session: AsyncSession, seller_id: int, actor: str, action: str, summary: str, now: datetime) -> None:
-    session.add(Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now))
+def note_by(
+    session: AsyncSession, seller_id: int, actor: str, action: str, summary: str, now: datetime
+) -> None:
+    session.add(
+        Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
+    )
 
 
 class Activity(Base):

@@ -1,9 +1,10 @@
-"""Middleware of the routes that know their caller: an API key or a member's session in, `scope["caller"]` out, before the body is read.
+"""Middleware of the routes that know their caller: an API key or a member's session in,
+`scope["caller"]` out, before the body is read.
 
 A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`) or alone
-(`BY_SESSION`); a session on any other is refused (`key_required`). Who sends a key is judged by the
-key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole description with
-every request.
+(`BY_SESSION`); a session on any other is refused (`key_required`). Who sends a key is judged by
+the key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole
+description with every request.
 """
 
 from __future__ import annotations
@@ -61,10 +62,14 @@ def _refuse_no_ids(scope: Scope) -> None:
 
 
 def _for_its_browser_alone(send: Send) -> Send:
-    """No cache keeps what a cookie opened: unlike an Authorization header, a cookie does not keep shared ones away."""
+    """No cache keeps what a cookie opened: unlike an Authorization header, a cookie does not keep
+    shared ones away.
+    """
 
     async def answer(message: Message) -> None:
-        if message["type"] == "http.response.start" and not any(n == b"cache-control" for n, _ in message["headers"]):
+        if message["type"] == "http.response.start" and not any(
+            n == b"cache-control" for n, _ in message["headers"]
+        ):
             message["headers"] = [*message["headers"], (b"cache-control", b"no-store")]
         await send(message)
 
@@ -72,7 +77,9 @@ def _for_its_browser_alone(send: Send) -> Send:
 
 
 def among_strangers(app: ASGIApp) -> ASGIApp:
-    """Middleware of the routes that take no credentials but make some: they are no other site's to call, and no address's too often."""
+    """Middleware of the routes that take no credentials but make some: they are no other site's
+    to call, and no address's too often.
+    """
 
     async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
         await scope["litestar_app"].state.rate_limits.admit_anonymous(scope)
@@ -120,7 +127,9 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
     if scope.get("method") not in tokens.SAFE_METHODS:
         refuse_other_sites(scope)
         if not tokens.csrf_is_right(token, header(scope, b"x-csrf-token")):
-            raise errors.CsrfFailed("X-CSRF-Token is missing or not this session's; GET /api/session tells it")
+            raise errors.CsrfFailed(
+                "X-CSRF-Token is missing or not this session's; GET /api/session tells it"
+            )
     return caller
 
 
@@ -133,7 +142,9 @@ def session_token(scope: Scope) -> str | None:
 
 def refuse_other_sites(scope: Scope) -> None:
     settings: Settings = scope["litestar_app"].state.settings
-    fetch_site, origin, host = (header(scope, name) for name in (b"sec-fetch-site", b"origin", b"host"))
+    fetch_site, origin, host = (
+        header(scope, name) for name in (b"sec-fetch-site", b"origin", b"host")
+    )
     hosts = [host] if host is not None and settings.is_own_name(host) else []
     if not tokens.comes_from_here(fetch_site, origin, hosts, settings.origin):
         raise errors.CsrfFailed("this request comes from another site")

@@ -1,7 +1,9 @@
-"""Who is calling: the Authorization header in, a `Caller` out. (Members with a session: `access/sessions.py`.)
+"""Who is calling: the Authorization header in, a `Caller` out. (Members with a session:
+`access/sessions.py`.)
 
-One round trip reads the key, the account and the sync state together. Which seller a key belongs to never changes, so that much is
-remembered per process; whether the key and the account are still good is read on every request, on every process.
+One round trip reads the key, the account and the sync state together. Which seller a key belongs
+to never changes, so that much is remembered per process; whether the key and the account are
+still good is read on every request, on every process.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class Caller(NamedTuple):
-    """A seller as one request sees it: account and sync state as they stood when the key or the session was checked."""
+    """A seller as one request sees it: account and sync state as they stood when the key or the
+    session was checked.
+    """
 
     key_is_good: bool
     seller_id: int
@@ -167,14 +171,19 @@ OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
 
 
 class KeyRing:
-    """Which key's hash belongs to which (seller, key id), or what else `sql` finds by a hash: bounded, filled on first sight."""
+    """Which key's hash belongs to which (seller, key id), or what else `sql` finds by a hash:
+    bounded, filled on first sight.
+    """
 
-    def __init__(self, database: Database, size: int = 50_000, sql: LiteralString = OWNER_SQL) -> None:
+    def __init__(
+        self, database: Database, size: int = 50_000, sql: LiteralString = OWNER_SQL
+    ) -> None:
         self._database = database
         self._size = size
         self._sql = sql
         self._known: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
-        # Keys on first sight, and keys that nobody has, share two of the pool's connections: the others are the sellers'.
+        # Keys on first sight, and keys that nobody has, share two of the pool's connections: the
+        # others are the sellers'.
         self._strangers = asyncio.Semaphore(2)
 
     async def owner(self, key: str) -> tuple[int, int] | None:
@@ -182,7 +191,8 @@ class KeyRing:
         if digest in self._known:
             self._known.move_to_end(digest)
             return self._known[digest]
-        # One round trip, not a session's four: after a restart every agent's key is looked up within half a minute.
+        # One round trip, not a session's four: after a restart every agent's key is looked up
+        # within half a minute.
         async with self._strangers, self._database.hot.connection() as connection:
             row = await (await connection.execute(self._sql, (digest,))).fetchone()
         if row is None:
@@ -202,7 +212,9 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def bearer(header: str | None) -> str:
-    """The key from an Authorization header; raises Unauthorized for none, another scheme or a wrong checksum."""
+    """The key from an Authorization header; raises Unauthorized for none, another scheme or a
+    wrong checksum.
+    """
     if not header:
         raise errors.Unauthorized.challenge(credentials_sent=False)
     scheme, _, token = header.partition(" ")
@@ -213,7 +225,9 @@ def bearer(header: str | None) -> str:
 
 
 async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
-    """(seller, key id) of the key in the header, which may be revoked since; raises Unauthorized."""
+    """(seller, key id) of the key in the header, which may be revoked since; raises
+    Unauthorized.
+    """
     owner = await ring.owner(bearer(header))
     if owner is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
@@ -221,7 +235,9 @@ async def owner_of(ring: KeyRing, header: str | None) -> tuple[int, int]:
 
 
 async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
-    """Raises Unauthorized or AccountSuspended; both stand before anything else about the request is looked at."""
+    """Raises Unauthorized or AccountSuspended; both stand before anything else about the request
+    is looked at.
+    """
     row = await database.polled.first_row(seller_id, CALLER, key_id)
     if row is None or not row[0]:
         raise errors.Unauthorized.challenge(credentials_sent=True)

@@ -1,7 +1,9 @@
-"""What an account may do: plan and switches in, permissions out. Pure, and the only place that says so.
+"""What an account may do: plan and switches in, permissions out. Pure, and the only place that
+says so.
 
-Losing the paid entitlement holds an account read-only whatever is stored and cancels its waiting price tasks; missing consent, being
-past due, a pause or a suspension only holds prices back: the export is empty, and price tasks stay queued, unadvertised.
+Losing the paid entitlement holds an account read-only whatever is stored and cancels its waiting
+price tasks; missing consent, being past due, a pause or a suspension only holds prices back: the
+export is empty, and price tasks stay queued, unadvertised.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ PriceTasks = Literal["advertised", "queued", "cancelled"]
 
 @dataclass(frozen=True)
 class Entitlements:
-    """`holds` are the account's reasons for an empty export, in the export's order: without one, prices may be exported (rollbacks and
-    quick-add always). `price_tasks` is what becomes of those that wait.
+    """`holds` are the account's reasons for an empty export, in the export's order: without one,
+    prices may be exported (rollbacks and quick-add always). `price_tasks` is what becomes of
+    those that wait.
     """
 
     paid: bool
@@ -45,7 +48,9 @@ def entitlements(
     suspended: bool,
     now: datetime,
 ) -> Entitlements:
-    """A suspended account's requests are refused before anything is asked here; for what is done in its name nothing changes but that."""
+    """A suspended account's requests are refused before anything is asked here; for what is done
+    in its name nothing changes but that.
+    """
     paid = is_paid(plan, trial_ends_at, now)
     mode = sync_mode if paid else "read_only"
     reasons = {
@@ -57,5 +62,9 @@ def entitlements(
     holds = tuple(reason for reason, applies in reasons.items() if applies)
     price_tasks: PriceTasks = "queued" if holds or suspended else "advertised"
     return Entitlements(
-        paid, mode, upload_approved and paid, holds, "cancelled" if mode == "read_only" else price_tasks
+        paid,
+        mode,
+        upload_approved and paid,
+        holds,
+        "cancelled" if mode == "read_only" else price_tasks,
     )

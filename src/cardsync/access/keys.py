@@ -1,6 +1,8 @@
-"""API keys: text in, checked and hashed; minting, revoking, listing. The key itself is shown once and never stored.
+"""API keys: text in, checked and hashed; minting, revoking, listing. The key itself is shown once
+and never stored.
 
-`csk_` + 32 random base62 characters + the base62 CRC-32 of everything before it: a typo is refused without a query.
+`csk_` + 32 random base62 characters + the base62 CRC-32 of everything before it: a typo is
+refused without a query.
 """
 
 from __future__ import annotations
@@ -44,11 +46,14 @@ def new_key() -> str:
 
 def is_well_formed(key: str) -> bool:
     head, check = key[:-_CHECK], key[-_CHECK:]
-    return len(key) == LENGTH and key.startswith(PREFIX) and key.isascii() and checksum(head) == check
+    return (
+        len(key) == LENGTH and key.startswith(PREFIX) and key.isascii() and checksum(head) == check
+    )
 
 
 def key_hash(key: str) -> bytes:
-    # A key carries 190 random bits: one SHA-256 is enough, a slow hash would only slow the heartbeat.
+    # A key carries 190 random bits: one SHA-256 is enough, a slow hash would only slow the
+    # heartbeat.
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -70,13 +75,19 @@ async def revoke(session: AsyncSession, key_id: int) -> bool:
     """True when the key exists; revoking twice keeps the first time."""
     found = await session.scalar(select(ApiKey.id).where(ApiKey.id == key_id))
     await session.execute(
-        update(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None)).values(revoked_at=clock.now())
+        update(ApiKey)
+        .where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
+        .values(revoked_at=clock.now())
     )
     return found is not None
 
 
-async def listed(session: AsyncSession, seller_id: int) -> list[tuple[int, str, datetime, datetime | None]]:
+async def listed(
+    session: AsyncSession, seller_id: int
+) -> list[tuple[int, str, datetime, datetime | None]]:
     """(id, name, created_at, revoked_at) of a seller's keys, oldest first."""
     await known_seller(session, seller_id)
-    rows = await session.execute(select(ApiKey).where(ApiKey.seller_id == seller_id).order_by(ApiKey.id))
+    rows = await session.execute(
+        select(ApiKey).where(ApiKey.seller_id == seller_id).order_by(ApiKey.id)
+    )
     return [(key.id, key.name, key.created_at, key.revoked_at) for key in rows.scalars()]

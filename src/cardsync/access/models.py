@@ -1,4 +1,6 @@
-"""Tables of accounts: `seller`, `member`, `api_key` (global: sign-in looks them up) and `account` (tenant: plan and switches)."""
+"""Tables of accounts: `seller`, `member`, `api_key` (global: sign-in looks them up) and `account`
+(tenant: plan and switches).
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,17 @@ class Seller(Base):
 
 
 class Member(Base):
-    """A person who signs in to a seller account: owner or staff. Passwords are Argon2 hashes; who is invited has none yet."""
+    """A person who signs in to a seller account: owner or staff.
+
+    Passwords are Argon2 hashes; who is invited has none yet.
+    """
 
     __tablename__ = "member"
     __table_args__ = (Index("uq_member_email", text("lower(email)"), unique=True),)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    seller_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True)
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+    )
     email: Mapped[str] = mapped_column(Text)
     name: Mapped[str] = mapped_column(Text)
     role: Mapped[str] = mapped_column(Text)
@@ -50,7 +57,9 @@ class ApiKey(Base):
 
     __tablename__ = "api_key"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    seller_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True)
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+    )
     name: Mapped[str] = mapped_column(Text)
     key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

@@ -1,4 +1,6 @@
-"""Passwords: checked and hashed with Argon2, in threads, two at a time, so that a flood of sign-ins takes neither the loop nor the memory."""
+"""Passwords: checked and hashed with Argon2, in threads, two at a time, so that a flood of
+sign-ins takes neither the loop nor the memory.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from cardsync import errors, limits
 
 HASHER = PasswordHasher()
 _turns = asyncio.Semaphore(2)
-# The hash of no password: checking it takes as long as checking a member's. By hasher, because tests hash at less cost.
+# The hash of no password: checking it takes as long as checking a member's. By hasher, because
+# tests hash at less cost.
 _nobodys: dict[PasswordHasher, str] = {}
 
 

@@ -159,7 +159,10 @@ def patient(app: ASGIApp, settings: Settings) -> ASGIApp:
 async def _refuse(problem: errors.Problem, send: Send) -> None:
     body = msgspec.json.encode(problem.body())
     headers = {"content-type": "application/json", "content-length": str(len(body))}
-    pairs = [(name.lower().encode(), value.encode()) for name, value in (headers | problem.headers).items()]
+    pairs = [
+        (name.lower().encode(), value.encode())
+        for name, value in (headers | problem.headers).items()
+    ]
     await send({"type": "http.response.start", "status": problem.status, "headers": pairs})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 

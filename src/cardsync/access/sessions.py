@@ -1,7 +1,9 @@
-"""Sessions of members: email and password in, a session's token out; then the token in, a `Caller` out.
+"""Sessions of members: email and password in, a session's token out; then the token in, a
+`Caller` out.
 
-As with keys, only whose session a token names is remembered by a process; whether it is still good is read on every request, in the
-same round trip as the account and the sync state. So signing out, removing a member or suspending a seller works on the next request.
+As with keys, only whose session a token names is remembered by a process; whether it is still
+good is read on every request, in the same round trip as the account and the sync state. So
+signing out, removing a member or suspending a seller works on the next request.
 """
 
 from __future__ import annotations
@@ -71,34 +73,48 @@ async def caller_with(database: Database, ring: KeyRing, token: str, settings: S
 
 
 async def _note_use(database: Database, seller_id: int, session_id: int, now: datetime) -> None:
-    query = update(MemberSession).where(MemberSession.seller_id == seller_id, MemberSession.id == session_id)
+    query = update(MemberSession).where(
+        MemberSession.seller_id == seller_id, MemberSession.id == session_id
+    )
     async with database.shared() as session:
-        await session.execute(query.values(last_seen_at=func.greatest(MemberSession.last_seen_at, now)))
+        await session.execute(
+            query.values(last_seen_at=func.greatest(MemberSession.last_seen_at, now))
+        )
 
 
 async def sign_in(
     database: Database, settings: Settings, email: str, password: str, earlier: str | None = None
 ) -> SignedIn:
-    """A new session, in place of the one that the browser had; raises InvalidCredentials or AccountSuspended."""
+    """A new session, in place of the one that the browser had; raises InvalidCredentials or
+    AccountSuspended.
+    """
     query = select(Member).where(func.lower(Member.email) == func.lower(email.strip()))
     async with database.shared() as session:
         member = await session.scalar(query)
-    if not await passwords.is_right(member.password_hash if member else None, password) or member is None:
+    if (
+        not await passwords.is_right(member.password_hash if member else None, password)
+        or member is None
+    ):
         raise errors.InvalidCredentials
     async with database.shared() as session:
-        # What was true before the slow check: whoever changes the password meanwhile also ends this.
+        # What was true before the slow check: whoever changes the password meanwhile also ends
+        # this.
         still = query.where(Member.id == member.id, Member.password_hash == member.password_hash)
         if await session.scalar(still.with_for_update(read=True)) is None:
             raise errors.InvalidCredentials
         if earlier:
-            await session.execute(delete(MemberSession).where(MemberSession.token_hash == tokens.token_hash(earlier)))
+            await session.execute(
+                delete(MemberSession).where(MemberSession.token_hash == tokens.token_hash(earlier))
+            )
         return await begin(session, settings, member)
 
 
 async def begin(session: AsyncSession, settings: Settings, member: Member) -> SignedIn:
     """A session of a member whose row the transaction holds; raises AccountSuspended."""
     await enter_tenant(session, member.seller_id)
-    suspended = await session.scalar(select(Account.suspended).where(Account.seller_id == member.seller_id))
+    suspended = await session.scalar(
+        select(Account.suspended).where(Account.seller_id == member.seller_id)
+    )
     seller_name = await session.scalar(select(Seller.name).where(Seller.id == member.seller_id))
     if suspended or seller_name is None:
         raise errors.AccountSuspended
@@ -114,12 +130,18 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
         )
     )
     await session.flush()
-    return SignedIn(member.id, member.name, member.email, member.role, member.seller_id, seller_name, token)
+    return SignedIn(
+        member.id, member.name, member.email, member.role, member.seller_id, seller_name, token
+    )
 
 
 async def who(session: AsyncSession, seller_id: int, member_id: int, token: str) -> SignedIn:
     """Of a caller whose session was just found good."""
-    query = select(Member, Seller.name).join(Seller).where(Member.seller_id == seller_id, Member.id == member_id)
+    query = (
+        select(Member, Seller.name)
+        .join(Seller)
+        .where(Member.seller_id == seller_id, Member.id == member_id)
+    )
     row = (await session.execute(query)).first()
     if row is None:
         raise errors.Unauthorized.ended()
@@ -130,13 +152,17 @@ async def who(session: AsyncSession, seller_id: int, member_id: int, token: str)
 async def sign_out(session: AsyncSession, seller_id: int, member_id: int, token: str) -> None:
     """End this session of the member."""
     theirs = (MemberSession.seller_id == seller_id, MemberSession.member_id == member_id)
-    await session.execute(delete(MemberSession).where(*theirs, MemberSession.token_hash == tokens.token_hash(token)))
+    await session.execute(
+        delete(MemberSession).where(*theirs, MemberSession.token_hash == tokens.token_hash(token))
+    )
 
 
 async def end_all(session: AsyncSession, seller_id: int, member_id: int) -> None:
     """End every session of the member."""
     await session.execute(
-        delete(MemberSession).where(MemberSession.seller_id == seller_id, MemberSession.member_id == member_id)
+        delete(MemberSession).where(
+            MemberSession.seller_id == seller_id, MemberSession.member_id == member_id
+        )
     )
 
 
@@ -144,7 +170,9 @@ async def drop_past(database: Database, settings: Settings, now: datetime) -> in
     """Delete the sessions and invitations that are over; returns how many."""
     idle_since = now - timedelta(seconds=settings.session_idle_seconds)
     async with database.shared() as session:
-        over = text("DELETE FROM member_session WHERE expires_at <= :now OR last_seen_at <= :idle RETURNING 1")
+        over = text(
+            "DELETE FROM member_session WHERE expires_at <= :now OR last_seen_at <= :idle RETURNING 1"
+        )
         sessions = (await session.execute(over, {"now": now, "idle": idle_since})).all()
         invitations = await session.execute(
             text("DELETE FROM invitation WHERE expires_at <= :now RETURNING 1"), {"now": now}

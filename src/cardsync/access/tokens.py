@@ -1,6 +1,8 @@
-"""The secrets of sessions and invitations, and the cookie that carries a session. Pure, save that new tokens are random.
+"""The secrets of sessions and invitations, and the cookie that carries a session. Pure, save that
+new tokens are random.
 
-A session's CSRF token is derived from its cookie: who can't read the one can't know the other, and nothing more is stored.
+A session's CSRF token is derived from its cookie: who can't read the one can't know the other,
+and nothing more is stored.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def csrf_token(session_token: str) -> str:
 
 
 def csrf_is_right(session_token: str, given: str | None) -> bool:
-    return given is not None and secrets.compare_digest(csrf_token(session_token).encode(), given.encode())
+    return given is not None and secrets.compare_digest(
+        csrf_token(session_token).encode(), given.encode()
+    )
 
 
 def is_secure(origin: str) -> bool:
@@ -58,7 +62,9 @@ def session_token(cookies: Iterable[str], origin: str) -> str | None:
     return None
 
 
-def comes_from_here(fetch_site: str | None, origin: str | None, hosts: Collection[str], ours: str) -> bool:
+def comes_from_here(
+    fetch_site: str | None, origin: str | None, hosts: Collection[str], ours: str
+) -> bool:
     """What browsers say of who sends a request; who says nothing is no browser, or a very old one.
 
     `hosts` are other names or addresses of ours, but not by http where we are reached by https.

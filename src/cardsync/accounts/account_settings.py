@@ -1,8 +1,8 @@
 """The settings of an account: what the owner changes in, the account as it is then out.
 
-A product line that is switched off keeps its cards: they are readable and blocked, no file of prices
-holds them, and rows of them are rejected. A run begins in the same transaction, which takes their
-targets away, or prices them anew.
+A product line that is switched off keeps its cards: they are readable and blocked, no file of
+prices holds them, and rows of them are rejected. A run begins in the same transaction, which
+takes their targets away, or prices them anew.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ async def account_of(session: AsyncSession, caller: Caller) -> Account:
 
 
 async def change(
-    session: AsyncSession, caller: Caller, values: Mapping[str, Any], lines: Mapping[str, bool], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    values: Mapping[str, Any],
+    lines: Mapping[str, bool],
+    now: datetime,
 ) -> Account:
     """Set fields of the account, and switch product lines. Raises OwnerRequired, InvalidPayload."""
     caller.must_be_owner()
@@ -55,7 +59,9 @@ async def change(
 def _read(name: str, value: Any) -> Any:
     if name == "store_name" and value is not None:
         if len(value.strip()) > limits.STORE_NAME_CHARACTERS:
-            raise errors.InvalidPayload(f"store_name: has more than {limits.STORE_NAME_CHARACTERS} characters")
+            raise errors.InvalidPayload(
+                f"store_name: has more than {limits.STORE_NAME_CHARACTERS} characters"
+            )
         return value.strip() or None
     if name not in _READ_AS_TEXT or value is None:
         return value
@@ -65,7 +71,9 @@ def _read(name: str, value: Any) -> Any:
         raise errors.InvalidPayload(f"{name}: takes {e}") from e
 
 
-def switched(enabled: Sequence[str], disabled: Sequence[str], lines: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+def switched(
+    enabled: Sequence[str], disabled: Sequence[str], lines: Mapping[str, bool]
+) -> tuple[list[str], list[str]]:
     """The lines that are on, the default still first, and those that are off. Pure.
 
     Raises InvalidPayload for one that nobody knows.

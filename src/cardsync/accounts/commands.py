@@ -1,4 +1,6 @@
-"""`cardsync admin seller …` and `cardsync admin key …`: arguments in, one operation called, its result printed."""
+"""`cardsync admin seller …` and `cardsync admin key …`: arguments in, one operation called, its
+result printed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ def seller() -> None:
 @click.option("--name", required=True)
 @click.option("--email", required=True)
 @click.option("--plan", type=click.Choice(PLANS), help="Default: the DEFAULT_PLAN setting.")
-@click.option("--line", "lines", multiple=True, help="A product line to enable, repeatable; default all, magic first.")
+@click.option(
+    "--line",
+    "lines",
+    multiple=True,
+    help="A product line to enable, repeatable; default all, magic first.",
+)
 @click.option("--sync-mode", type=click.Choice(SYNC_MODES), default="full", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 def seller_create(
@@ -63,7 +70,10 @@ def seller_set(seller_id: int, pairs: tuple[str, ...]) -> None:
             await sellers.change_seller(session, seller_id, values)
 
     with_database(change)
-    click.echo(f"seller {seller_id}: " + ", ".join(f"{key}={plain(value)}" for key, value in values.items()))
+    click.echo(
+        f"seller {seller_id}: "
+        + ", ".join(f"{key}={plain(value)}" for key, value in values.items())
+    )
 
 
 @seller.command("show")
@@ -123,7 +133,9 @@ def key_revoke(key_id: int) -> None:
             return await keys.revoke(session, key_id)
 
     if not with_database(revoke):
-        raise click.ClickException(f"there is no key {key_id}; `cardsync admin key list SELLER_ID` shows them")
+        raise click.ClickException(
+            f"there is no key {key_id}; `cardsync admin key list SELLER_ID` shows them"
+        )
     click.echo(f"key {key_id} is revoked")
 
 

@@ -1,6 +1,8 @@
-"""Invitations: an address and a role in, a link out that is good once; then the link with name and password in, a session out.
+"""Invitations: an address and a role in, a link out that is good once; then the link with name
+and password in, a session out.
 
-The same link serves who has forgotten the password. Only its newest form is good, and using it ends the member's sessions.
+The same link serves who has forgotten the password. Only its newest form is good, and using it
+ends the member's sessions.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class Link(str):
     """The path of an invitation's page, with its token; never logged."""
 
 
-async def invite(session: AsyncSession, settings: Settings, seller_id: int, email: str, role: str) -> tuple[int, Link]:
+async def invite(
+    session: AsyncSession, settings: Settings, seller_id: int, email: str, role: str
+) -> tuple[int, Link]:
     """(member id, link). Inviting who has not joined yet renews the link and sets the role."""
     email = _address(email)
     await known_seller(session, seller_id)
@@ -45,7 +49,9 @@ async def invite(session: AsyncSession, settings: Settings, seller_id: int, emai
     )
     member_id = await session.scalar(written.returning(Member.id))
     if member_id is None:
-        raise MemberError(f"{email} is taken by a member who has joined; each address belongs to one member")
+        raise MemberError(
+            f"{email} is taken by a member who has joined; each address belongs to one member"
+        )
     return member_id, await link(session, settings, seller_id, member_id)
 
 
@@ -58,7 +64,9 @@ async def link(session: AsyncSession, settings: Settings, seller_id: int, member
         "expires_at": now + timedelta(days=settings.invitation_days),
     }
     written = insert(Invitation).values(member_id=member_id, seller_id=seller_id, **values)
-    await session.execute(written.on_conflict_do_update(index_elements=[Invitation.member_id], set_=values))
+    await session.execute(
+        written.on_conflict_do_update(index_elements=[Invitation.member_id], set_=values)
+    )
     return Link(f"/invitations/{token}")
 
 
@@ -68,18 +76,25 @@ async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
         select(Member, Seller.name)
         .join(Invitation, Invitation.member_id == Member.id)
         .join(Seller, Seller.id == Member.seller_id)
-        .where(Invitation.token_hash == tokens.token_hash(token), Invitation.expires_at > clock.now())
+        .where(
+            Invitation.token_hash == tokens.token_hash(token), Invitation.expires_at > clock.now()
+        )
     )
     row = (await session.execute(query)).first()
     if row is None:
-        raise errors.NotFound("this invitation is unknown, used, replaced or expired; ask for a new one")
+        raise errors.NotFound(
+            "this invitation is unknown, used, replaced or expired; ask for a new one"
+        )
     return row[0], row[1]
 
 
 async def accept(
     database: Database, settings: Settings, token: str, name: str | None, password: str
 ) -> sessions.SignedIn:
-    """The member joins, or has a new password, and is signed in. Of two who accept at once one does."""
+    """The member joins, or has a new password, and is signed in.
+
+    Of two who accept at once one does.
+    """
     password = passwords.acceptable(password)
     async with database.shared() as session:
         member, _ = await invited(session, token)
@@ -109,5 +124,7 @@ def _name(given: str | None, member: Member) -> str:
         # A new password changes no name.
         return member.name
     if not 1 <= len(name) <= limits.MEMBER_NAME_CHARACTERS:
-        raise errors.InvalidPayload(f"name: 1 to {limits.MEMBER_NAME_CHARACTERS} characters, please")
+        raise errors.InvalidPayload(
+            f"name: 1 to {limits.MEMBER_NAME_CHARACTERS} characters, please"
+        )
     return name

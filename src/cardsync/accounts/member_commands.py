@@ -46,7 +46,9 @@ def member_list(seller_id: int, as_json: bool) -> None:
         async with database.shared() as session:
             return await roster.listed(session, seller_id)
 
-    rows = [{name: plain(value) for name, value in row._asdict().items()} for row in with_database(read)]
+    rows = [
+        {name: plain(value) for name, value in row._asdict().items()} for row in with_database(read)
+    ]
     if as_json:
         click.echo(json.dumps({"members": rows}))
         return
@@ -87,7 +89,9 @@ def member_remove(member_id: int) -> None:
 @click.argument("member_id", type=ROW_ID)
 @click.option("--json", "as_json", is_flag=True)
 def member_reset_password(member_id: int, as_json: bool) -> None:
-    """Print a link with which a member chooses a new password; using it ends all of the member's sessions."""
+    """Print a link with which a member chooses a new password; using it ends all of the member's
+    sessions.
+    """
 
     settings = settings_with()
 

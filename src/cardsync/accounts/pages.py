@@ -41,12 +41,23 @@ LEDGER_SHOWN = 200
 
 
 def _page(content: Html, status: int = 200, headers: dict[str, str] | None = None) -> Response[str]:
-    return Response(str(content), status_code=status, media_type=MediaType.HTML, headers=HEADERS | (headers or {}))
+    return Response(
+        str(content),
+        status_code=status,
+        media_type=MediaType.HTML,
+        headers=HEADERS | (headers or {}),
+    )
 
 
 def _go(path: str, cookie: Cookie | None = None) -> Response[str]:
     headers = HEADERS | {"Location": path}
-    return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=[cookie] if cookie else [])
+    return Response(
+        "",
+        status_code=303,
+        media_type=MediaType.TEXT,
+        headers=headers,
+        cookies=[cookie] if cookie else [],
+    )
 
 
 def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[str]:
@@ -64,14 +75,18 @@ def _sentence(problem: errors.Problem) -> str:
 
 async def _form(request: ApiRequest) -> dict[str, str]:
     try:
-        fields = parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS)
+        fields = parse_qs(
+            (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS
+        )
     except ValueError as e:
         raise errors.BadRequest("the form cannot be read") from e
     return {name: str(storable(values[0])) for name, values in fields.items()}
 
 
 @get("/sign-in")
-async def sign_in_page(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
+async def sign_in_page(
+    request: ApiRequest, database: Database, settings: Settings
+) -> Response[str]:
     token = session_token(request.scope)
     if token and await _is_good(request, database, settings, token):
         return _go("/account")
@@ -80,7 +95,9 @@ async def sign_in_page(request: ApiRequest, database: Database, settings: Settin
 
 async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
     try:
-        caller = await sessions.caller_with(database, request.app.state.session_ring, token, settings)
+        caller = await sessions.caller_with(
+            database, request.app.state.session_ring, token, settings
+        )
     except errors.Unauthorized:
         return False
     return not caller.suspended
@@ -103,7 +120,9 @@ async def invitation_page(token: str, database: Database) -> Response[str]:
 
 
 @post("/invitations/{token:str}", middleware=[among_strangers])
-async def accept_invitation(request: ApiRequest, token: str, database: Database, settings: Settings) -> Response[str]:
+async def accept_invitation(
+    request: ApiRequest, token: str, database: Database, settings: Settings
+) -> Response[str]:
     form = await _form(request)
     name = form.get("name", "")
     try:
@@ -123,7 +142,9 @@ async def _invitation(database: Database, token: str, **given: str) -> Html:
 @get("/account", middleware=[admitting], opt=BY_SESSION)
 async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Response[str]:
     who = await who_asks(request, caller, session)
-    return _page(markup.account(who.seller_name, who.name, who.email, who.role, tokens.csrf_token(who.token)))
+    return _page(
+        markup.account(who.seller_name, who.name, who.email, who.role, tokens.csrf_token(who.token))
+    )
 
 
 @get("/account/credits", middleware=[admitting], opt=BY_SESSION)
@@ -143,7 +164,10 @@ def _ledger_line(row: CreditTransaction) -> LedgerLine:
 
 @post("/sign-out", middleware=[among_strangers])
 async def sign_out(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
-    """A form carries its CSRF token in a field. Who is signed out already has what was asked for."""
+    """A form carries its CSRF token in a field.
+
+    Who is signed out already has what was asked for.
+    """
     form, token = await _form(request), session_token(request.scope)
     where = "everywhere" if form.get("everywhere") == "true" else "here"
     gone = _go(f"/sign-in?signed_out={where}", cookie_of(settings, ""))
@@ -152,7 +176,9 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
     if not tokens.csrf_is_right(token, form.get("csrf_token")):
         raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
     try:
-        caller = await sessions.caller_with(database, request.app.state.session_ring, token, settings)
+        caller = await sessions.caller_with(
+            database, request.app.state.session_ring, token, settings
+        )
     except errors.Unauthorized:
         return gone
     async with database.tenant(caller.seller_id) as session:

@@ -1,4 +1,7 @@
-"""Who belongs to a seller account: listed, given another role, removed. An account keeps at least one owner who has joined."""
+"""Who belongs to a seller account: listed, given another role, removed.
+
+An account keeps at least one owner who has joined.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,13 @@ class Listed(NamedTuple):
 async def listed(session: AsyncSession, seller_id: int) -> list[Listed]:
     """Oldest first."""
     await known_seller(session, seller_id)
-    rows = await session.scalars(select(Member).where(Member.seller_id == seller_id).order_by(Member.id))
-    return [Listed(m.id, m.email, m.name, m.role, m.password_hash is not None, m.created_at) for m in rows]
+    rows = await session.scalars(
+        select(Member).where(Member.seller_id == seller_id).order_by(Member.id)
+    )
+    return [
+        Listed(m.id, m.email, m.name, m.role, m.password_hash is not None, m.created_at)
+        for m in rows
+    ]
 
 
 async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
@@ -39,7 +47,9 @@ async def change_role(session: AsyncSession, member_id: int, role: str) -> None:
     if role != "owner":
         await _keep_an_owner(session, member)
     await session.execute(
-        update(Member).where(Member.seller_id == member.seller_id, Member.id == member_id).values(role=role)
+        update(Member)
+        .where(Member.seller_id == member.seller_id, Member.id == member_id)
+        .values(role=role)
     )
 
 
@@ -60,11 +70,15 @@ async def reset_password(session: AsyncSession, settings: Settings, member_id: i
 
 async def _member(session: AsyncSession, member_id: int) -> Member:
     """Of those who change one seller's members at the same time, one goes after the other."""
-    lock = text("SELECT FROM seller WHERE id = (SELECT seller_id FROM member WHERE id = :id) FOR NO KEY UPDATE")
+    lock = text(
+        "SELECT FROM seller WHERE id = (SELECT seller_id FROM member WHERE id = :id) FOR NO KEY UPDATE"
+    )
     await session.execute(lock, {"id": member_id})
     member = await session.get(Member, member_id, with_for_update=True)
     if member is None:
-        raise MemberError(f"there is no member {member_id}; `cardsync admin member list SELLER_ID` shows them")
+        raise MemberError(
+            f"there is no member {member_id}; `cardsync admin member list SELLER_ID` shows them"
+        )
     return member
 
 
@@ -75,5 +89,11 @@ async def _keep_an_owner(session: AsyncSession, leaving: Member) -> None:
         Member.role == "owner",
         Member.password_hash.is_not(None),
     )
-    if leaving.role == "owner" and leaving.password_hash and await session.scalar(others.limit(1)) is None:
-        raise MemberError(f"{leaving.email} is the only owner who has joined; make another one first")
+    if (
+        leaving.role == "owner"
+        and leaving.password_hash
+        and await session.scalar(others.limit(1)) is None
+    ):
+        raise MemberError(
+            f"{leaving.email} is the only owner who has joined; make another one first"
+        )

@@ -22,7 +22,10 @@ SyncMode = Literal["full", "read_only"]
 
 
 class LineSwitch(msgspec.Struct):
-    """A product line by its internal name. Switched off, its cards stay, and no export holds them."""
+    """A product line by its internal name.
+
+    Switched off, its cards stay, and no export holds them.
+    """
 
     name: str
     enabled: bool
@@ -74,7 +77,9 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _shown(account: Account) -> AccountSettings:
-    own: dict[str, Any] = {name: getattr(account, name) for name in AccountSettings.__struct_fields__}
+    own: dict[str, Any] = {
+        name: getattr(account, name) for name in AccountSettings.__struct_fields__
+    }
     own["tracking_threshold"] = dollars(to_units(account.tracking_threshold))
     own["product_lines"] = [LineSwitch(*line) for line in account_settings.line_switches(account)]
     return AccountSettings(**own)
@@ -88,7 +93,12 @@ async def _strictly(request: ApiRequest) -> AccountChange:
         raise errors.InvalidPayload(str(e)) from e
 
 
-@get("/account", opt=BY_EITHER, security=[A_KEY, A_SESSION], responses=problems(*BEHIND_A_KEY, errors.OwnerRequired))
+@get(
+    "/account",
+    opt=BY_EITHER,
+    security=[A_KEY, A_SESSION],
+    responses=problems(*BEHIND_A_KEY, errors.OwnerRequired),
+)
 async def read_account(caller: Caller, session: AsyncSession) -> AccountSettings:
     """What the owner has set."""
     return _shown(await account_settings.account_of(session, caller))
@@ -105,9 +115,16 @@ async def change_account(
 ) -> AccountSettings:
     """Set the fields that the body names."""
     data = await _strictly(request)
-    values = {name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET}
+    values = {
+        name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
+    }
     lines = {line.name: line.enabled for line in values.pop("product_lines", ())}
     return _shown(await account_settings.change(session, caller, values, lines, clock.now()))
 
 
-router = Router(path="/api", route_handlers=[read_account, change_account], middleware=[admitting], tags=["account"])
+router = Router(
+    path="/api",
+    route_handlers=[read_account, change_account],
+    middleware=[admitting],
+    tags=["account"],
+)

@@ -1,4 +1,7 @@
-"""Sellers: create, change, show and delete. What `cardsync admin seller …` calls; dashboards will call the same."""
+"""Sellers: create, change, show and delete.
+
+What `cardsync admin seller …` calls; dashboards will call the same.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,9 @@ def _moment(value: str) -> datetime | None:
 
 
 def _minutes(value: str) -> int | None:
-    if value and not (value.isascii() and value.isdigit() and 30 <= int(value[:9]) <= 60 * 24 * 366):
+    if value and not (
+        value.isascii() and value.isdigit() and 30 <= int(value[:9]) <= 60 * 24 * 366
+    ):
         raise ValueError("30 or more minutes, at most a year, or nothing for the default")
     return int(value) if value else None
 
@@ -134,7 +139,9 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or key not in SETTABLE:
-            raise SellerError(f"{pair!r} is not a setting; write key=value with one of: {', '.join(SETTABLE)}")
+            raise SellerError(
+                f"{pair!r} is not a setting; write key=value with one of: {', '.join(SETTABLE)}"
+            )
         try:
             values[key] = SETTABLE[key](value)
         except ValueError as e:
@@ -145,18 +152,32 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
 async def create_seller(
     session: AsyncSession, *, name: str, email: str, plan: str, lines: list[str], sync_mode: str
 ) -> CreatedSeller:
-    """A seller with an owner, an API key and the Competitive preset; without `lines`, every known line, magic first."""
-    if await session.scalar(select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)):
+    """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
+    line, magic first.
+    """
+    if await session.scalar(
+        select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)
+    ):
         raise SellerError(f"{email} is taken by another member; choose another address")
     seller = Seller(name=name, email=email)
     session.add(seller)
     await session.flush()
     password = secrets.token_urlsafe(12)
     session.add(
-        Member(seller_id=seller.id, email=email, name=name, role="owner", password_hash=passwords.HASHER.hash(password))
+        Member(
+            seller_id=seller.id,
+            email=email,
+            name=name,
+            role="owner",
+            password_hash=passwords.HASHER.hash(password),
+        )
     )
     await enter_tenant(session, seller.id)
-    session.add(Account(seller_id=seller.id, plan=plan, sync_mode=sync_mode, product_lines=_known_lines(lines)))
+    session.add(
+        Account(
+            seller_id=seller.id, plan=plan, sync_mode=sync_mode, product_lines=_known_lines(lines)
+        )
+    )
     session.add(SyncState(seller_id=seller.id))
     await make_preset_rule(session, seller.id, "competitive")
     minted = await keys.mint(session, seller.id, "first key")
@@ -177,7 +198,9 @@ async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, A
         if account is None:
             raise SellerError(f"there is no seller {seller_id}")
         if not is_paid(account.plan, account.trial_ends_at, clock.now()):
-            raise SellerError(f"seller {seller_id} has plan {account.plan}: minting a key needs a paid plan")
+            raise SellerError(
+                f"seller {seller_id} has plan {account.plan}: minting a key needs a paid plan"
+            )
         minted = await keys.mint(session, seller_id, name)
     return {"key_id": minted.key_id, "api_key": minted.api_key}
 
@@ -216,7 +239,10 @@ def _told(value: Any) -> str:
 
 
 async def locked_account(session: AsyncSession, seller_id: int) -> Account:
-    """The account as it is once it is ours, after the state row, as everywhere. Raises SellerError."""
+    """The account as it is once it is ours, after the state row, as everywhere.
+
+    Raises SellerError.
+    """
     await session.get(SyncState, seller_id, with_for_update=True)
     statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
     account = await session.scalar(statement.execution_options(populate_existing=True))
@@ -254,21 +280,38 @@ async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
     }
 
 
-async def delete_seller(database: Database, store: Store, seller_id: int, tables: list[str]) -> None:
-    """Erase everything of a seller from `tables`, referring tables first so that foreign keys hold, then from the object store."""
+async def delete_seller(
+    database: Database, store: Store, seller_id: int, tables: list[str]
+) -> None:
+    """Erase everything of a seller from `tables`, referring tables first so that foreign keys
+    hold, then from the object store.
+    """
     async with database.tenant(seller_id) as session:
-        # A slab ends by renewing its lease: without the token, one that is under way rolls back instead of leaving cards behind.
-        await session.execute(text("UPDATE sync_state SET lease_token = NULL WHERE seller_id = :id"), {"id": seller_id})
+        # A slab ends by renewing its lease: without the token, one that is under way rolls back
+        # instead of leaving cards behind.
+        await session.execute(
+            text("UPDATE sync_state SET lease_token = NULL WHERE seller_id = :id"),
+            {"id": seller_id},
+        )
     async with database.tenant(seller_id) as session:
-        # Cards, and what refers to them, before that row is locked: such a slab holds cards while it asks for it.
+        # Cards, and what refers to them, before that row is locked: such a slab holds cards while
+        # it asks for it.
         first = [table for table in tables[: tables.index("card") + 1] if table != "sync_state"]
         for table in first:
-            await session.execute(text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id})
-        await session.execute(text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id})
+            await session.execute(
+                text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+            )
+        await session.execute(
+            text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
+        )
         await ingest.hold_still(session, seller_id)
         for table in tables:
-            await session.execute(text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id})
-        found = await session.scalar(delete(Seller).where(Seller.id == seller_id).returning(Seller.id))
+            await session.execute(
+                text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+            )
+        found = await session.scalar(
+            delete(Seller).where(Seller.id == seller_id).returning(Seller.id)
+        )
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
     for kind in ("syncs", "accepted", "debug", "receipts"):

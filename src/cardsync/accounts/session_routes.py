@@ -1,4 +1,7 @@
-"""Signing in and out over JSON, and accepting an invitation. The cookie is set here and nowhere else."""
+"""Signing in and out over JSON, and accepting an invitation.
+
+The cookie is set here and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access import sessions, tokens
-from cardsync.access.admission import A_SESSION, BY_SESSION, admitting, among_strangers, session_token
+from cardsync.access.admission import (
+    A_SESSION,
+    BY_SESSION,
+    admitting,
+    among_strangers,
+    session_token,
+)
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import SignedIn
@@ -26,7 +35,12 @@ Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOS
 PRIVATE = {"Cache-Control": "no-store"}
 # The other methods of the same address are strangers'.
 SIGNED_IN: dict[str, Any] = {"middleware": [admitting], "opt": BY_SESSION, "security": [A_SESSION]}
-STRANGERS = (errors.RateLimited, errors.CsrfFailed, errors.AccountSuspended, errors.ServiceUnavailable)
+STRANGERS = (
+    errors.RateLimited,
+    errors.CsrfFailed,
+    errors.AccountSuspended,
+    errors.ServiceUnavailable,
+)
 
 
 class SignIn(msgspec.Struct):
@@ -87,7 +101,9 @@ def _told(who: SignedIn) -> SessionBody:
 
 def _begun(who: SignedIn, settings: Settings, status: int) -> Response[SessionBody]:
     cookie = cookie_of(settings, who.token)
-    return Response(_told(who), status_code=status, media_type=MediaType.JSON, headers=PRIVATE, cookies=[cookie])
+    return Response(
+        _told(who), status_code=status, media_type=MediaType.JSON, headers=PRIVATE, cookies=[cookie]
+    )
 
 
 @post(
@@ -97,12 +113,18 @@ def _begun(who: SignedIn, settings: Settings, status: int) -> Response[SessionBo
     request_max_body_size=limits.SIGN_IN_BYTES,
     responses=problems(*STRANGERS, *WITH_JSON_BODY, errors.InvalidCredentials),
 )
-async def sign_in(request: ApiRequest, database: Database, settings: Settings, data: SignIn) -> Response[SessionBody]:
+async def sign_in(
+    request: ApiRequest, database: Database, settings: Settings, data: SignIn
+) -> Response[SessionBody]:
     """Begin a session: its cookie is set, its CSRF token told."""
-    return _begun(await signed_in(request, database, settings, data.email, data.password), settings, 200)
+    return _begun(
+        await signed_in(request, database, settings, data.email, data.password), settings, 200
+    )
 
 
-async def signed_in(request: ApiRequest, database: Database, settings: Settings, email: str, password: str) -> SignedIn:
+async def signed_in(
+    request: ApiRequest, database: Database, settings: Settings, email: str, password: str
+) -> SignedIn:
     rate_limits: RateLimits = request.app.state.rate_limits
     await rate_limits.admit_sign_in(request.scope, email)
     return await sessions.sign_in(database, settings, email, password, session_token(request.scope))
@@ -118,14 +140,23 @@ async def signed_in(request: ApiRequest, database: Database, settings: Settings,
 async def accept_invitation(
     token: str, database: Database, settings: Settings, data: Acceptance
 ) -> Response[SessionBody]:
-    """Join with a name and a password, or choose a new password; begins a session. The link is good once."""
-    return _begun(await invitations.accept(database, settings, token, data.name, data.password), settings, 201)
+    """Join with a name and a password, or choose a new password; begins a session.
+
+    The link is good once.
+    """
+    return _begun(
+        await invitations.accept(database, settings, token, data.name, data.password), settings, 201
+    )
 
 
 @get("/session", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
-async def read_session(request: ApiRequest, caller: Caller, session: AsyncSession) -> Response[SessionBody]:
+async def read_session(
+    request: ApiRequest, caller: Caller, session: AsyncSession
+) -> Response[SessionBody]:
     """Who is signed in, and the session's CSRF token."""
-    return Response(_told(await who_asks(request, caller, session)), media_type=MediaType.JSON, headers=PRIVATE)
+    return Response(
+        _told(await who_asks(request, caller, session)), media_type=MediaType.JSON, headers=PRIVATE
+    )
 
 
 def _own(request: ApiRequest, caller: Caller) -> tuple[int, str]:
@@ -147,14 +178,25 @@ async def who_asks(request: ApiRequest, caller: Caller, session: AsyncSession) -
     responses=problems(*BEHIND_A_KEY, errors.SessionRequired, errors.CsrfFailed),
 )
 async def sign_out(
-    request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings, everywhere: bool = False
+    request: ApiRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    everywhere: bool = False,
 ) -> Response[SignedOut]:
     """End this session; with `everywhere`, every session of this member."""
     await signed_out(request, caller, session, everywhere=everywhere)
-    return Response(SignedOut(True), media_type=MediaType.JSON, headers=PRIVATE, cookies=[cookie_of(settings, "")])
+    return Response(
+        SignedOut(True),
+        media_type=MediaType.JSON,
+        headers=PRIVATE,
+        cookies=[cookie_of(settings, "")],
+    )
 
 
-async def signed_out(request: ApiRequest, caller: Caller, session: AsyncSession, *, everywhere: bool) -> None:
+async def signed_out(
+    request: ApiRequest, caller: Caller, session: AsyncSession, *, everywhere: bool
+) -> None:
     member_id, token = _own(request, caller)
     if everywhere:
         await sessions.end_all(session, caller.seller_id, member_id)
@@ -162,4 +204,8 @@ async def signed_out(request: ApiRequest, caller: Caller, session: AsyncSession,
         await sessions.sign_out(session, caller.seller_id, member_id, token)
 
 
-router = Router(path="/api", route_handlers=[sign_in, read_session, sign_out, accept_invitation], tags=["members"])
+router = Router(
+    path="/api",
+    route_handlers=[sign_in, read_session, sign_out, accept_invitation],
+    tags=["members"],
+)

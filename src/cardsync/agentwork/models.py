@@ -1,4 +1,6 @@
-"""`agent_task` (tenant): work that waits for a seller's agent: backfills, price pushes, rollbacks, listings."""
+"""`agent_task` (tenant): work that waits for a seller's agent: backfills, price pushes,
+rollbacks, listings.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ class AgentTask(Base):
 
     __tablename__ = "agent_task"
     __table_args__ = (
-        Index("ix_agent_task_open", "seller_id", "id", postgresql_where=text("status IN ('pending', 'claimed')")),
+        Index(
+            "ix_agent_task_open",
+            "seller_id",
+            "id",
+            postgresql_where=text("status IN ('pending', 'claimed')"),
+        ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -30,7 +37,8 @@ class AgentTask(Base):
     claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    # Of a price push: the SHA-256 of the files served for it, and the cycles whose prices it brings.
+    # Of a price push: the SHA-256 of the files served for it, and the cycles whose prices it
+    # brings.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     cycles: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)

@@ -57,7 +57,11 @@ def _rfc3339(moment: datetime | None) -> str | None:
     opt=BY_EITHER,
     security=[A_SESSION],
     responses={
-        200: ResponseSpec(data_container=Task, description="One of that kind waits already", generate_examples=False),
+        200: ResponseSpec(
+            data_container=Task,
+            description="One of that kind waits already",
+            generate_examples=False,
+        ),
         **problems(*FOR_EITHER, *WITH_JSON_BODY, errors.OwnerRequired),
     },
 )

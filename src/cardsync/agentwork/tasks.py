@@ -1,7 +1,9 @@
-"""Work that waits for a seller's agent: what kinds there are, which the heartbeat tells of, queueing and cancelling.
+"""Work that waits for a seller's agent: what kinds there are, which the heartbeat tells of,
+queueing and cancelling.
 
-A task waits while it is pending, and again once its claim has run out. From when on some task waits stands on the seller's state row,
-which every heartbeat reads anyway: whoever changes tasks takes that row first and ends with `note_due`.
+A task waits while it is pending, and again once its claim has run out. From when on some task
+waits stands on the seller's state row, which every heartbeat reads anyway: whoever changes tasks
+takes that row first and ends with `note_due`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from cardsync.access.models import Account
 from cardsync.agentwork.models import AgentTask
 from cardsync.seller_state.state import locked
 
-# Pushing targets: what a pause holds back and a read-only account loses. Rollbacks and listings are the seller's own doing and stay.
+# Pushing targets: what a pause holds back and a read-only account loses. Rollbacks and listings
+# are the seller's own doing and stay.
 PRICE_TASKS = ("apply_price_updates",)
 KINDS = (
     "refresh_orders",
@@ -37,10 +40,15 @@ _MOST_NAMED = 50
 
 
 def advertised(
-    tasks_due_at: datetime | None, price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime
+    tasks_due_at: datetime | None,
+    price_tasks_due_at: datetime | None,
+    price_tasks: PriceTasks,
+    now: datetime,
 ) -> bool:
     """`has_pending_tasks`: does anything wait that this account's agent may have? Pure."""
-    return _waits(tasks_due_at, now) or (price_tasks == "advertised" and _waits(price_tasks_due_at, now))
+    return _waits(tasks_due_at, now) or (
+        price_tasks == "advertised" and _waits(price_tasks_due_at, now)
+    )
 
 
 def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:
@@ -52,7 +60,9 @@ def _waits(due_at: datetime | None, now: datetime) -> bool:
     return due_at is not None and due_at <= now
 
 
-async def enqueue_task(session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime) -> int:
+async def enqueue_task(
+    session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime
+) -> int:
     """In the transaction that makes the work; returns the task's id."""
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of agent task")
@@ -64,7 +74,9 @@ async def enqueue_task(session: AsyncSession, seller_id: int, kind: str, payload
     return task.id
 
 
-async def request_task(session: AsyncSession, caller: Caller, kind: str, now: datetime) -> tuple[AgentTask, bool]:
+async def request_task(
+    session: AsyncSession, caller: Caller, kind: str, now: datetime
+) -> tuple[AgentTask, bool]:
     """The task that the seller asked for, and whether it is new: one that waits is told again.
 
     Raises OwnerRequired.
@@ -72,7 +84,10 @@ async def request_task(session: AsyncSession, caller: Caller, kind: str, now: da
     caller.must_be_owner()
     await locked(session, caller.seller_id)
     query = select(AgentTask).where(AgentTask.seller_id == caller.seller_id, AgentTask.kind == kind)
-    waits = or_(AgentTask.status == "pending", and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now))
+    waits = or_(
+        AgentTask.status == "pending",
+        and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now),
+    )
     waiting = await session.scalar(query.where(waits).order_by(AgentTask.id).limit(1))
     if waiting is not None:
         return waiting, False
@@ -102,8 +117,16 @@ async def end_tasks(
             AgentTask.seller_id == seller_id,
             AgentTask.kind == kind,
             AgentTask.status.in_(("pending", "claimed")),
-            *([AgentTask.payload["rollback_id"].as_integer() == rollback_id] if rollback_id is not None else []),
-            *([or_(AgentTask.status == "pending", AgentTask.claim_expires_at <= now)] if status == "cancelled" else []),
+            *(
+                [AgentTask.payload["rollback_id"].as_integer() == rollback_id]
+                if rollback_id is not None
+                else []
+            ),
+            *(
+                [or_(AgentTask.status == "pending", AgentTask.claim_expires_at <= now)]
+                if status == "cancelled"
+                else []
+            ),
         )
         .values(status=status, finished_at=now, **({} if error is None else {"error": error}))
         .returning(AgentTask.id)
@@ -113,12 +136,17 @@ async def end_tasks(
 
 
 async def end_pushes(
-    session: AsyncSession, seller_id: int, cycle: str | None, sha256: str | None, imported_at: datetime, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    cycle: str | None,
+    sha256: str | None,
+    imported_at: datetime,
+    now: datetime,
 ) -> None:
     """Complete the price pushes that an import of prices ends: those of its cycle or its file.
 
-    An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file, as
-    when the seller saved the file anew: then what was queued before it is done.
+    An agent's clock may be wrong, so `imported_at` counts only where no push knows cycle or file,
+    as when the seller saved the file anew: then what was queued before it is done.
     """
     await locked(session, seller_id)
     values = {
@@ -141,7 +169,9 @@ async def end_pushes(
     await note_due(session, seller_id)
 
 
-async def note_push(session: AsyncSession, seller_id: int, what: Literal["files", "cycles"], name: str) -> None:
+async def note_push(
+    session: AsyncSession, seller_id: int, what: Literal["files", "cycles"], name: str
+) -> None:
     """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
     await session.execute(
         text(f"""
@@ -153,8 +183,12 @@ async def note_push(session: AsyncSession, seller_id: int, what: Literal["files"
     )
 
 
-async def end_unclaimed_rollbacks(session: AsyncSession, seller_id: int, now: datetime) -> datetime | None:
-    """Cancel the tasks of rollbacks that are over, which no agent has in hand; returns when the next claim on such a one runs out."""
+async def end_unclaimed_rollbacks(
+    session: AsyncSession, seller_id: int, now: datetime
+) -> datetime | None:
+    """Cancel the tasks of rollbacks that are over, which no agent has in hand; returns when the
+    next claim on such a one runs out.
+    """
     await locked(session, seller_id)
     over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed') AND NOT EXISTS (
         SELECT FROM price_rollback r WHERE r.seller_id = :seller AND r.id = (t.payload ->> 'rollback_id')::bigint
@@ -174,7 +208,9 @@ async def end_unclaimed_rollbacks(session: AsyncSession, seller_id: int, now: da
 
 
 async def note_due(session: AsyncSession, seller_id: int) -> None:
-    """Write on the state row, which the caller has locked, from when on tasks wait: a pending one at once, a claimed one when that ends."""
+    """Write on the state row, which the caller has locked, from when on tasks wait: a pending one
+    at once, a claimed one when that ends.
+    """
     await session.execute(
         text("""
             UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
@@ -205,17 +241,23 @@ async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetim
 
 
 async def cancel_lost(session: AsyncSession, seller_id: int, now: datetime) -> int:
-    """Cancel the waiting price tasks of an account that is held read-only, as it is once we have its rows."""
+    """Cancel the waiting price tasks of an account that is held read-only, as it is once we have
+    its rows.
+    """
     await locked(session, seller_id)
     statement = select(Account).where(Account.seller_id == seller_id).with_for_update()
-    account = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
+    account = (
+        await session.execute(statement.execution_options(populate_existing=True))
+    ).scalar_one()
     if account.entitlements(now).price_tasks != "cancelled":
         return 0
     return await cancel_price_tasks(session, seller_id, now)
 
 
 async def push_of(session: AsyncSession, seller_id: int, now: datetime) -> str | None:
-    """`pushing` while an agent has a price push in hand, `push_queued` while one waits, else None."""
+    """`pushing` while an agent has a price push in hand, `push_queued` while one waits, else
+    None.
+    """
     claimed = await session.scalar(
         text("""
             SELECT bool_or(status = 'claimed' AND claim_expires_at > :now) FROM agent_task

@@ -1,6 +1,8 @@
-"""The cards that a caller picks for a write: ids of listings, ids of rows, or a search with filters in; a query of their ids out.
+"""The cards that a caller picks for a write: ids of listings, ids of rows, or a search with
+filters in; a query of their ids out.
 
-The first of these forms that is given counts; `selected_ids` narrow any of them. Ids that are not the seller's are nobody's: skipped.
+The first of these forms that is given counts; `selected_ids` narrow any of them. Ids that are not
+the seller's are nobody's: skipped.
 """
 
 from __future__ import annotations
@@ -25,14 +27,20 @@ from cardsync.cards.visible import VISIBLE
 from cardsync.search.fields import QueryError
 
 Ids = list[Any]
-"""Integers. Told as such by `Selection` itself: what reads bodies would take "5" and 5.0 for them."""
+"""Integers.
+
+Told as such by `Selection` itself: what reads bodies would take "5" and 5.0 for them.
+"""
 _ID = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _TEXTS = ("search", "game", "product_line", "status")
 _FORMS = ("marketplace_ids", "card_ids")
 
 
 class Selection(msgspec.Struct):
-    """`marketplace_ids`, else `card_ids`, else `search` with its filters. Custom listings have negative marketplace ids."""
+    """`marketplace_ids`, else `card_ids`, else `search` with its filters.
+
+    Custom listings have negative marketplace ids.
+    """
 
     marketplace_ids: Ids | None = None
     card_ids: Ids | None = None
@@ -50,15 +58,22 @@ class Selection(msgspec.Struct):
 
     @property
     def given(self) -> dict[str, Any]:
-        """What there is, by name. A blank text is nothing; `selected_ids` that hold nothing, even null, narrow."""
+        """What there is, by name.
+
+        A blank text is nothing; `selected_ids` that hold nothing, even null, narrow.
+        """
         texts = {name: text for name in _TEXTS if (text := getattr(self, name)) and text.strip()}
         forms = {name: ids for name in _FORMS if (ids := getattr(self, name)) is not None}
-        narrowing = {} if self.selected_ids is msgspec.UNSET else {"selected_ids": self.selected_ids}
+        narrowing = (
+            {} if self.selected_ids is msgspec.UNSET else {"selected_ids": self.selected_ids}
+        )
         return texts | forms | narrowing
 
 
 class Picked(NamedTuple):
-    """`query` finds each card once: its `id`, and its `place` in the order in which it was picked."""
+    """`query` finds each card once: its `id`, and its `place` in the order in which it was
+    picked.
+    """
 
     query: str
     values: dict[str, Any]
@@ -96,7 +111,10 @@ def read_id(text: str) -> int | None:
 
 
 def both(body: Selection | None, query: Selection) -> Selection:
-    """One selection of what stands in a body and in a query. Raises InvalidPayload for what stands in both."""
+    """One selection of what stands in a body and in a query.
+
+    Raises InvalidPayload for what stands in both.
+    """
     said, asked = (body or Selection()).given, query.given
     for name in asked.keys() & said.keys():
         raise errors.InvalidPayload(f"{name}: it stands in the body and in the query")
@@ -104,27 +122,39 @@ def both(body: Selection | None, query: Selection) -> Selection:
 
 
 async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: datetime) -> Picked:
-    """Raises InvalidPayload for one that selects by nothing at all, and for a search that can't be read."""
+    """Raises InvalidPayload for one that selects by nothing at all, and for a search that can't
+    be read.
+    """
     if not selection.given:
         raise errors.InvalidPayload(
             "nothing is selected: send marketplace_ids, card_ids, or a search that is not blank"
         )
     ids = None if selection.selected_ids is msgspec.UNSET else ids_of(selection.selected_ids)
-    for column, given in (("marketplace_id", selection.marketplace_ids), ("id", selection.card_ids)):
+    for column, given in (
+        ("marketplace_id", selection.marketplace_ids),
+        ("id", selection.card_ids),
+    ):
         if given is not None:
             return _picked_by(column, [id for id in given if abs(id) < 2**63], ids, caller)
     try:
-        found = await select_cards(rows, caller.seller_id, _filter(selection, ids), now, caller.member_id)
+        found = await select_cards(
+            rows, caller.seller_id, _filter(selection, ids), now, caller.member_id
+        )
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
     return Picked(f"SELECT c.id, c.id AS place FROM card c WHERE {found.where}", found.values)
 
 
-def _picked_by(column: str, given: list[int], ids: tuple[int, ...] | None, caller: Caller) -> Picked:
+def _picked_by(
+    column: str, given: list[int], ids: tuple[int, ...] | None, caller: Caller
+) -> Picked:
     values = {"seller": caller.seller_id, "member": caller.member_id, "given": given}
     if ids is None:
         return Picked(_BY_ID.format(column=column, narrowed="true", visible=VISIBLE), values)
-    return Picked(_BY_ID.format(column=column, narrowed=_NARROWED, visible=VISIBLE), values | {"ids": list(ids)})
+    return Picked(
+        _BY_ID.format(column=column, narrowed=_NARROWED, visible=VISIBLE),
+        values | {"ids": list(ids)},
+    )
 
 
 def _filter(selection: Selection, ids: tuple[int, ...] | None) -> CardFilter:
@@ -141,7 +171,10 @@ async def run_picked(
     values: Mapping[str, Any],
     seconds: float,
 ) -> Sequence[Any]:
-    """The rows of a statement on `{picked}`, with those values that it names, `now` one of them. Raises InvalidPayload also if it takes too long."""
+    """The rows of a statement on `{picked}`, with those values that it names, `now` one of them.
+
+    Raises InvalidPayload also if it takes too long.
+    """
 
     async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:
         return (await session.execute(text(query), given)).all()
@@ -149,8 +182,13 @@ async def run_picked(
     picked = await pick_cards(rows, caller, selection, values["now"])
     whole = statement.format(picked=picked.query)
     try:
-        return await rows(whole, {n: value for n, value in {**picked.values, **values}.items() if f":{n}" in whole})
+        return await rows(
+            whole,
+            {n: value for n, value in {**picked.values, **values}.items() if f":{n}" in whole},
+        )
     except DBAPIError as e:
         if isinstance(e.orig, psycopg.errors.QueryCanceled):
-            raise errors.InvalidPayload(f"search: it takes longer than {seconds:g} s: ask for less") from e
+            raise errors.InvalidPayload(
+                f"search: it takes longer than {seconds:g} s: ask for less"
+            ) from e
         raise

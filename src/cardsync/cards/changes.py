@@ -1,4 +1,6 @@
-"""The rows of cards that an upload writes: a frame, and the places of its rows by the kind of change. Pure."""
+"""The rows of cards that an upload writes: a frame, and the places of its rows by the kind of
+change. Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ IDENTITY = (
 
 @dataclass(frozen=True)
 class Changes:
-    """The rows to write: where they stand in `rows`, in the order to write them. Nothing is copied before its slab is written."""
+    """The rows to write: where they stand in `rows`, in the order to write them.
+
+    Nothing is copied before its slab is written.
+    """
 
     rows: pl.DataFrame
     insert_at: pl.Series
@@ -26,4 +31,9 @@ class Changes:
 
     @property
     def total(self) -> int:
-        return self.insert_at.len() + self.update_at.len() + self.rename_at.len() + self.retarget_at.len()
+        return (
+            self.insert_at.len()
+            + self.update_at.len()
+            + self.rename_at.len()
+            + self.retarget_at.len()
+        )

@@ -1,4 +1,6 @@
-"""The cards that the export holds, as a condition of SQL and on frames, and the fingerprint of their set."""
+"""The cards that the export holds, as a condition of SQL and on frames, and the fingerprint of
+their set.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,9 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-# What the marketplace can be sent a price for, of the product lines that are switched on. It refuses a
-# file that names an id twice: an id that a custom listing shares with another active card is left out.
+# What the marketplace can be sent a price for, of the product lines that are switched on. It
+# refuses a file that names an id twice: an id that a custom listing shares with another active
+# card is left out.
 IMPORTABLE = """
     NOT c.gone AND c.contribution IS NULL
     AND c.product_line = ANY (CAST(
@@ -33,7 +36,9 @@ FINGERPRINT_SQL = """
 
 
 def fingerprint_of(asked: bytes) -> str:
-    """Hash of the set of (id, target) that the export holds, from its lines `id,target`, sorted by id."""
+    """Hash of the set of (id, target) that the export holds, from its lines `id,target`, sorted
+    by id.
+    """
     return hashlib.blake2b(asked, digest_size=12).hexdigest()
 
 
@@ -41,7 +46,8 @@ NOTHING: Final = fingerprint_of(b"")
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported` instead.
+    """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported`
+    instead.
 
     It counts the targets of all sales: `SyncState.export_until` tells until when it holds.
     """
@@ -59,12 +65,19 @@ MIN_TARGET = 100
 
 
 def importable(active: pl.DataFrame) -> pl.DataFrame:
-    """The same of all cards that are there, by marketplace_id, listing_id, price and target_price."""
+    """The same of all cards that are there, by marketplace_id, listing_id, price and
+    target_price.
+    """
     custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]
     shared = pl.concat(
-        [custom.filter(custom.is_duplicated()), custom.filter(custom.is_in(active["marketplace_id"].implode()))]
+        [
+            custom.filter(custom.is_duplicated()),
+            custom.filter(custom.is_in(active["marketplace_id"].implode())),
+        ]
     )
-    asked = pl.col("target_price").ge(MIN_TARGET) & pl.col("target_price").ne_missing(pl.col("price"))
+    asked = pl.col("target_price").ge(MIN_TARGET) & pl.col("target_price").ne_missing(
+        pl.col("price")
+    )
     return (
         active.filter(asked & ~pl.col("listing_id").is_in(shared.implode()))
         .select("listing_id", "target_price")

@@ -1,7 +1,7 @@
 """What a reader of cards asks for: the query of GET /api/cards in, a typed filter out. Pure.
 
-Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that is empty or holds anything else
-selects nothing.
+Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that
+is empty or holds anything else selects nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def line_of(game: str, product_line: str) -> str:
     """The line that these two names of one thing name. Raises InvalidPayload if they name two."""
     named = [line for text in (game, product_line) if (line := game_of(text))]
     if len(set(named)) > 1:
-        raise errors.InvalidPayload("game and product_line are the same thing: they name two product lines")
+        raise errors.InvalidPayload(
+            "game and product_line are the same thing: they name two product lines"
+        )
     return named[0] if named else ""
 
 
@@ -79,7 +81,9 @@ def game_of(text: str) -> str:
 
 
 def ids_of(given: Any) -> tuple[int, ...]:
-    """Inventory row ids as an array or as text with commas; none at all if any part is malformed."""
+    """Inventory row ids as an array or as text with commas; none at all if any part is
+    malformed.
+    """
     parts = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
     read = [_id(part) for part in parts]
     return () if None in read else tuple(dict.fromkeys(cast("list[int]", read)))
@@ -88,7 +92,9 @@ def ids_of(given: Any) -> tuple[int, ...]:
 def _id(part: Any) -> int | None:
     if isinstance(part, str):
         return int(part) if _ID.fullmatch(part.strip()) else None
-    return part if isinstance(part, int) and not isinstance(part, bool) and 0 <= part < 2**63 else None
+    return (
+        part if isinstance(part, int) and not isinstance(part, bool) and 0 <= part < 2**63 else None
+    )
 
 
 def _last(given: Given, name: str) -> str:

@@ -1,6 +1,8 @@
-"""Price history's partitions: a month each, made before something can be superseded into it, dropped when it is too old.
+"""Price history's partitions: a month each, made before something can be superseded into it,
+dropped when it is too old.
 
-A card's newest observation stands on the card; `price_observation` takes it when a newer one replaces it.
+A card's newest observation stands on the card; `price_observation` takes it when a newer one
+replaces it.
 """
 
 from __future__ import annotations
@@ -28,13 +30,16 @@ async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime
     if observed_at >= since:
         async with work.database.tenant(seller_id) as session:
             await session.execute(
-                text("SELECT ensure_price_observation_partition(:month)"), {"month": month_of(observed_at).date()}
+                text("SELECT ensure_price_observation_partition(:month)"),
+                {"month": month_of(observed_at).date()},
             )
     return max(since, await _oldest(work))
 
 
 async def _oldest(work: Work) -> datetime:
-    """The first month that has a partition: what is older was not kept when it was seen, whatever is kept now."""
+    """The first month that has a partition: what is older was not kept when it was seen, whatever
+    is kept now.
+    """
     async with work.database.shared() as session:
         name = await session.scalar(
             text(
@@ -42,13 +47,18 @@ async def _oldest(work: Work) -> datetime:
                 " WHERE i.inhparent = 'price_observation'::regclass"
             )
         )
-    return datetime.strptime(f"{name[-6:]}+0000", "%Y%m%z") if name else datetime.max.replace(tzinfo=UTC)
+    return (
+        datetime.strptime(f"{name[-6:]}+0000", "%Y%m%z")
+        if name
+        else datetime.max.replace(tzinfo=UTC)
+    )
 
 
 async def drop_old(work: Work) -> int:
     """Drop the months that are older than kept; returns how many."""
     async with work.database.shared() as session:
         dropped = await session.scalar(
-            text("SELECT drop_price_observation_partitions(:month)"), {"month": kept_since(work).date()}
+            text("SELECT drop_price_observation_partitions(:month)"),
+            {"month": kept_since(work).date()},
         )
     return int(dropped or 0)

@@ -14,13 +14,19 @@ from cardsync.database.columns import FALSE, Base, Moment, Money
 class Card(Base):
     """One inventory row of a seller with the marketplace's newest observation of it and our target.
 
-    In the order of the table: what searches look at stands before what is only shown, for a row is read from its beginning.
+    In the order of the table: what searches look at stands before what is only shown, for a row
+    is read from its beginning.
     """
 
     __tablename__ = "card"
     __table_args__ = (
         Index("uq_card_marketplace_id", "seller_id", "marketplace_id", unique=True),
-        Index("ix_card_contribution", "seller_id", "contribution", postgresql_where=text("contribution IS NOT NULL")),
+        Index(
+            "ix_card_contribution",
+            "seller_id",
+            "contribution",
+            postgresql_where=text("contribution IS NOT NULL"),
+        ),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
         # Where in the table a seller's cards lie: searches read all of them, and nobody else's.
         Index(
@@ -35,11 +41,13 @@ class Card(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger)
-    # The id that the marketplace's own file carries: equal to marketplace_id save for custom listings.
+    # The id that the marketplace's own file carries: equal to marketplace_id save for custom
+    # listings.
     listing_id: Mapped[int] = mapped_column(BigInteger)
     product_id: Mapped[int] = mapped_column(BigInteger)
     identity_hash: Mapped[int] = mapped_column(BigInteger)
-    # Over the newest observation's amounts and quantity: an upload that brings the same writes nothing.
+    # Over the newest observation's amounts and quantity: an upload that brings the same writes
+    # nothing.
     values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
     observed_at: Mapped[datetime] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment)
@@ -47,7 +55,8 @@ class Card(Base):
     quantity: Mapped[int] = mapped_column(Integer)
     gone: Mapped[bool] = mapped_column(server_default=FALSE)
     custom: Mapped[bool] = mapped_column(server_default=FALSE)
-    # What searches compare (search/words.py), made of name, set, rarity and number; and what the number begins with.
+    # What searches compare (search/words.py), made of name, set, rarity and number; and what the
+    # number begins with.
     search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
     condition: Mapped[str | None] = mapped_column(Text)
     printing: Mapped[str] = mapped_column(Text)
@@ -71,7 +80,8 @@ class Card(Base):
     rarity: Mapped[str] = mapped_column(Text)
     condition_label: Mapped[str] = mapped_column(Text)
     photo_url: Mapped[str] = mapped_column(Text)
-    # private, published or retired, of rows that a member added; no file of the marketplace speaks of them.
+    # private, published or retired, of rows that a member added; no file of the marketplace
+    # speaks of them.
     contribution: Mapped[str | None] = mapped_column(Text)
     contributed_by: Mapped[int | None] = mapped_column(BigInteger)
 
@@ -82,7 +92,9 @@ class CustomListing(Base):
     __tablename__ = "custom_listing"
     __table_args__ = (
         # Titles are as long as cells: their MD5 fits any index.
-        Index("uq_custom_listing_title", "seller_id", "listing_id", text("md5(title)"), unique=True),
+        Index(
+            "uq_custom_listing_title", "seller_id", "listing_id", text("md5(title)"), unique=True
+        ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -91,7 +103,8 @@ class CustomListing(Base):
 
 
 class PriceObservation(Base):
-    """What a card's prices were, from `observed_at` until the next observation. The newest one stands on the card itself.
+    """What a card's prices were, from `observed_at` until the next observation. The newest one
+    stands on the card itself.
 
     Partitioned by month, so that retention drops a table instead of deleting rows.
     """

@@ -1,4 +1,7 @@
-"""The seller's own names that a search asks for: a tree and a way to read in, `Known` out. One look, and only when something is asked."""
+"""The seller's own names that a search asks for: a tree and a way to read in, `Known` out.
+
+One look, and only when something is asked.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _RULES = f"""
       FROM pricing_rule r JOIN account a ON a.seller_id = r.seller_id
      WHERE r.seller_id = :seller AND a.seller_id = :seller ORDER BY r.priority, r.id
 """
-_LINES = "SELECT DISTINCT unnest(product_lines || disabled_lines) FROM account WHERE seller_id = :seller"
+_LINES = (
+    "SELECT DISTINCT unnest(product_lines || disabled_lines) FROM account WHERE seller_id = :seller"
+)
 _SEEN = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = :seller"
 
 
@@ -39,7 +44,9 @@ async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
         # Many long queries take longer to read than other requests may wait.
         governing, idle = await asyncio.to_thread(_rules, await rows(_RULES, values))
     asked = [*trees, *(rule.tree for rule in governing if rule.tree is not None)]
-    fields = {(term.field, value) for tree in asked for term in terms(tree) for value in term.values}
+    fields = {
+        (term.field, value) for tree in asked for term in terms(tree) for value in term.values
+    }
     names = {name for name, _ in fields}
     lists = await rows(_LISTS, values) if "list" in names else ()
     return Known(
@@ -53,11 +60,16 @@ async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
 
 
 def _asks_rules(tree: Tree) -> bool:
-    return any(term.field == "rule" or (term.field == "has" and "rule" in term.values) for term in terms(tree))
+    return any(
+        term.field == "rule" or (term.field == "has" and "rule" in term.values)
+        for term in terms(tree)
+    )
 
 
 def _rules(rows: Sequence[Sequence[Any]]) -> tuple[tuple[GoverningRule, ...], dict[int, str]]:
-    governing = tuple(GoverningRule(id, name, _tree(query)) for id, name, query, governs in rows if governs)
+    governing = tuple(
+        GoverningRule(id, name, _tree(query)) for id, name, query, governs in rows if governs
+    )
     return governing, {id: name for id, name, _, governs in rows if not governs}
 
 

@@ -1,4 +1,5 @@
-"""The order of a page of cards: sort and direction in, the keys in SQL over `card c` and their ORDER BY out. Pure.
+"""The order of a page of cards: sort and direction in, the keys in SQL over `card c` and their
+ORDER BY out. Pure.
 
 Cards without the value come last both ways; ties are parted by id.
 """
@@ -12,8 +13,8 @@ from cardsync.search.words import NUMBER, RARITY, SET, TOTAL
 
 
 class PageOrder(NamedTuple):
-    """`keys` are expressions over a card, `by` orders rows that have them as k0, k1, … and an id; `not_after` is the sign between
-    the first key of a card and that of one that comes later."""
+    """`keys` are expressions over a card, `by` orders rows that have them as k0, k1, … and an id;
+    `not_after` is the sign between the first key of a card and that of one that comes later."""
 
     keys: tuple[str, ...]
     by: str
@@ -51,4 +52,6 @@ def page_order(page: CardPage) -> PageOrder:
     keys = _KEYS[page.sort]
     direction = "DESC" if page.direction == "desc" else "ASC"
     by = [f"k{number} {direction} NULLS LAST" for number in range(len(keys))]
-    return PageOrder(keys, ", ".join([*by, f"id {direction}"]), ">=" if page.direction == "desc" else "<=")
+    return PageOrder(
+        keys, ", ".join([*by, f"id {direction}"]), ">=" if page.direction == "desc" else "<="
+    )

@@ -12,18 +12,28 @@ from cardsync.cards.bulk_selection import Selection
 
 
 async def refuse_promoted(
-    session: AsyncSession, seller_id: int, ids: list[int], column: Literal["id", "marketplace_id"] = "id"
+    session: AsyncSession,
+    seller_id: int,
+    ids: list[int],
+    column: Literal["id", "marketplace_id"] = "id",
 ) -> None:
-    """Raises StockPromotedReload if one of these, which were selected directly, is retired. Who calls this holds a list or the account."""
+    """Raises StockPromotedReload if one of these, which were selected directly, is retired.
+
+    Who calls this holds a list or the account.
+    """
     retired = f"""
         SELECT count(*) FROM card
          WHERE seller_id = :seller AND contribution = 'retired' AND {column} = ANY (CAST(:ids AS bigint[]))
     """
-    if await session.scalar(text(retired), {"seller": seller_id, "ids": [id for id in ids if abs(id) < 2**63]}):
+    if await session.scalar(
+        text(retired), {"seller": seller_id, "ids": [id for id in ids if abs(id) < 2**63]}
+    ):
         raise errors.StockPromotedReload
 
 
-async def refuse_picked_promoted(session: AsyncSession, seller_id: int, selection: Selection) -> None:
+async def refuse_picked_promoted(
+    session: AsyncSession, seller_id: int, selection: Selection
+) -> None:
     """The same for the form of a selection that counts; a search finds no retired ones."""
     if selection.marketplace_ids is not None:
         await refuse_promoted(session, seller_id, selection.marketplace_ids, "marketplace_id")

@@ -1,4 +1,5 @@
-"""Reading a seller's cards: a filter and a page in; the page's rows with their lists and places, and how many there are, out.
+"""Reading a seller's cards: a filter and a page in; the page's rows with their lists and places,
+and how many there are, out.
 
 One pass over the cards finds them, whatever the search: counting and ordering read what it found.
 """
@@ -21,8 +22,12 @@ _LISTS = """(SELECT coalesce(json_agg(json_build_array(t.id, t.slug, t.name) ORD
  WHERE e.seller_id = :seller AND t.seller_id = :seller AND e.card_id = c.id)"""
 _PLACES = """(SELECT coalesce(json_agg(json_build_array(l.box, l.slot, l.quantity) ORDER BY l.box, l.slot), '[]')
   FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id)"""
-_OF_CARD = [name for name in CardRow._fields if name not in ("marketplace_product_id", "lists", "places")]
-_COLUMNS = ", ".join([*(f"c.{name}" for name in _OF_CARD), "p.marketplace_product_id", _LISTS, _PLACES])
+_OF_CARD = [
+    name for name in CardRow._fields if name not in ("marketplace_product_id", "lists", "places")
+]
+_COLUMNS = ", ".join(
+    [*(f"c.{name}" for name in _OF_CARD), "p.marketplace_product_id", _LISTS, _PLACES]
+)
 _FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
 
 
@@ -32,14 +37,22 @@ class Found(NamedTuple):
 
 
 async def find_cards(
-    reading: Reading, seller_id: int, wanted: CardFilter, page: CardPage, member_id: int | None = None
+    reading: Reading,
+    seller_id: int,
+    wanted: CardFilter,
+    page: CardPage,
+    member_id: int | None = None,
 ) -> Found:
     """Raises QueryError."""
     selected = await select_cards(reading.rows, seller_id, wanted, clock.now(), member_id)
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
     cut = await _cut(reading, selected, order, page.offset + page.per_page)
-    found = paging.all_found(selected.where, order) if cut is None else paging.found_before(selected.where, order)
+    found = (
+        paging.all_found(selected.where, order)
+        if cut is None
+        else paging.found_before(selected.where, order)
+    )
     statement = paging.page_of(found, order, _COLUMNS, _FROM)
     _, rows = await reading.together([_ROOM, statement], values | {"cut": cut}, last=True)
     # A page beyond the last has one row without a card.
@@ -47,16 +60,23 @@ async def find_cards(
 
 
 async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: int) -> Any:
-    """A key that at least as many cards as are needed don't come after, but most do; None if a look at some cards tells none."""
+    """A key that at least as many cards as are needed don't come after, but most do; None if a
+    look at some cards tells none.
+    """
     if not (selected.of_its_own and paging.worth_a_look(order, needed)):
         return None
-    rows = await reading.rows(paging.looked_at(selected.where, order), selected.values | {"last": needed - 1})
+    rows = await reading.rows(
+        paging.looked_at(selected.where, order), selected.values | {"last": needed - 1}
+    )
     return rows[0][0] if rows else None
 
 
-# What is found of 300,000 cards, each with what it is ordered by, stays in memory while it is counted and ordered. Looking at a card
-# costs more than passing it on: the planner expects many of a pattern, and would leave the pass to one process.
-_ROOM = "SELECT set_config('work_mem', '64MB', true), set_config('parallel_tuple_cost', '0.01', true)"
+# What is found of 300,000 cards, each with what it is ordered by, stays in memory while it is
+# counted and ordered. Looking at a card costs more than passing it on: the planner expects many
+# of a pattern, and would leave the pass to one process.
+_ROOM = (
+    "SELECT set_config('work_mem', '64MB', true), set_config('parallel_tuple_cost', '0.01', true)"
+)
 
 
 _CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
@@ -73,7 +93,12 @@ async def read_card(
     reading: Reading, seller_id: int, card_id: int, member_id: int | None = None
 ) -> tuple[CardRow, list[ObservationRow]]:
     """The card, and its observations, newest first. Raises NotFound."""
-    values = {"seller": seller_id, "id": card_id, "member": member_id, "limit": limits.CARD_HISTORY_SHOWN}
+    values = {
+        "seller": seller_id,
+        "id": card_id,
+        "member": member_id,
+        "limit": limits.CARD_HISTORY_SHOWN,
+    }
     cards, history = await reading.together([_CARD, _HISTORY], values, last=True)
     if not cards:
         raise errors.NotFound(f"there is no card {card_id}")

@@ -1,4 +1,6 @@
-"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, and a card with its price history."""
+"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, and a card with its price
+history.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from cardsync.cards.shown import CardBody, CardWithHistory, card_body, with_hist
 from cardsync.database.session import Database
 from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
-from cardsync.web.request import BEHIND_A_KEY, Polled, problems, provide_caller, provide_settings, reading
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    Polled,
+    problems,
+    provide_caller,
+    provide_settings,
+    reading,
+)
 
 
 class QueryProblem(msgspec.Struct):
@@ -48,15 +57,24 @@ _QUERY = {
     "search": ("A search in the language of docs/search.md", _TEXT),
     "game": ("Cards of this product line", _TEXT),
     "product_line": ("The same as `game`", _TEXT),
-    "status": ("active unless told; `is:gone` in the search shows gone cards too", _words("active", "gone", "all")),
+    "status": (
+        "active unless told; `is:gone` in the search shows gone cards too",
+        _words("active", "gone", "all"),
+    ),
     "selected_ids": ("Of these cards only: ids with commas. Empty or malformed: none", _TEXT),
     "sort": (
         "By name unless told; location walks box, then slot",
         _words("name", "set", "number", "price", "target", "quantity", "updated", "location"),
     ),
-    "direction": ("asc unless told; cards without the value come last both ways", _words("asc", "desc")),
+    "direction": (
+        "asc unless told; cards without the value come last both ways",
+        _words("asc", "desc"),
+    ),
     "page": ("Beyond the last page there is nothing", _NUMBER),
-    "per_page": (f"{limits.CARDS_PER_PAGE} unless told, at most {limits.CARDS_PER_PAGE_MOST}", _NUMBER),
+    "per_page": (
+        f"{limits.CARDS_PER_PAGE} unless told, at most {limits.CARDS_PER_PAGE_MOST}",
+        _NUMBER,
+    ),
 }
 
 
@@ -66,12 +84,16 @@ class _CardsQuery(Operation):
 
     def __post_init__(self) -> None:
         self.parameters = [
-            Parameter(name=name, param_in="query", required=False, description=description, schema=schema)
+            Parameter(
+                name=name, param_in="query", required=False, description=description, schema=schema
+            )
             for name, (description, schema) in _QUERY.items()
         ]
 
 
-@get("/cards", operation_class=_CardsQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+@get(
+    "/cards", operation_class=_CardsQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload)
+)
 async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     """The seller's cards that a search finds, with their lists and places."""
     caller, settings = provide_caller(request), provide_settings(request.app.state)
@@ -84,7 +106,11 @@ async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     except QueryError as e:
         told = [QueryProblem(str(e), e.offset)]
     except psycopg.errors.QueryCanceled:
-        told = [QueryProblem(f"this search takes longer than {settings.read_seconds:g} s: ask for less", 0)]
+        told = [
+            QueryProblem(
+                f"this search takes longer than {settings.read_seconds:g} s: ask for less", 0
+            )
+        ]
     return Polled(
         CardsPage(
             cards=[card_body(row) for row in found.cards],
@@ -98,7 +124,9 @@ async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
 
 
 @get("/cards/{card_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
-async def card(caller: Caller, database: Database, settings: Settings, card_id: int) -> CardWithHistory:
+async def card(
+    caller: Caller, database: Database, settings: Settings, card_id: int
+) -> CardWithHistory:
     """One card, gone or not, with what was observed of its prices and quantity."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return with_history(*await read_card(reading, caller.seller_id, card_id, caller.member_id))

@@ -1,6 +1,8 @@
-"""Which cards of a seller a filter selects: a filter and a way to read in, a condition of SQL over `card c` out.
+"""Which cards of a seller a filter selects: a filter and a way to read in, a condition of SQL
+over `card c` out.
 
-The one place where cards are selected: reads, lists, shelves and prices ask here, so that no search means more in one than in another.
+The one place where cards are selected: reads, lists, shelves and prices ask here, so that no
+search means more in one than in another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A card as GET /api/cards shows it: a row in, the JSON's struct out. Pure. Amounts are text with at least two decimals."""
+"""A card as GET /api/cards shows it: a row in, the JSON's struct out. Pure.
+
+Amounts are text with at least two decimals.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,9 @@ def usd(amount: Decimal | None) -> str | None:
 
 
 def card_body(row: CardRow) -> CardBody:
-    locations = [Location(box, slot, f"{box}-{slot}", quantity) for box, slot, quantity in row.places]
+    locations = [
+        Location(box, slot, f"{box}-{slot}", quantity) for box, slot, quantity in row.places
+    ]
     return CardBody(
         id=row.id,
         marketplace_id=row.marketplace_id,
@@ -154,8 +159,12 @@ def card_body(row: CardRow) -> CardBody:
 def observation(row: ObservationRow) -> Observation:
     at, *amounts, quantity = row
     price, market, low, low_with_shipping, direct_low = map(usd, amounts)
-    return Observation(clock.rfc3339(at), price, market, low, low_with_shipping, direct_low, quantity)
+    return Observation(
+        clock.rfc3339(at), price, market, low, low_with_shipping, direct_low, quantity
+    )
 
 
 def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory:
-    return CardWithHistory(**msgspec.structs.asdict(card_body(row)), history=[observation(one) for one in history])
+    return CardWithHistory(
+        **msgspec.structs.asdict(card_body(row)), history=[observation(one) for one in history]
+    )

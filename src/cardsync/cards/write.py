@@ -1,7 +1,9 @@
-"""Writing an import: frames of changed rows in, committed slabs out. One slab is one transaction that ends by renewing the lease.
+"""Writing an import: frames of changed rows in, committed slabs out. One slab is one transaction
+that ends by renewing the lease.
 
-A slab commits only while the lease is ours and nobody cancelled, so a worker that was thought dead can't write over its successor. And
-only behind the slabs that it follows: commits that did not wait for the disk may be gone after the database crashed.
+A slab commits only while the lease is ours and nobody cancelled, so a worker that was thought
+dead can't write over its successor. And only behind the slabs that it follows: commits that did
+not wait for the disk may be gone after the database crashed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ _TYPES = {
     **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
 }  # fmt: skip
 
-# What a new card is copied in with; `custom`, `gone` and the ids of all listings but custom ones follow from it.
+# What a new card is copied in with; `custom`, `gone` and the ids of all listings but custom ones
+# follow from it.
 _CARD = (
     "id",
     "marketplace_id",
@@ -56,8 +59,18 @@ _CARD = (
 )
 _VALUES = ("values_hash", "quantity", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
-# Of fixed width and never null: PostgreSQL finds them in a row without looking at what stands before, so they stand first.
-_FIXED = ("id", "marketplace_id", "product_id", "identity_hash", "values_hash", "quantity", "observed", "asked")
+# Of fixed width and never null: PostgreSQL finds them in a row without looking at what stands
+# before, so they stand first.
+_FIXED = (
+    "id",
+    "marketplace_id",
+    "product_id",
+    "identity_hash",
+    "values_hash",
+    "quantity",
+    "observed",
+    "asked",
+)
 
 
 @dataclass(frozen=True)
@@ -125,14 +138,17 @@ GONE_SQL = f"""
 
 @dataclass(frozen=True)
 class Slab:
-    """A part of the rows to write: which of `rows`, what of them is copied in, and the statements that settle it."""
+    """A part of the rows to write: which of `rows`, what of them is copied in, and the statements
+    that settle it.
+    """
 
     phase: str
     rows: pl.DataFrame
     at: pl.Series
     columns: tuple[str, ...]
     statements: tuple[str, ...]
-    # New cards' product, match and what they are searched by, found while others are written, and where this slab's begin.
+    # New cards' product, match and what they are searched by, found while others are written, and
+    # where this slab's begin.
     found: asyncio.Task[pl.DataFrame] | None = None
     found_from: int = 0
 
@@ -142,7 +158,12 @@ class Slab:
 
 
 def _slabs(
-    phase: str, rows: pl.DataFrame, at: pl.Series, columns: Sequence[str], statements: Sequence[str], size: int
+    phase: str,
+    rows: pl.DataFrame,
+    at: pl.Series,
+    columns: Sequence[str],
+    statements: Sequence[str],
+    size: int,
 ) -> list[Slab]:
     columns = sorted(columns, key=lambda name: name not in _FIXED)
     rows = rows.select(name for name in columns if name not in _SEARCHED)
@@ -203,9 +224,11 @@ def decimal(name: str) -> pl.Expr:
 
 
 async def write(writer: Writer, waiting: deque[Slab]) -> None:
-    """Commit slab after slab, taken from those that wait. Raises LeaseLost or CancelRequested at a boundary; what is committed stays.
+    """Commit slab after slab, taken from those that wait. Raises LeaseLost or CancelRequested at
+    a boundary; what is committed stays.
 
-    Several are under way at once, on a connection each: while one is encoded or waits for the disk, PostgreSQL works on another.
+    Several are under way at once, on a connection each: while one is encoded or waits for the
+    disk, PostgreSQL works on another.
     """
     if not waiting:
         return
@@ -217,9 +240,12 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
         )
         writer.progress[0] = 0
         await hold_lease(session, writer.lease, clock.now(), done=0, total=writer.total)
-    ended = await asyncio.gather(*(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True)
+    ended = await asyncio.gather(
+        *(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True
+    )
     if wrong := [error for error in ended if error is not None]:
-        # Where one's commit failed, the other finds another progress than it follows: no more than a consequence.
+        # Where one's commit failed, the other finds another progress than it follows: no more
+        # than a consequence.
         raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
     async with writer.database.tenant(writer.seller_id) as session:
         # This commit waits for the disk, and so for theirs.
@@ -241,21 +267,31 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
         await slab.found
     data = await asyncio.to_thread(_encoded, slab)
     async with writer.database.tenant(writer.seller_id) as session:
-        # The last commit waits for the disk and for everything before it; a slab that a power cut takes is written again, because the
-        # progress that the next finds is then not what it follows.
+        # The last commit waits for the disk and for everything before it; a slab that a power cut
+        # takes is written again, because the progress that the next finds is then not what it
+        # follows.
         await session.execute(text("SET LOCAL synchronous_commit = off"))
         await _settle(session, writer, slab, data)
         # Counted in the order of the row's lock, which is the order of the commits.
         async with writer.counting:
             before, after = writer.progress[0], writer.progress[0] + slab.at.len()
             await hold_lease(
-                session, writer.lease, clock.now(), phase=slab.phase, done=after, total=writer.total, after=before
+                session,
+                writer.lease,
+                clock.now(),
+                phase=slab.phase,
+                done=after,
+                total=writer.total,
+                after=before,
             )
             writer.progress[0] = after
 
 
 async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
-    """Tombstone in the caller's transaction: a run that is cancelled takes nothing away. Raises LeaseLost or CancelRequested."""
+    """Tombstone in the caller's transaction: a run that is cancelled takes nothing away.
+
+    Raises LeaseLost or CancelRequested.
+    """
     for slab in gone:
         await look(session, writer.lease)
         await _settle(session, writer, slab, await asyncio.to_thread(_encoded, slab))

@@ -1,7 +1,9 @@
-"""Collector numbers: printed forms in (`006/165`, `TG05/TG30`, `SWSH099`), comparable `key` and `total` out. Pure.
+"""Collector numbers: printed forms in (`006/165`, `TG05/TG30`, `SWSH099`), comparable `key` and
+`total` out. Pure.
 
-The key ignores case, spaces and the leading zeros of every run of digits; what stands behind a single "/" is the total.
-Two numbers are the same if the keys are equal and the totals are, where both sides give one.
+The key ignores case, spaces and the leading zeros of every run of digits; what stands behind a
+single "/" is the total. Two numbers are the same if the keys are equal and the totals are, where
+both sides give one.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import polars as pl
 
 _ZEROS = r"(^|[^0-9])0+([0-9])"
 _SPACES = r"[ \t\r\n]+"
-# Magic's star is "★" in one source and "*" in another; a tcgdex row writes Unown's "?" as it stood in a URL.
+# Magic's star is "★" in one source and "*" in another; a tcgdex row writes Unown's "?" as it
+# stood in a URL.
 _SAME = {"★": "*", "☆": "*", "%3F": "?"}
 # One slash only: "2 // 4" is the number of a double-sided token, not the second of four.
 _TOTAL = r"^([^/]+)/([^/]+)$"
@@ -25,7 +28,9 @@ class CollectorNumber(NamedTuple):
     total: str | None
 
     def agrees_with(self, other: CollectorNumber) -> bool:
-        totals_differ = self.total is not None and other.total is not None and self.total != other.total
+        totals_differ = (
+            self.total is not None and other.total is not None and self.total != other.total
+        )
         return self.key == other.key and not totals_differ
 
 
@@ -35,7 +40,9 @@ def read_collector_number(text: str | None) -> CollectorNumber:
         number = number.replace(written, meant)
     number = re.sub(_ZEROS, r"\1\2", number.removeprefix("#"))
     split = re.match(_TOTAL, number)
-    return CollectorNumber(split.group(1), split.group(2)) if split else CollectorNumber(number, None)
+    return (
+        CollectorNumber(split.group(1), split.group(2)) if split else CollectorNumber(number, None)
+    )
 
 
 def _normal(text: pl.Expr) -> pl.Expr:
@@ -46,7 +53,9 @@ def _normal(text: pl.Expr) -> pl.Expr:
 
 
 def number_columns(numbers: pl.Series) -> pl.DataFrame:
-    """`number_key` ("" where there is no number) and `number_total` (null where none is given), row for row."""
+    """`number_key` ("" where there is no number) and `number_total` (null where none is given),
+    row for row.
+    """
     rows = numbers.cast(pl.String).alias("number").to_frame()
     table = (
         rows.unique()
@@ -57,4 +66,6 @@ def number_columns(numbers: pl.Series) -> pl.DataFrame:
             pl.col("whole").str.extract(_TOTAL, 2).alias("number_total"),
         )
     )
-    return rows.join(table, on="number", how="left", nulls_equal=True, maintain_order="left").drop("number")
+    return rows.join(table, on="number", how="left", nulls_equal=True, maintain_order="left").drop(
+        "number"
+    )

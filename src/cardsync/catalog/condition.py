@@ -1,7 +1,9 @@
-"""The marketplace's `Condition` labels: one label in, condition code, printing and language out. Pure.
+"""The marketplace's `Condition` labels: one label in, condition code, printing and language out.
+Pure.
 
-Grammar: `<condition>[ <edition>][ <finish>][ - <language>]`, any case, any spacing. A label that does not follow it to
-the last word is unreadable: its code is None and its printing empty, because half a label is not evidence for a whole one.
+Grammar: `<condition>[ <edition>][ <finish>][ - <language>]`, any case, any spacing. A label that
+does not follow it to the last word is unreadable: its code is None and its printing empty,
+because half a label is not evidence for a whole one.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ _LANGUAGE = re.compile(r" ?[-–] ?")
 
 
 class Condition(NamedTuple):
-    """`printing` is empty when the label is unreadable; `language` is empty when it names one nobody knows."""
+    """`printing` is empty when the label is unreadable; `language` is empty when it names one
+    nobody knows.
+    """
 
     code: str | None
     printing: str
@@ -88,7 +92,10 @@ def _split_language(label: str) -> tuple[str, bool, str]:
 
 
 def condition_columns(labels: pl.Series) -> pl.DataFrame:
-    """`condition`, `printing`, `language`, `condition_readable`, row for row. A file has few distinct labels."""
+    """`condition`, `printing`, `language`, `condition_readable`, row for row.
+
+    A file has few distinct labels.
+    """
     distinct = labels.cast(pl.String).unique()
     read = [read_condition(label) for label in distinct]
     table = pl.DataFrame(
@@ -101,4 +108,6 @@ def condition_columns(labels: pl.Series) -> pl.DataFrame:
         }
     )
     rows = labels.cast(pl.String).alias("label").to_frame()
-    return rows.join(table, on="label", how="left", nulls_equal=True, maintain_order="left").drop("label")
+    return rows.join(table, on="label", how="left", nulls_equal=True, maintain_order="left").drop(
+        "label"
+    )

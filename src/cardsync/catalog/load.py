@@ -1,6 +1,8 @@
-"""Loading a catalog: a CSV or Parquet file with our columns in, products out. Provisional products that it knows are adopted.
+"""Loading a catalog: a CSV or Parquet file with our columns in, products out. Provisional
+products that it knows are adopted.
 
-Loading the same file again updates; a product keeps its id for ever, so cards that point to it stay right.
+Loading the same file again updates; a product keeps its id for ever, so cards that point to it
+stay right.
 """
 
 from __future__ import annotations
@@ -21,7 +23,17 @@ from cardsync.database.session import Database, copy_chunks, copy_in, encode, fr
 from cardsync.errors import CommandError
 
 REQUIRED = ("game", "set_name", "product_name")
-COLUMNS = ("game", "set_name", "set_code", "product_name", "number", "rarity", "finish", "language", "product_id")
+COLUMNS = (
+    "game",
+    "set_name",
+    "set_code",
+    "product_name",
+    "number",
+    "rarity",
+    "finish",
+    "language",
+    "product_id",
+)
 _CHUNK = 20_000
 _STORED = (
     "game",
@@ -48,17 +60,25 @@ def read_catalog(path: Path, form: str, game: str | None) -> pl.DataFrame:
         raise CatalogError(f"{game!r} is no known product line; known are {', '.join(NAMES)}")
     form = path.suffix.lstrip(".").lower() if form == "auto" else form
     if form not in ("csv", "parquet"):
-        raise CatalogError(f"{path.name} is neither .csv nor .parquet; name the format with --format")
+        raise CatalogError(
+            f"{path.name} is neither .csv nor .parquet; name the format with --format"
+        )
     try:
-        frame = pl.read_parquet(path) if form == "parquet" else pl.read_csv(path, infer_schema=False)
+        frame = (
+            pl.read_parquet(path) if form == "parquet" else pl.read_csv(path, infer_schema=False)
+        )
     except (pl.exceptions.PolarsError, OSError) as e:
         raise CatalogError(f"{path.name} cannot be read as {form}: {e}") from e
     if game is not None and "game" not in frame.columns:
         frame = frame.with_columns(game=pl.lit(game))
     missing = [name for name in REQUIRED if name not in frame.columns]
     if missing:
-        raise CatalogError(f"{path.name} lacks the columns {', '.join(missing)}; a catalog has {', '.join(COLUMNS)}")
-    frame = frame.with_columns(pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in frame.columns)
+        raise CatalogError(
+            f"{path.name} lacks the columns {', '.join(missing)}; a catalog has {', '.join(COLUMNS)}"
+        )
+    frame = frame.with_columns(
+        pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in frame.columns
+    )
     frame = frame.select(COLUMNS).with_columns(
         pl.col(COLUMNS[:-1]).cast(pl.String).str.strip_chars(),
         pl.col("product_id").cast(pl.Int64, strict=False),
@@ -78,7 +98,9 @@ def read_catalog(path: Path, form: str, game: str | None) -> pl.DataFrame:
 def _check_games(frame: pl.DataFrame, path: Path) -> None:
     unknown = sorted(set(frame["game"].unique().to_list()) - set(NAMES), key=str)
     if unknown:
-        raise CatalogError(f"{path.name} names the product line {unknown[0]!r}; known are {', '.join(NAMES)}")
+        raise CatalogError(
+            f"{path.name} names the product line {unknown[0]!r}; known are {', '.join(NAMES)}"
+        )
 
 
 async def import_catalog(
@@ -101,7 +123,13 @@ async def import_catalog(
                 INSERT INTO catalog_import (source, rows, added, adopted, finished_at)
                 VALUES (:source, :rows, :added, :adopted, :now)
             """),
-            {"source": path.name, "rows": keyed.height, "added": added, "adopted": adopted, "now": clock.now()},
+            {
+                "source": path.name,
+                "rows": keyed.height,
+                "added": added,
+                "adopted": adopted,
+                "now": clock.now(),
+            },
         )
         await session.execute(text("ANALYZE product"))
     return f"{keyed.height:,} products in {path.name}: {added:,} new, {adopted:,} provisional ones adopted"
@@ -109,15 +137,26 @@ async def import_catalog(
 
 def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
     keyed = catalog_keys(frame).rename({"product_id": "marketplace_product_id"})
-    # The texts too, not the keys alone: two spellings are two products until the matcher says otherwise.
-    own = pl.concat_str([pl.col(name).fill_null("") for name in COLUMNS[:-1] if name != "rarity"], separator="\x1f")
-    keyed = keyed.with_columns(identity=pl.concat_str(pl.lit("catalog\x1f"), own, pl.lit("\x1f"), identity()))
-    return keyed.unique("identity", keep="first", maintain_order=True).sort("identity").select("identity", *_STORED)
+    # The texts too, not the keys alone: two spellings are two products until the matcher says
+    # otherwise.
+    own = pl.concat_str(
+        [pl.col(name).fill_null("") for name in COLUMNS[:-1] if name != "rarity"], separator="\x1f"
+    )
+    keyed = keyed.with_columns(
+        identity=pl.concat_str(pl.lit("catalog\x1f"), own, pl.lit("\x1f"), identity())
+    )
+    return (
+        keyed.unique("identity", keep="first", maintain_order=True)
+        .sort("identity")
+        .select("identity", *_STORED)
+    )
 
 
 async def _count(database: Database) -> int:
     async with database.shared() as session:
-        return int(await session.scalar(text("SELECT count(*) FROM product WHERE NOT provisional")) or 0)
+        return int(
+            await session.scalar(text("SELECT count(*) FROM product WHERE NOT provisional")) or 0
+        )
 
 
 async def _incoming(session: AsyncSession, rows: pl.DataFrame) -> None:
@@ -145,7 +184,9 @@ PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "fi
 
 
 async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
-    """Provisional products that exactly one row of this catalog describes become that product, under their own id."""
+    """Provisional products that exactly one row of this catalog describes become that product,
+    under their own id.
+    """
     games = sorted(keyed["game"].unique().to_list())
     async with database.shared() as session:
         await session.execute(text("CREATE TEMP TABLE games (game text) ON COMMIT DROP"))
@@ -155,7 +196,9 @@ async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
             f"SELECT {', '.join(PROVISIONAL)}, sealed FROM product WHERE provisional AND adopted_by IS NULL"
             " AND game IN (SELECT game FROM games) ORDER BY id",
         )
-    rows = frame_of(data, {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String})
+    rows = frame_of(
+        data, {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String}
+    )
     if rows.is_empty():
         return 0
     found = await asyncio.to_thread(_matches, rows, keyed)
@@ -168,7 +211,9 @@ async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
 def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
     """The catalog row beside each provisional product (`old_id`) that it alone describes."""
     condition = pl.when(pl.col("sealed") == "t").then(pl.lit("U"))
-    asked = row_keys(rows.with_columns(condition=condition, printing="finish").drop("sealed")).with_row_index("row")
+    asked = row_keys(
+        rows.with_columns(condition=condition, printing="finish").drop("sealed")
+    ).with_row_index("row")
     offered = keyed.with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
     hits = match(asked, offered).filter(pl.col("outcome") == "matched")
     pairs = hits.join(asked.select("row", old_id="id"), on="row").select("old_id", id="product_id")
@@ -181,7 +226,8 @@ async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     await copy_in(session, "incoming", found.columns, await asyncio.to_thread(encode, found))
     sets = ", ".join(f"{name} = i.{name}" for name in _STORED)
-    # The first of several becomes the product itself; the others, and those of a product known already, point to it.
+    # The first of several becomes the product itself; the others, and those of a product known
+    # already, point to it.
     await session.execute(
         text(f"""
             WITH first AS (SELECT DISTINCT ON (identity) * FROM incoming ORDER BY identity, old_id)

@@ -1,8 +1,10 @@
-"""Which catalog product an inventory row is: keyed rows and keyed products in, one verdict per row out. Pure.
+"""Which catalog product an inventory row is: keyed rows and keyed products in, one verdict per
+row out. Pure.
 
-`catalog_keys` runs once when a catalog is loaded and its columns are stored with the product; `row_keys` runs per upload;
-`match` joins the two; `explained` also says why not, for who examines a catalog. A product is named only where every part of the
-identity agrees and exactly one product is left.
+`catalog_keys` runs once when a catalog is loaded and its columns are stored with the product;
+`row_keys` runs per upload; `match` joins the two; `explained` also says why not, for who examines
+a catalog. A product is named only where every part of the identity agrees and exactly one product
+is left.
 """
 
 from __future__ import annotations
@@ -31,33 +33,42 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
     "alias_key": pl.String,
 }
 
-# There the collector number alone tells treatments (Borderless, Showcase, ...) apart, and catalogs do not name them.
+# There the collector number alone tells treatments (Borderless, Showcase, ...) apart, and
+# catalogs do not name them.
 _NUMBER_TELLS_VARIANTS = ("magic",)
-# Rows are judged one by one, so slabs give the same verdicts, with the pairs of one slab in memory at a time.
+# Rows are judged one by one, so slabs give the same verdicts, with the pairs of one slab in
+# memory at a time.
 _ROWS_AT_ONCE = 100_000
 _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
 
 
 def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
-    """Adds CATALOG_KEYS to game, set_name, set_code, product_name, number, rarity, finish, language."""
+    """Adds CATALOG_KEYS to game, set_name, set_code, product_name, number, rarity, finish,
+    language.
+    """
     finish = pl.col("finish").cast(pl.String)
     return _keyed(products, ["set_key"], ["name_key", "back_key", "variant_key"]).with_columns(
         set_code_key(pl.col("set_code")).alias("set_code_key"),
         _finish_key(pl.when(finish != "Sealed").then(finish)),
         _language_key(),
         # Every card has a number or a rarity; a box has neither.
-        (finish.eq("Sealed").fill_null(False) | (pl.col("number_key").eq("") & _blank("rarity"))).alias("sealed"),
+        (
+            finish.eq("Sealed").fill_null(False) | (pl.col("number_key").eq("") & _blank("rarity"))
+        ).alias("sealed"),
     )
 
 
 def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds ROW_KEYS to game, set_name, product_name, number, condition (the code), printing, language."""
+    """Adds ROW_KEYS to game, set_name, product_name, number, condition (the code), printing,
+    language.
+    """
     japanese = pl.col("game").eq("pokemon_japan") & pl.col("language").eq("English")
     parts = ["name_key", "back_key", "variant_key", "alias_key"]
     return _keyed(rows, ["set_key", "set_series"], parts).with_columns(
         _finish_key(pl.col("printing").cast(pl.String)),
-        # That product line holds Japanese cards only; English is merely what a label without a language implies.
+        # That product line holds Japanese cards only; English is merely what a label without a
+        # language implies.
         pl.when(japanese).then(pl.lit("ja")).otherwise(_language_key()).alias("language_key"),
         pl.col("condition").cast(pl.String).eq(SEALED).fill_null(False).alias("sealed"),
     )
@@ -68,7 +79,9 @@ def _keyed(frame: pl.DataFrame, of_set: list[str], of_name: list[str]) -> pl.Dat
     names = name_columns(numbers.with_columns(frame.get_column("product_name")))
     sets = set_columns(frame)
     return frame.with_columns(
-        *sets.select(of_set).get_columns(), *names.select(of_name).get_columns(), *numbers.get_columns()
+        *sets.select(of_set).get_columns(),
+        *names.select(of_name).get_columns(),
+        *numbers.get_columns(),
     )
 
 
@@ -89,10 +102,12 @@ def _language_key() -> pl.Expr:
 
 
 def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `product_id` (null unless exactly one) and `outcome` (matched, ambiguous or unmatched), in the order of `rows`.
+    """`row`, `product_id` (null unless exactly one) and `outcome` (matched, ambiguous or
+    unmatched), in the order of `rows`.
 
-    rows: `row`, game and ROW_KEYS. products: `id`, `marketplace_product_id`, game and CATALOG_KEYS, of every set whose
-    (game, set_key) or (game, set_code_key) occurs in the rows' (game, set_key) or (game, set_series).
+    rows: `row`, game and ROW_KEYS. products: `id`, `marketplace_product_id`, game and
+    CATALOG_KEYS, of every set whose (game, set_key) or (game, set_code_key) occurs in the rows'
+    (game, set_key) or (game, set_series).
     """
     if rows.height > _ROWS_AT_ONCE:
         return pl.concat(match(rows_, products) for rows_ in rows.iter_slices(_ROWS_AT_ONCE))
@@ -100,10 +115,14 @@ def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """`match` with a `reason`, which is null where a row is matched: the first part of its identity that no product shares."""
+    """`match` with a `reason`, which is null where a row is matched: the first part of its
+    identity that no product shares.
+    """
     rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
     found = _matched(rows, products)
-    reasons = _reasons(rows.join(found.filter(pl.col("outcome") == "unmatched"), on="row", how="semi"), products)
+    reasons = _reasons(
+        rows.join(found.filter(pl.col("outcome") == "unmatched"), on="row", how="semi"), products
+    )
     several = pl.when(pl.col("outcome") == "ambiguous").then(pl.lit("several_products"))
     return found.join(reasons, on="row", how="left", maintain_order="left").with_columns(
         pl.coalesce("reason", several).alias("reason")
@@ -112,18 +131,25 @@ def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     verdicts = _verdicts(rows, products)
-    left = rows.filter(pl.col("alias_key").is_not_null() & pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
+    left = rows.filter(
+        pl.col("alias_key").is_not_null() & pl.col("game").is_in(_NUMBER_TELLS_VARIANTS)
+    )
     left = left.join(verdicts, on="row", how="anti")
     if left.height:
-        # Few rows are left: joining them would take the whole catalog's identities together once more.
+        # Few rows are left: joining them would take the whole catalog's identities together once
+        # more.
         offered = products.filter(pl.col("name_key").is_in(left["alias_key"].unique().implode()))
-        verdicts = pl.concat([verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)])
+        verdicts = pl.concat(
+            [verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)]
+        )
     found = rows.select("row").join(verdicts, on="row", how="left", maintain_order="left")
     return found.with_columns(pl.col("outcome").fill_null("unmatched"))
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """A set whose name the catalog lacks is found by the code in front of it, if that code is one set's alone."""
+    """A set whose name the catalog lacks is found by the code in front of it, if that code is one
+    set's alone.
+    """
     stray = (
         rows.select("game", "set_key", "set_series")
         .filter(pl.col("set_series").is_not_null())
@@ -153,19 +179,28 @@ def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     candidates = _candidates(rows, products)
     single = candidates.filter(pl.col("row").is_unique())
     several = _best(candidates.filter(pl.col("row").is_duplicated()))
-    matched = pl.concat([single.filter(_variant_allowed()).select("row", "id"), several.select("row", "id")])
+    matched = pl.concat(
+        [single.filter(_variant_allowed()).select("row", "id"), several.select("row", "id")]
+    )
     return matched.select(
         "row",
         pl.col("id").alias("product_id"),
-        pl.when(pl.col("id").is_null()).then(pl.lit("ambiguous")).otherwise(pl.lit("matched")).alias("outcome"),
+        pl.when(pl.col("id").is_null())
+        .then(pl.lit("ambiguous"))
+        .otherwise(pl.lit("matched"))
+        .alias("outcome"),
     )
 
 
 def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of a row and a product that contradict each other in nothing, save perhaps in the variant of a Magic card."""
+    """Pairs of a row and a product that contradict each other in nothing, save perhaps in the
+    variant of a Magic card.
+    """
     wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
     offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
-    pairs = wanted.select("row", *_IDENTITY, *_FIELDS).join(offered, on=_IDENTITY, suffix="_offered")
+    pairs = wanted.select("row", *_IDENTITY, *_FIELDS).join(
+        offered, on=_IDENTITY, suffix="_offered"
+    )
     return pairs.filter(
         _agree("finish_key", optional=False)
         & (_same("variant_key") | pl.col("game").is_in(_NUMBER_TELLS_VARIANTS))
@@ -181,31 +216,44 @@ def _same(field: str) -> pl.Expr:
 
 
 def _agree(field: str, *, optional: bool) -> pl.Expr:
-    """Equal, or not given: by the product (a catalog that does not tell finishes apart), if optional by the row too."""
+    """Equal, or not given: by the product (a catalog that does not tell finishes apart), if
+    optional by the row too.
+    """
     equal = (pl.col(field) == pl.col(f"{field}_offered")).fill_null(False)
     not_given = pl.col(f"{field}_offered").is_null()
     return equal | not_given | pl.col(field).is_null() if optional else equal | not_given
 
 
 def _variant_allowed() -> pl.Expr:
-    """A sole candidate may lack the variant the row names, or the other way round; two different ones are two cards."""
-    return _same("variant_key") | (pl.col("variant_key") == "") | (pl.col("variant_key_offered") == "")
+    """A sole candidate may lack the variant the row names, or the other way round; two different
+    ones are two cards.
+    """
+    return (
+        _same("variant_key") | (pl.col("variant_key") == "") | (pl.col("variant_key_offered") == "")
+    )
 
 
 def _best(candidates: pl.DataFrame) -> pl.DataFrame:
-    """`row` and `id` of the candidates nearest to the row; the id is null where they are different cards."""
+    """`row` and `id` of the candidates nearest to the row; the id is null where they are
+    different cards.
+    """
     exactness = (
         8 * _same("variant_key").cast(pl.Int8)
         + 4 * _same("number_total").cast(pl.Int8)
         + 2 * _same("back_key").cast(pl.Int8)
         + _same("finish_key").cast(pl.Int8)
     )
-    # Where nothing has the row's variant and the variants differ, the number did not identify one card: compare all.
-    settled = (pl.col("exactness").max().over("row") >= 8) | (pl.col("variant_key_offered").n_unique().over("row") == 1)
+    # Where nothing has the row's variant and the variants differ, the number did not identify one
+    # card: compare all.
+    settled = (pl.col("exactness").max().over("row") >= 8) | (
+        pl.col("variant_key_offered").n_unique().over("row") == 1
+    )
     nearest = candidates.with_columns(exactness.alias("exactness")).filter(
         ~settled | (pl.col("exactness") == pl.col("exactness").max().over("row"))
     )
-    card = pl.struct(f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key"))
+    card = pl.struct(
+        f"{field}_offered" for field in ("back_key", "variant_key", "number_total", "finish_key")
+    )
     listing = pl.col("marketplace_product_id")
     same_listing = listing.is_not_null().all() & (listing.n_unique() == 1)
     same_card = (card.n_unique() == 1) & (listing.drop_nulls().n_unique() <= 1)
@@ -230,10 +278,14 @@ def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         ("name_unknown", ["game", "set_key", "name_key"]),
         ("number_differs", _IDENTITY),
     ):
-        found.append(left.join(products, on=known, how="anti").select("row", pl.lit(reason).alias("reason")))
+        found.append(
+            left.join(products, on=known, how="anti").select("row", pl.lit(reason).alias("reason"))
+        )
         left = left.join(products, on=known, how="semi")
     pairs = left.join(products.select(*_IDENTITY, *_FIELDS), on=_IDENTITY, suffix="_offered")
-    numbered = _agree("number_total", optional=True) & _agree("back_key", optional=True) & _same("sealed")
+    numbered = (
+        _agree("number_total", optional=True) & _agree("back_key", optional=True) & _same("sealed")
+    )
     varied = numbered & _same("variant_key")
     spoken = varied & _agree("language_key", optional=False)
     found.append(

@@ -1,4 +1,6 @@
-"""Tables of the catalog: `product` (shared by all sellers; provisional ones come from inventory rows) and `catalog_import`."""
+"""Tables of the catalog: `product` (shared by all sellers; provisional ones come from inventory
+rows) and `catalog_import`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ class Product(Base):
     __table_args__ = (
         Index("ix_product_set", "game", "set_key"),
         Index("ix_product_set_code", "game", "set_code_key"),
-        Index("ix_product_code", text("lower(set_code)"), postgresql_where=text("set_code IS NOT NULL")),
+        Index(
+            "ix_product_code",
+            text("lower(set_code)"),
+            postgresql_where=text("set_code IS NOT NULL"),
+        ),
         Index("uq_product_identity", "identity", unique=True),
         Index("ix_product_provisional", "game", postgresql_where=text("provisional")),
     )

@@ -1,7 +1,8 @@
-"""Product names and their comparable parts: name and collector number in, front face, back face and variant out. Pure.
+"""Product names and their comparable parts: name and collector number in, front face, back face
+and variant out. Pure.
 
-`Snivy - 001/086 (Master Ball Pattern)`, number `001/086` → name_key "snivy", variant_key "master ball pattern".
-Works on distinct strings: an export of 300,000 rows holds some ten thousand names.
+`Snivy - 001/086 (Master Ball Pattern)`, number `001/086` → name_key "snivy", variant_key "master
+ball pattern". Works on distinct strings: an export of 300,000 rows holds some ten thousand names.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _BRACKETED_NUMBER = r"[(（]#?([0-9]+[A-Za-z]?)[)）]"
 
 _APOSTROPHES = r"['’‘ʼ`´.]"
 _LATIN_MARKS = r"[\x{0300}-\x{036F}]"
-# Kept: letters, digits, marks (kana voicing among them) and pictures such as ★; all else separates words.
+# Kept: letters, digits, marks (kana voicing among them) and pictures such as ★; all else
+# separates words.
 _SEPARATORS = r"[^\p{L}\p{N}\p{M}\p{So}]+"
 # What normalisation leaves apart although sources use both.
 _SAME = {
@@ -47,7 +49,10 @@ _WORDS: Final = words_table("&")
 
 
 def folded(text: pl.Expr) -> pl.Expr:
-    """Words in lower case, parted by single spaces: no accents, apostrophes or punctuation. Kana keep their voicing."""
+    """Words in lower case, parted by single spaces: no accents, apostrophes or punctuation.
+
+    Kana keep their voicing.
+    """
     plain = text.str.replace_all(_APOSTROPHES, "").str.normalize("NFKD").str.to_lowercase()
     # Composed again, because a voiced kana is a letter of its own and not an accented one.
     plain = plain.str.replace_all(_LATIN_MARKS, "").str.normalize("NFC")
@@ -56,32 +61,43 @@ def folded(text: pl.Expr) -> pl.Expr:
 
 
 def key(text: pl.Expr) -> pl.Expr:
-    """The folded text; a name of nothing but punctuation keeps it, so that two such names do not become one."""
+    """The folded text; a name of nothing but punctuation keeps it, so that two such names do not
+    become one.
+    """
     plain = folded(text)
     return pl.when(plain == "").then(text.str.strip_chars()).otherwise(plain)
 
 
 def name_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of `product_name`, `number_key`, `number_total`: `name_key`, `back_key`, `variant_key`, `alias_key`, row for row."""
+    """Of `product_name`, `number_key`, `number_total`: `name_key`, `back_key`, `variant_key`,
+    `alias_key`, row for row.
+    """
     titles = rows.select(_title(rows))
     parts = _parts(titles.unique())
     return titles.join(parts, on="title", how="left", maintain_order="left").drop("title")
 
 
 def _title(rows: pl.DataFrame) -> pl.Series:
-    """The name without the numbers in it, if they are the row's own; a number that differs is part of the name."""
+    """The name without the numbers in it, if they are the row's own; a number that differs is
+    part of the name.
+    """
     name = rows.get_column("product_name").cast(pl.String).fill_null("").alias("title")
     numbered = _numbered(name.unique())
     if numbered.is_empty():
         return name
     suffix_agrees = pl.col("suffix").is_null() | (
-        (pl.col("suffix") == pl.col("number_key")) & pl.col("suffix_total").eq(pl.col("number_total")).fill_null(True)
+        (pl.col("suffix") == pl.col("number_key"))
+        & pl.col("suffix_total").eq(pl.col("number_total")).fill_null(True)
     )
     bracketed_agrees = pl.col("bracketed").is_null() | (pl.col("bracketed") == pl.col("number_key"))
     return (
         rows.select(name, "number_key", "number_total")
         .join(numbered, on="title", how="left", maintain_order="left")
-        .select(pl.when(suffix_agrees & bracketed_agrees).then(pl.coalesce("bare", "title")).otherwise("title"))
+        .select(
+            pl.when(suffix_agrees & bracketed_agrees)
+            .then(pl.coalesce("bare", "title"))
+            .otherwise("title")
+        )
         .to_series()
         .alias("title")
     )
@@ -95,17 +111,29 @@ def _numbered(names: pl.Series) -> pl.DataFrame:
         .to_frame()
         .filter(title.str.contains(r"[0-9]") & title.str.contains(r"[-(（]"))
         .with_columns(
-            pl.coalesce(title.str.extract(_SUFFIX, 1), title.str.extract(_SUFFIX, 2)).alias("suffix"),
+            pl.coalesce(title.str.extract(_SUFFIX, 1), title.str.extract(_SUFFIX, 2)).alias(
+                "suffix"
+            ),
             title.str.extract(_BRACKETED_NUMBER, 1).alias("bracketed"),
-            title.str.replace(_SUFFIX, " ${3}").str.replace(_BRACKETED_NUMBER, "").str.strip_chars().alias("bare"),
+            title.str.replace(_SUFFIX, " ${3}")
+            .str.replace(_BRACKETED_NUMBER, "")
+            .str.strip_chars()
+            .alias("bare"),
         )
-        .filter((pl.col("suffix").is_not_null() | pl.col("bracketed").is_not_null()) & (pl.col("bare") != ""))
+        .filter(
+            (pl.col("suffix").is_not_null() | pl.col("bracketed").is_not_null())
+            & (pl.col("bare") != "")
+        )
     )
     suffixes = number_columns(found.get_column("suffix"))
     return found.with_columns(
-        pl.when(pl.col("suffix").is_not_null()).then(suffixes.get_column("number_key")).alias("suffix"),
+        pl.when(pl.col("suffix").is_not_null())
+        .then(suffixes.get_column("number_key"))
+        .alias("suffix"),
         suffixes.get_column("number_total").alias("suffix_total"),
-        number_columns(found.get_column("bracketed")).get_column("number_key").alias("bracketed_key"),
+        number_columns(found.get_column("bracketed"))
+        .get_column("number_key")
+        .alias("bracketed_key"),
     ).select(
         "title",
         "bare",
@@ -142,8 +170,9 @@ def _ascii_keys(texts: pl.Series) -> pl.Series:
 
 
 def _parted(titles: pl.DataFrame) -> pl.DataFrame:
-    # Its order counts: a catalog lists "(Staff) (National Championships)" and the reverse as two products.
-    # Marketplace names spell out the delta that other sources print: "Kingdra δ" is "Kingdra (Delta Species)".
+    # Its order counts: a catalog lists "(Staff) (National Championships)" and the reverse as two
+    # products. Marketplace names spell out the delta that other sources print: "Kingdra δ" is
+    # "Kingdra (Delta Species)".
     spelled = pl.col("title").str.replace(r"\s*[δΔ]", " (Delta Species)")
     faces = pl.col("base").str.splitn(" // ", 2)
     split = titles.with_columns(

@@ -1,6 +1,8 @@
-"""Products for inventory rows: keyed rows in, a product and how it was found out. What the catalog lacks becomes a provisional one.
+"""Products for inventory rows: keyed rows in, a product and how it was found out. What the
+catalog lacks becomes a provisional one.
 
-Two sellers with the same unknown card share its provisional product; a custom listing's title never enters it.
+Two sellers with the same unknown card share its provisional product; a custom listing's title
+never enters it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,16 @@ from cardsync.catalog.set_names import set_columns
 from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
 
 # What `resolve` needs of each row, beside `row` and `title`.
-ROW_COLUMNS = ("product_line", "set_name", "product_name", "number", "rarity", "condition", "printing", "language")
+ROW_COLUMNS = (
+    "product_line",
+    "set_name",
+    "product_name",
+    "number",
+    "rarity",
+    "condition",
+    "printing",
+    "language",
+)
 
 _IDENTITY = (
     "game",
@@ -41,8 +52,8 @@ OFFERED_SQL = f"""
 class Printings(NamedTuple):
     """Rows by what the catalog can tell apart: a seller lists a printing in several conditions.
 
-    keyed: each printing once, with its own number as `row`, its texts, `listed_name` as the rows have it, and ROW_KEYS. of_rows: `row` and
-    its `printing`, by row.
+    keyed: each printing once, with its own number as `row`, its texts, `listed_name` as the rows
+    have it, and ROW_KEYS. of_rows: `row` and its `printing`, by row.
     """
 
     keyed: pl.DataFrame
@@ -57,7 +68,11 @@ def printings(rows: pl.DataFrame) -> Printings:
     """rows: `row`, ROW_COLUMNS and `title`."""
     # Whether a card is sealed is all that the catalog asks of its condition.
     condition = pl.when(pl.col("condition") == SEALED).then("condition").alias("condition")
-    grouped = rows.with_columns(condition).group_by(*ROW_COLUMNS, "title").agg(pl.col("row").alias("rows"))
+    grouped = (
+        rows.with_columns(condition)
+        .group_by(*ROW_COLUMNS, "title")
+        .agg(pl.col("row").alias("rows"))
+    )
     # A custom listing is named "<catalog name>: <title>".
     suffix = pl.concat_str(pl.lit(": "), "title")
     plain = pl.when(pl.col("title") != "").then(pl.col("product_name").str.strip_suffix(suffix))
@@ -65,7 +80,8 @@ def printings(rows: pl.DataFrame) -> Printings:
         grouped.drop("title", "rows")
         .rename({"product_line": "game"})
         .with_columns(
-            grouped.select(plain.otherwise("product_name").alias("product_name")), listed_name=grouped["product_name"]
+            grouped.select(plain.otherwise("product_name").alias("product_name")),
+            listed_name=grouped["product_name"],
         )
     )
     keyed = row_keys(named).with_row_index("row")
@@ -74,7 +90,9 @@ def printings(rows: pl.DataFrame) -> Printings:
 
 
 async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given, by row."""
+    """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given, by
+    row.
+    """
     # PostgreSQL reads the catalog on one core while the rows are keyed on the other.
     reading = asyncio.create_task(offered(database, rows.select("product_line", "set_name")))
     try:
@@ -85,15 +103,23 @@ async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -> pl.DataFrame:
-    """`product_id` and `match` of every printing, in their order; `catalog` is what is `offered` to them, or to more."""
+    """`product_id` and `match` of every printing, in their order; `catalog` is what is `offered`
+    to them, or to more.
+    """
     hits = await asyncio.to_thread(match, printed.keyed, catalog)
-    known = hits.filter(pl.col("product_id").is_not_null()).select("row", "product_id", match="outcome")
-    left = printed.keyed.join(hits.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row")
+    known = hits.filter(pl.col("product_id").is_not_null()).select(
+        "row", "product_id", match="outcome"
+    )
+    left = printed.keyed.join(
+        hits.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row"
+    )
     if left.height:
         # In the order of their rows: the first names a product that several share.
         first = printed.of_rows.unique("printing", keep="first", maintain_order=True)["printing"]
         left = first.rename("row").to_frame().join(left, on="row", maintain_order="left")
-        known = pl.concat([known, (await provisional(database, left)).select("row", "product_id", "match")])
+        known = pl.concat(
+            [known, (await provisional(database, left)).select("row", "product_id", "match")]
+        )
     return known.sort("row").drop("row")
 
 
@@ -110,7 +136,9 @@ async def offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:
 def _wanted(sets: pl.DataFrame) -> pl.DataFrame:
     named = sets.unique().rename({"product_line": "game"})
     keyed = named.hstack(set_columns(named))
-    keys = pl.concat(keyed.select("game", key=name) for name in ("set_key", "set_series")).drop_nulls()
+    keys = pl.concat(
+        keyed.select("game", key=name) for name in ("set_key", "set_series")
+    ).drop_nulls()
     return keys.unique().sort("game", "key")
 
 
@@ -121,7 +149,10 @@ def _products(data: bytes) -> pl.DataFrame:
 
 
 def identity() -> pl.Expr:
-    """One text per distinct product; loading or uploading the same again finds it. Kept as its MD5, which fits any index."""
+    """One text per distinct product; loading or uploading the same again finds it.
+
+    Kept as its MD5, which fits any index.
+    """
     return pl.concat_str([pl.col(name).fill_null("") for name in _IDENTITY], separator="\x1f")
 
 
@@ -130,12 +161,17 @@ async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(
         identity=pl.concat_str(pl.lit("row\x1f"), identity()),
         finish="printing",
-        match=pl.when(pl.col("outcome") == "ambiguous").then(pl.lit("ambiguous")).otherwise(pl.lit("provisional")),
+        match=pl.when(pl.col("outcome") == "ambiguous")
+        .then(pl.lit("ambiguous"))
+        .otherwise(pl.lit("provisional")),
     )
     keys = [name for name in CATALOG_KEYS if name != "set_code_key"]
     columns = ("identity", *_TEXTS, *keys)
-    # Sorted: two sellers making the same products at once wait for each other instead of deadlocking.
-    distinct = rows.unique("identity", keep="first", maintain_order=True).select(columns).sort("identity")
+    # Sorted: two sellers making the same products at once wait for each other instead of
+    # deadlocking.
+    distinct = (
+        rows.unique("identity", keep="first", maintain_order=True).select(columns).sort("identity")
+    )
     found = [
         await _provisional_chunk(database, distinct.slice(at, _CHUNK), columns)
         for at in range(0, distinct.height, _CHUNK)
@@ -144,12 +180,16 @@ async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.join(ids, on="identity", how="left", maintain_order="left")
 
 
-async def _provisional_chunk(database: Database, rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+async def _provisional_chunk(
+    database: Database, rows: pl.DataFrame, columns: tuple[str, ...]
+) -> pl.DataFrame:
     listed = ", ".join(columns[1:])
     types = ", ".join(f"{name} {'boolean' if name == 'sealed' else 'text'}" for name in columns)
     rows = rows.with_row_index("n")
     async with database.shared() as session:
-        await session.execute(text(f"CREATE TEMP TABLE incoming (n integer, {types}) ON COMMIT DROP"))
+        await session.execute(
+            text(f"CREATE TEMP TABLE incoming (n integer, {types}) ON COMMIT DROP")
+        )
         await copy_in(session, "incoming", ("n", *columns), await asyncio.to_thread(encode, rows))
         await session.execute(
             text(f"""
@@ -160,7 +200,8 @@ async def _provisional_chunk(database: Database, rows: pl.DataFrame, columns: tu
         )
         data = await copy_chunks(
             session,
-            # Looked up one by one: without statistics on the temp table a join would read the whole catalog.
+            # Looked up one by one: without statistics on the temp table a join would read the
+            # whole catalog.
             "SELECT n, (SELECT coalesce(p.adopted_by, p.id) FROM product p WHERE p.identity = md5(i.identity)) FROM incoming i",
         )
     ids = frame_of(data, {"n": pl.UInt32, "product_id": pl.Int64})
@@ -168,7 +209,9 @@ async def _provisional_chunk(database: Database, rows: pl.DataFrame, columns: tu
 
 
 async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
-    """Of provisional products that cards point to, those that a catalog has taken over: product_id_old, adopted_id."""
+    """Of provisional products that cards point to, those that a catalog has taken over:
+    product_id_old, adopted_id.
+    """
     async with database.shared() as session:
         rows = await session.execute(
             text("""
@@ -178,4 +221,6 @@ async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
             {"ids": product_ids},
         )
         pairs = [tuple(row) for row in rows]
-    return pl.DataFrame(pairs, schema={"product_id_old": pl.Int64, "adopted_id": pl.Int64}, orient="row")
+    return pl.DataFrame(
+        pairs, schema={"product_id_old": pl.Int64, "adopted_id": pl.Int64}, orient="row"
+    )

@@ -1,7 +1,8 @@
 """Set names as the marketplace and as catalogs write them: one comparable `set_key` per set. Pure.
 
-The key is the set's words, folded and sorted ("Commander: FINAL FANTASY" = "Final Fantasy Commander"), without the
-series code in front of it ("ME05: Pitch Black"), and for the names that differ by more than that, an alias.
+The key is the set's words, folded and sorted ("Commander: FINAL FANTASY" = "Final Fantasy
+Commander"), without the series code in front of it ("ME05: Pitch Black"), and for the names that
+differ by more than that, an alias.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _SERIES = r"^([A-Z]{1,4}[0-9]{0,2}[A-Za-z]?)(?:: | - )\S"
 _SERIES_GAMES = ("pokemon", "pokemon_japan")
 _CORE_SET_CODE = r"\s*\((?:M[0-9]{2}|[0-9]?[A-Z]{2,3})\)$"
 
-# Folded names, left as some source writes them, right as the marketplace does (or the commoner catalog, for Magic).
+# Folded names, left as some source writes them, right as the marketplace does (or the commoner
+# catalog, for Magic).
 _POKEMON = {
     "151": "scarlet and violet 151",
     "best of game": "best of promos",
@@ -69,14 +71,18 @@ _MAGIC = {
 
 
 def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of `game`, `set_name`: `set_key`, and `set_series` (the code in front of the name, if it has one), row for row."""
+    """Of `game`, `set_name`: `set_key`, and `set_series` (the code in front of the name, if it
+    has one), row for row.
+    """
     names = rows.select(pl.col("game").cast(pl.String), pl.col("set_name").cast(pl.String))
     in_series = pl.col("game").is_in(_SERIES_GAMES)
     distinct = names.unique().with_columns(
         pl.when(in_series).then(pl.col("set_name").str.extract(_SERIES, 1)).alias("series")
     )
     bare = pl.col("set_name").fill_null("").str.strip_prefix(pl.col("series").fill_null(""))
-    plain = distinct.select("game", "set_name", "series", folded(bare.str.replace(_CORE_SET_CODE, "")).alias("words"))
+    plain = distinct.select(
+        "game", "set_name", "series", folded(bare.str.replace(_CORE_SET_CODE, "")).alias("words")
+    )
     keys = [set_key(game, words) for game, words in plain.select("game", "words").iter_rows()]
     table = plain.select(
         "game",
@@ -102,6 +108,9 @@ def set_key(game: str | None, words: str) -> str:
 
 
 def set_code_key(code: pl.Expr) -> pl.Expr:
-    """A set code that may stand for the set. Codes without a digit do not: "SV" is a series and Supreme Victors."""
+    """A set code that may stand for the set.
+
+    Codes without a digit do not: "SV" is a series and Supreme Victors.
+    """
     lower = code.cast(pl.String).str.strip_chars().str.to_lowercase()
     return pl.when(lower.str.contains(r"[0-9]")).then(lower)

@@ -1,7 +1,9 @@
-"""Contributions: what a member has in hand and no marketplace lists yet. A card's words in, a row of the inventory out.
+"""Contributions: what a member has in hand and no marketplace lists yet. A card's words in, a row
+of the inventory out.
 
-Private, only its member sees it; published, everybody; when the marketplace lists it, it is retired (promote.py). It has no target and
-stands in no export. Its marketplace_id is a negative one of its own, beyond those of custom listings.
+Private, only its member sees it; published, everybody; when the marketplace lists it, it is
+retired (promote.py). It has no target and stands in no export. Its marketplace_id is a negative
+one of its own, beyond those of custom listings.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
     condition = _one_of("condition", wanted.condition, _CONDITIONS)
     printing = _one_of("printing", wanted.printing, _PRINTINGS)
     language = _one_of("language", wanted.language, _LANGUAGES)
-    if wanted.price is not None and not (wanted.price.is_finite() and 0 <= wanted.price < _PRICES_END):
+    if wanted.price is not None and not (
+        wanted.price.is_finite() and 0 <= wanted.price < _PRICES_END
+    ):
         raise errors.InvalidPayload("price: an amount like 1.50")
     described = {"condition": condition, "printing": printing, "language": language}
     if wanted.product_id is not None:
@@ -74,7 +78,12 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
     else:
         product = await _described(database, caller, wanted, described)
     words = search_columns(
-        pl.DataFrame({name: [getattr(product, name)] for name in ("product_name", "set_name", "rarity", "number")})
+        pl.DataFrame(
+            {
+                name: [getattr(product, name)]
+                for name in ("product_name", "set_name", "rarity", "number")
+            }
+        )
     )
     row = {
         **product._asdict(),
@@ -89,12 +98,22 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
     }
     async with database.tenant(caller.seller_id) as session:
         card_id = await _insert(session, caller.seller_id, row, now)
-        note(session, caller, "contribution.added", f"{wanted.quantity} of {product.product_name} contributed", now)
+        note(
+            session,
+            caller,
+            "contribution.added",
+            f"{wanted.quantity} of {product.product_name} contributed",
+            now,
+        )
     return card_id
 
 
 async def publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> None:
-    """Idempotent. Raises NotFound for what is no contribution that the member sees, StockPromotedReload for a retired one, ListFull."""
+    """Idempotent.
+
+    Raises NotFound for what is no contribution that the member sees, StockPromotedReload for a
+    retired one, ListFull.
+    """
     named = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
     lists = await _held_lists(session, caller.seller_id, card_id)
     row = (
@@ -120,7 +139,10 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
 
 
 async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> list[int]:
-    """Those that the card is on. Lists are locked before cards, as where they change hands (promote.py)."""
+    """Those that the card is on.
+
+    Lists are locked before cards, as where they change hands (promote.py).
+    """
     held = text("""
         SELECT l.id FROM card_list l JOIN card_list_entry e ON e.seller_id = l.seller_id AND e.list_id = l.id
          WHERE l.seller_id = :seller AND e.seller_id = :seller AND e.card_id = :id ORDER BY l.id FOR UPDATE OF l
@@ -147,12 +169,16 @@ async def _need_room(session: AsyncSession, seller_id: int, lists: list[int]) ->
 def _one_of(field: str, given: str, known: dict[str, str]) -> str:
     found = known.get(" ".join(given.lower().split()))
     if found is None:
-        raise errors.InvalidPayload(f"{field}: {given[:60]!r} is none of {', '.join(dict.fromkeys(known.values()))}")
+        raise errors.InvalidPayload(
+            f"{field}: {given[:60]!r} is none of {', '.join(dict.fromkeys(known.values()))}"
+        )
     return found
 
 
 async def _known(database: Database, caller: Caller, product_id: int) -> _Product:
-    """Of the catalog, or a provisional one of the seller's own cards: what other sellers call their cards is theirs."""
+    """Of the catalog, or a provisional one of the seller's own cards: what other sellers call
+    their cards is theirs.
+    """
     query = text("""
         SELECT p.id, CASE WHEN p.provisional THEN 'provisional' ELSE 'matched' END, p.game, p.product_name, p.set_name,
                coalesce(p.number, ''), coalesce(p.rarity, '')
@@ -172,8 +198,12 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
     return product
 
 
-async def _described(database: Database, caller: Caller, wanted: Wanted, described: dict[str, str]) -> _Product:
-    """As an upload's row is identified: by the catalog, else a provisional product of these words."""
+async def _described(
+    database: Database, caller: Caller, wanted: Wanted, described: dict[str, str]
+) -> _Product:
+    """As an upload's row is identified: by the catalog, else a provisional product of these
+    words.
+    """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
     game = wanted.game or next(iter(caller.product_lines), "")
@@ -182,13 +212,19 @@ async def _described(database: Database, caller: Caller, wanted: Wanted, describ
     texts: dict[str, Any] = {
         "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name, "number": wanted.number or "", "rarity": "",
     }  # fmt: skip
-    rows = pl.DataFrame([{"row": 0, **texts, **described, "title": ""}], schema_overrides={"row": pl.UInt32})
-    [found] = (await products.resolve(database, rows)).select("product_id", "match").iter_rows(named=True)
+    rows = pl.DataFrame(
+        [{"row": 0, **texts, **described, "title": ""}], schema_overrides={"row": pl.UInt32}
+    )
+    [found] = (
+        (await products.resolve(database, rows)).select("product_id", "match").iter_rows(named=True)
+    )
     return _Product(**found, **texts)
 
 
 async def _insert(session: AsyncSession, seller_id: int, row: dict[str, Any], now: datetime) -> int:
-    card_id: int = await session.scalar(text(f"SELECT nextval('card_id_block') * {CARD_ID_BLOCK}")) or 0
+    card_id: int = (
+        await session.scalar(text(f"SELECT nextval('card_id_block') * {CARD_ID_BLOCK}")) or 0
+    )
     number = -(_FIRST_NUMBER + card_id)
     session.add(
         Card(

@@ -1,7 +1,9 @@
-"""Contributions end: the marketplace lists a published one, or its member goes. Run inside the transaction that makes it so.
+"""Contributions end: the marketplace lists a published one, or its member goes. Run inside the
+transaction that makes it so.
 
-A published contribution is promoted when an upload brings a card of the same product, condition, printing and language: that live card
-takes over its lists and its places, and the contribution is retired.
+A published contribution is promoted when an upload brings a card of the same product, condition,
+printing and language: that live card takes over its lists and its places, and the contribution is
+retired.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ RETIRED = """
     UPDATE card SET contribution = 'retired', gone = true, quantity = 0
      WHERE seller_id = :seller AND id = ANY (CAST(:contributed AS bigint[]))
 """
-_PAIR = "unnest(CAST(:contributed AS bigint[]), CAST(:live AS bigint[])) AS pair (contributed, live)"
+_PAIR = (
+    "unnest(CAST(:contributed AS bigint[]), CAST(:live AS bigint[])) AS pair (contributed, live)"
+)
 LISTS = f"""
     INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
     SELECT e.seller_id, e.list_id, pair.live, min(e.added_at)
@@ -75,7 +79,9 @@ async def retire_private(session: AsyncSession, seller_id: int, member_id: int) 
 
 
 async def _hold_lists(session: AsyncSession, seller_id: int) -> None:
-    """Who puts cards on a list holds it: from here on nobody does, and no list is made that could be held."""
+    """Who puts cards on a list holds it: from here on nobody does, and no list is made that could
+    be held.
+    """
     await alone_with_lists(session, seller_id)
     held = text("SELECT id FROM card_list WHERE seller_id = :seller ORDER BY id FOR UPDATE")
     await session.execute(held, {"seller": seller_id})

@@ -21,7 +21,9 @@ Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_
 
 
 class Contribution(msgspec.Struct):
-    """`product_id`, or `name` and `set` with `number` and `game` (the account's first line unless told). `shared`: published at once."""
+    """`product_id`, or `name` and `set` with `number` and `game` (the account's first line unless
+    told). `shared`: published at once.
+    """
 
     condition: Text
     quantity: Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
@@ -37,8 +39,13 @@ class Contribution(msgspec.Struct):
 
 
 @post("/contributions", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY))
-async def add_contribution(caller: Caller, database: Database, settings: Settings, data: Contribution) -> CardBody:
-    """Add cards that no marketplace lists yet. Until they are published only their member sees them."""
+async def add_contribution(
+    caller: Caller, database: Database, settings: Settings, data: Contribution
+) -> CardBody:
+    """Add cards that no marketplace lists yet.
+
+    Until they are published only their member sees them.
+    """
     wanted = Wanted(**msgspec.structs.asdict(data))
     card_id = await contribute(database, caller, wanted, clock.now())
     return await _shown(database, settings, caller, card_id)
@@ -49,8 +56,13 @@ async def add_contribution(caller: Caller, database: Database, settings: Setting
     status_code=200,
     responses=problems(*FOR_MEMBERS, errors.NotFound, errors.StockPromotedReload),
 )
-async def publish_contribution(caller: Caller, database: Database, settings: Settings, card_id: int) -> CardBody:
-    """Let everybody of the account see it. Once the marketplace lists it, the live card takes its place."""
+async def publish_contribution(
+    caller: Caller, database: Database, settings: Settings, card_id: int
+) -> CardBody:
+    """Let everybody of the account see it.
+
+    Once the marketplace lists it, the live card takes its place.
+    """
     async with database.tenant(caller.seller_id) as session:
         await publish(session, caller, card_id, clock.now())
     return await _shown(database, settings, caller, card_id)
@@ -62,4 +74,6 @@ async def _shown(database: Database, settings: Settings, caller: Caller, card_id
     return card_body(row)
 
 
-router = Router(path="", route_handlers=[add_contribution, publish_contribution], tags=["contributions"])
+router = Router(
+    path="", route_handlers=[add_contribution, publish_contribution], tags=["contributions"]
+)

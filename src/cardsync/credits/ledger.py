@@ -1,5 +1,6 @@
-"""The ledger of credits: grants and charges in, one appended row each. `account.credit_balance` moves in the same statement, so that
-balance and sum can't come apart. Sessions are in the seller's scope.
+"""The ledger of credits: grants and charges in, one appended row each. `account.credit_balance`
+moves in the same statement, so that balance and sum can't come apart. Sessions are in the
+seller's scope.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class CreditError(CommandError):
 
 async def locked_balance(session: AsyncSession, seller_id: int) -> int | None:
     """Today's balance, ours until the transaction ends; None where there is no such seller."""
-    statement = select(Account.credit_balance).where(Account.seller_id == seller_id).with_for_update()
+    statement = (
+        select(Account.credit_balance).where(Account.seller_id == seller_id).with_for_update()
+    )
     return await session.scalar(statement)
 
 
@@ -50,12 +53,21 @@ async def _append(
     key: str | None = None,
 ) -> tuple[int, int]:
     """(transaction id, balance after it)."""
-    values = {"seller": seller_id, "kind": kind, "amount": amount, "reason": reason, "key": key, "now": now}
+    values = {
+        "seller": seller_id,
+        "kind": kind,
+        "amount": amount,
+        "reason": reason,
+        "key": key,
+        "now": now,
+    }
     row = (await session.execute(APPEND_SQL, values)).one()
     return row.id, row.balance_after
 
 
-async def grant(session: AsyncSession, seller_id: int, amount: int, reason: str, now: datetime) -> tuple[int, int]:
+async def grant(
+    session: AsyncSession, seller_id: int, amount: int, reason: str, now: datetime
+) -> tuple[int, int]:
     """By the operator. Returns (transaction id, balance after it)."""
     balance = await locked_balance(session, seller_id)
     if balance is None:
@@ -70,7 +82,10 @@ async def grant(session: AsyncSession, seller_id: int, amount: int, reason: str,
 
 
 async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime) -> tuple[int, int]:
-    """One wait skipped, remembered under its idempotency key for ever. The caller has seen, under the sync row's lock, that it may."""
+    """One wait skipped, remembered under its idempotency key for ever.
+
+    The caller has seen, under the sync row's lock, that it may.
+    """
     return await _append(session, seller_id, "skip_wait", -limits.SKIP_WAIT_CREDITS, now, key=key)
 
 
@@ -87,7 +102,9 @@ async def history(
 
     Read in a snapshot session, so that the two agree.
     """
-    balance = await session.scalar(select(Account.credit_balance).where(Account.seller_id == seller_id))
+    balance = await session.scalar(
+        select(Account.credit_balance).where(Account.seller_id == seller_id)
+    )
     if balance is None:
         raise CreditError(f"there is no seller {seller_id}")
     rows = await session.scalars(

@@ -31,8 +31,12 @@ class SkipWait(msgspec.Struct):
     transaction_id: int | msgspec.UnsetType | None = msgspec.UNSET
 
 
-def requires_idempotency_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """A guard, because a missing key is refused before anything else of the request is looked at."""
+def requires_idempotency_key(
+    connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler
+) -> None:
+    """A guard, because a missing key is refused before anything else of the request is looked
+    at.
+    """
     # Two headers are no key either: joined, as HTTP reads them, they hold a space.
     key = ", ".join(connection.headers.getall(HEADER, []))
     if not key.strip():
@@ -64,11 +68,15 @@ async def skip_wait(
     idempotency_key: Annotated[
         str,
         HeaderParameter(
-            name=HEADER, description="1 to 255 visible ASCII characters; the same key is charged only once"
+            name=HEADER,
+            description="1 to 255 visible ASCII characters; the same key is charged only once",
         ),
     ],
 ) -> SkipWait:
-    """Spend one credit on a sync inside the cooldown; the next poll hands it out. The cooldown itself goes on."""
+    """Spend one credit on a sync inside the cooldown; the next poll hands it out.
+
+    The cooldown itself goes on.
+    """
     done = await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings)
     if done.status == "sync_in_flight":
         return SkipWait(done.status)

@@ -1,7 +1,9 @@
-"""Spend a credit to sync again inside the cooldown: an idempotency key in; charged once, replayed, or the reason why not.
+"""Spend a credit to sync again inside the cooldown: an idempotency key in; charged once,
+replayed, or the reason why not.
 
-`decide` is pure. Most callers are not charged: they are answered from what was read with their API key, without a lock. Whose credits
-matter looks again under the seller's sync row, where callers go one after the other.
+`decide` is pure. Most callers are not charged: they are answered from what was read with their
+API key, without a lock. Whose credits matter looks again under the seller's sync row, where
+callers go one after the other.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ Decision = Answered | Literal["mutex_held", "insufficient_balance"]
 
 @dataclass(frozen=True)
 class SkipWaitFacts:
-    """`lease_seconds`: how long the price-mutation lease still lives. `request_waits`: for a cycle to take it."""
+    """`lease_seconds`: how long the price-mutation lease still lives.
+
+    `request_waits`: for a cycle to take it.
+    """
 
     charged_before: bool
     lock_held: bool
@@ -59,12 +64,15 @@ def decide(facts: SkipWaitFacts) -> Decision:
     return "charged"
 
 
-async def skip_wait(session: AsyncSession, caller: Caller, key: str, now: datetime, settings: Settings) -> SkippedWait:
+async def skip_wait(
+    session: AsyncSession, caller: Caller, key: str, now: datetime, settings: Settings
+) -> SkippedWait:
     caller.must_be_owner()
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
     facts = _facts(caller, balance, transaction_id, now, settings)
-    # A balance read later than the rest may miss the charge that emptied it; a stale lock is to be dropped.
+    # A balance read later than the rest may miss the charge that emptied it; a stale lock is to
+    # be dropped.
     over = sync_state.lock_is_stale(caller, now, settings) or sync_cancel.is_left(caller, now)
     unsure = over or decide(facts) in ("charged", "insufficient_balance")
     if unsure and not facts.charged_before:
@@ -82,13 +90,19 @@ async def skip_wait(session: AsyncSession, caller: Caller, key: str, now: dateti
 
 
 def _facts(
-    state: Caller | SyncState, balance: int, transaction_id: int | None, now: datetime, settings: Settings
+    state: Caller | SyncState,
+    balance: int,
+    transaction_id: int | None,
+    now: datetime,
+    settings: Settings,
 ) -> SkipWaitFacts:
     lease_is_live = sync_state.lease_is_live(state, now)
     return SkipWaitFacts(
         charged_before=transaction_id is not None,
         lock_held=state.lock_kind is not None,
-        lease_seconds=whole_seconds(state.lease_expires_at - now) if lease_is_live and state.lease_expires_at else 0,
+        lease_seconds=whole_seconds(state.lease_expires_at - now)
+        if lease_is_live and state.lease_expires_at
+        else 0,
         cooldown_remaining=remaining_seconds(
             state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now
         ),

@@ -1,7 +1,8 @@
-"""The polled reads: a seller and a query of ours in, its first row out. One round trip, one implicit transaction, no planning.
+"""The polled reads: a seller and a query of ours in, its first row out. One round trip, one
+implicit transaction, no planning.
 
-What is asked while all connections are busy goes out together with the next message, each part in its own seller's scope. So a
-burst of polls waits for one round trip and not for a queue of them.
+What is asked while all connections are busy goes out together with the next message, each part in
+its own seller's scope. So a burst of polls waits for one round trip and not for a queue of them.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _LIGHTLY = "SET LOCAL synchronous_commit = off"
 class PolledQuery(NamedTuple):
     """`$1` is the seller, `$2` and on are further integers.
 
-    What `writes` returns a row where it wrote one, waits for no row's lock, and may be lost with the database's last moment: its
-    commit does not wait for the disk.
+    What `writes` returns a row where it wrote one, waits for no row's lock, and may be lost with
+    the database's last moment: its commit does not wait for the disk.
     """
 
     name: str
@@ -54,7 +55,8 @@ class PolledReads:
         self._begins = False
 
     async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
-        # The simple protocol carries several statements at once but no parameters: integers, which we format ourselves.
+        # The simple protocol carries several statements at once but no parameters: integers,
+        # which we format ourselves.
         values = ", ".join([str(int(value)) for value in (seller_id, *ids)])
         statement = f"SET LOCAL app.seller_id = '{int(seller_id)}'; EXECUTE {query.name} ({values})"
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()

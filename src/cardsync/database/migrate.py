@@ -1,7 +1,8 @@
 """Bringing a database to the current schema: a URL of the owning role in, Alembic's migrations run.
 
-Two processes may migrate at once: an advisory lock lets one go first, the other finds nothing left to do. A start that finds nothing
-to do, as nearly every one, loads neither Alembic nor SQLAlchemy.
+Two processes may migrate at once: an advisory lock lets one go first, the other finds nothing
+left to do. A start that finds nothing to do, as nearly every one, loads neither Alembic nor
+SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ def head_revision() -> str:
 
 
 def migrate(url: str) -> None:
-    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create roles.
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may
+    create roles.
 
-    Raises RuntimeError when the database cannot be reached or changed, or when a newer program has migrated it further.
+    Raises RuntimeError when the database cannot be reached or changed, or when a newer program
+    has migrated it further.
     """
     plain = libpq_url(url, role=None)
     if _revision(plain) != head_revision():
@@ -46,7 +49,9 @@ def check(url: str) -> None:
     revision = _revision(libpq_url(url))
     if revision != head_revision():
         at = f"at {revision}" if revision else "empty"
-        raise RuntimeError(f"the database is {at}, this program needs {head_revision()}: see `cardsync migrate`")
+        raise RuntimeError(
+            f"the database is {at}, this program needs {head_revision()}: see `cardsync migrate`"
+        )
 
 
 def _revision(url: str) -> str | None:
@@ -88,7 +93,9 @@ def _upgrade(url: str) -> None:
             command.upgrade(config, "head")
     except (CommandError, DBAPIError) as e:
         reason = f"{e.orig} in: {e.statement or ''}" if isinstance(e, DBAPIError) else e
-        raise RuntimeError(f"the database cannot be brought to {head_revision()}: {_line(reason)[:1000]}") from e
+        raise RuntimeError(
+            f"the database cannot be brought to {head_revision()}: {_line(reason)[:1000]}"
+        ) from e
     finally:
         engine.dispose()
 
@@ -112,7 +119,9 @@ CREATE POLICY tenant ON {table}
 
 
 def tenant_table(table: str) -> list[str]:
-    """The statements that put a new table of a migration under row-level security and give it to the application's role."""
+    """The statements that put a new table of a migration under row-level security and give it to
+    the application's role.
+    """
     return [
         *shared_table(table),
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
@@ -122,5 +131,8 @@ def tenant_table(table: str) -> list[str]:
 
 
 def shared_table(table: str) -> list[str]:
-    """The same for a table that belongs to no seller. Granted table by table: distributed tables take no other form."""
+    """The same for a table that belongs to no seller.
+
+    Granted table by table: distributed tables take no other form.
+    """
     return [f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO cardsync_app"]

@@ -1,7 +1,9 @@
-"""Notices between processes: PostgreSQL's LISTEN and NOTIFY. A topic in, its callbacks called, within about a second, on every process.
+"""Notices between processes: PostgreSQL's LISTEN and NOTIFY. A topic in, its callbacks called,
+within about a second, on every process.
 
-`notify` speaks in the session's own transaction, so a notice exists if and only if the change does. A notice is a hint and may be
-missed while the connection is away: callbacks are also called, with no payload, after every (re)connect.
+`notify` speaks in the session's own transaction, so a notice exists if and only if the change
+does. A notice is a hint and may be missed while the connection is away: callbacks are also
+called, with no payload, after every (re)connect.
 """
 
 from __future__ import annotations
@@ -38,11 +40,16 @@ _CONNECTION = {
 
 async def notify(session: AsyncSession, topic: str, payload: str = "") -> None:
     """Tell every process that listens to `topic`, when and if this transaction commits."""
-    await session.execute(text("SELECT pg_notify(:topic, :payload)"), {"topic": topic, "payload": payload})
+    await session.execute(
+        text("SELECT pg_notify(:topic, :payload)"), {"topic": topic, "payload": payload}
+    )
 
 
 class Notices:
-    """One a process. Callbacks run in its event loop and must return at once: set an event, drop a cache."""
+    """One a process.
+
+    Callbacks run in its event loop and must return at once: set an event, drop a cache.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url

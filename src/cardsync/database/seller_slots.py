@@ -1,4 +1,7 @@
-"""Few of a seller at a time: who may go on, and who is told to come again. Who waits for a turn holds no connection of the pool."""
+"""Few of a seller at a time: who may go on, and who is told to come again.
+
+Who waits for a turn holds no connection of the pool.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ class Turns:
             async with asyncio.timeout(_WAIT_SECONDS):
                 await turn.acquire()
         except TimeoutError:
-            raise errors.ServiceUnavailable("others of this account are at work: try again") from None
+            raise errors.ServiceUnavailable(
+                "others of this account are at work: try again"
+            ) from None
         try:
             yield
         finally:

@@ -1,7 +1,8 @@
 """The database: engine and pools in, tenant-scoped sessions, set-wise reads and COPY out.
 
-Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the role can't bypass it.
-`polled` reads what agents poll in one round trip; everything else takes a session.
+Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the
+role can't bypass it. `polled` reads what agents poll in one round trip; everything else takes a
+session.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from psycopg import AsyncCopy
 from psycopg.abc import PQGen
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import CursorResult, text
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
 
 from cardsync.database.connections import (
     CONNECT_SECONDS,
@@ -82,7 +88,8 @@ class Database:
             connection_class=BoundedConnection.within(hot_seconds),
             min_size=0,
             max_size=max(1, hot_pool),
-            # Who polls comes again soon: told to in good time, rather than held while the database is away.
+            # Who polls comes again soon: told to in good time, rather than held while the
+            # database is away.
             timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
@@ -102,7 +109,9 @@ class Database:
             await engine.dispose()
 
     @asynccontextmanager
-    async def tenant(self, seller_id: int, *, snapshot: bool = False) -> AsyncIterator[AsyncSession]:
+    async def tenant(
+        self, seller_id: int, *, snapshot: bool = False
+    ) -> AsyncIterator[AsyncSession]:
         """One transaction in one seller's scope: committed on leaving, rolled back on an exception.
 
         With `snapshot`, every statement sees the database as of the first one (repeatable read).
@@ -114,24 +123,37 @@ class Database:
             yield session
 
     @asynccontextmanager
-    async def bounded(self, seller_id: int, seconds: float, *, snapshot: bool = False) -> AsyncIterator[AsyncSession]:
-        """The same for what may be long: few of a seller at a time, no statement longer than this, no wait for a lock longer than half of it."""
+    async def bounded(
+        self, seller_id: int, seconds: float, *, snapshot: bool = False
+    ) -> AsyncIterator[AsyncSession]:
+        """The same for what may be long: few of a seller at a time, no statement longer than
+        this, no wait for a lock longer than half of it.
+        """
         async with self.turns.of(seller_id), self.tenant(seller_id, snapshot=snapshot) as session:
-            await session.execute(text(_BOUNDS), {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"})
+            await session.execute(
+                text(_BOUNDS), {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"}
+            )
             yield session
 
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[AsyncSession]:
-        """One transaction on tables that belong to no seller; tenant tables look empty from here."""
+        """One transaction on tables that belong to no seller; tenant tables look empty from
+        here.
+        """
         async with self.sessions() as session, session.begin():
             yield session
 
 
-_BOUNDS = "SELECT set_config('statement_timeout', :most, true), set_config('lock_timeout', :lock, true)"
+_BOUNDS = (
+    "SELECT set_config('statement_timeout', :most, true), set_config('lock_timeout', :lock, true)"
+)
 
 
 async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
-    """Set the seller of this transaction. A literal we format ourselves: the form that also reaches distributed nodes."""
+    """Set the seller of this transaction.
+
+    A literal we format ourselves: the form that also reaches distributed nodes.
+    """
     await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'"))
 
 
@@ -152,11 +174,18 @@ async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:
 
 
 def encode(frame: pl.DataFrame) -> memoryview:
-    """`frame` as the text that COPY reads, which PostgreSQL takes apart sooner than CSV. CPU work: call it in a thread."""
+    """`frame` as the text that COPY reads, which PostgreSQL takes apart sooner than CSV.
+
+    CPU work: call it in a thread.
+    """
     data = _written(frame)
     if _is_apart(data, frame):
         return data
-    return _written(frame.with_columns(pl.col(pl.String).str.replace_many(list(_ESCAPED), list(_ESCAPED.values()))))
+    return _written(
+        frame.with_columns(
+            pl.col(pl.String).str.replace_many(list(_ESCAPED), list(_ESCAPED.values()))
+        )
+    )
 
 
 _ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -164,12 +193,16 @@ _ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 def _written(frame: pl.DataFrame) -> memoryview:
     buffer = io.BytesIO()
-    frame.write_csv(buffer, include_header=False, separator="\t", quote_style="never", null_value=NULL)
+    frame.write_csv(
+        buffer, include_header=False, separator="\t", quote_style="never", null_value=NULL
+    )
     return buffer.getbuffer()
 
 
 def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
-    """Whether what parts cells and marks nulls occurs nowhere else: counting it is cheaper than escaping texts that hardly ever need it."""
+    """Whether what parts cells and marks nulls occurs nowhere else: counting it is cheaper than
+    escaping texts that hardly ever need it.
+    """
     written = np.frombuffer(data, np.uint8)
     nulls = sum(frame.null_count().row(0))
     # Tabs and line ends are the only ones of their kind in nearly all texts.
@@ -177,8 +210,12 @@ def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
     return bool(parted and np.count_nonzero(written == ord("\\")) == nulls)
 
 
-async def copy_in(session: AsyncSession, table: str, columns: Sequence[str], data: memoryview) -> None:
-    """COPY what `encode` made into a temp table (row-level security refuses COPY into tenant tables)."""
+async def copy_in(
+    session: AsyncSession, table: str, columns: Sequence[str], data: memoryview
+) -> None:
+    """COPY what `encode` made into a temp table (row-level security refuses COPY into tenant
+    tables).
+    """
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
     async with (await driver(session)).cursor().copy(sql) as copy:
         for start in range(0, len(data), _COPY_CHUNK):
@@ -199,13 +236,16 @@ async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
             out.write(part)
 
     async with connection.cursor().copy(statement) as copy:
-        # One wait for all rows: `async for` takes each of them through the event loop, which costs more than the COPY.
+        # One wait for all rows: `async for` takes each of them through the event loop, which
+        # costs more than the COPY.
         await connection.wait(drain(copy))
     return out.getvalue()
 
 
 _BLOCK = 14
-"""Cards are sent in blocks of 2^14 ids: large enough to cost nothing, small enough for the connection's buffer, which never shrinks."""
+"""Cards are sent in blocks of 2^14 ids: large enough to cost nothing, small enough for the
+connection's buffer, which never shrinks.
+"""
 
 
 # The planner would sort all rows for a few groups, and on disk where they are many.
@@ -215,17 +255,28 @@ SHARED = f"{HASHED}, set_config('parallel_tuple_cost', '0', true), set_config('p
 
 
 async def integer_columns(
-    session: AsyncSession, expressions: Mapping[str, str], source: str, key: str, *, planned: str = HASHED
+    session: AsyncSession,
+    expressions: Mapping[str, str],
+    source: str,
+    key: str,
+    *,
+    planned: str = HASHED,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """`SELECT expressions FROM source` as arrays; every expression is a bigint or integer that is never null, `key` one of them.
+    """`SELECT expressions FROM source` as arrays; every expression is a bigint or integer that is
+    never null, `key` one of them.
 
-    Rows of arrays: a row of the result for every row read costs more than the reading. Nothing in the query is outside text. SHARED is for a
-    reading that has the machine to itself; what reads a few rows is planned as ever, by an empty text.
+    Rows of arrays: a row of the result for every row read costs more than the reading. Nothing in
+    the query is outside text. SHARED is for a reading that has the machine to itself; what reads
+    a few rows is planned as ever, by an empty text.
     """
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
-    data = memoryview(await _copied_as_planned(session, f"COPY ({query}) TO STDOUT WITH (FORMAT binary)", planned))
-    parts: dict[str, list[np.ndarray[Any, Any]]] = {name: [np.empty(0, np.int64)] for name in expressions}
+    data = memoryview(
+        await _copied_as_planned(session, f"COPY ({query}) TO STDOUT WITH (FORMAT binary)", planned)
+    )
+    parts: dict[str, list[np.ndarray[Any, Any]]] = {
+        name: [np.empty(0, np.int64)] for name in expressions
+    }
     at = _COPY_HEADER_BYTES
     while int.from_bytes(data[at : at + 2], signed=True) == len(expressions):
         at += 2
@@ -253,7 +304,9 @@ _WIDTHS = {20: 8, 23: 4}
 
 
 def _integers(array: memoryview) -> np.ndarray[Any, Any]:
-    """A one-dimensional integer array as PostgreSQL sends it: flags, type and size, then the length and value of each element."""
+    """A one-dimensional integer array as PostgreSQL sends it: flags, type and size, then the
+    length and value of each element.
+    """
     width = _WIDTHS[int.from_bytes(array[8:12])]
     element = np.dtype([("length", ">i4"), ("value", f">i{width}")])
     return np.frombuffer(array, element, offset=_ARRAY_HEADER_BYTES)["value"].astype(np.int64)
@@ -263,4 +316,6 @@ def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]])
     """Bytes of `copy_chunks` as a frame. CPU work: call it in a thread for large data."""
     if not data:
         return pl.DataFrame(schema=schema)
-    return pl.read_csv(data, has_header=False, schema=schema, null_values=NULL, empty_string_is_null=False)
+    return pl.read_csv(
+        data, has_header=False, schema=schema, null_values=NULL, empty_string_is_null=False
+    )

@@ -1,8 +1,10 @@
-"""Reads that may be long: statements with their values in, the rows of each out. All statements of a message cost one round trip.
+"""Reads that may be long: statements with their values in, the rows of each out. All statements
+of a message cost one round trip.
 
-They have connections of their own, so that however many wait for an answer, other work finds the pool as it was. A reading is one
-snapshot of one seller's tables, writes nothing, and none of its statements takes longer than it may. What is read again and again in
-the same way is planned once a connection (`Planned`).
+They have connections of their own, so that however many wait for an answer, other work finds the
+pool as it was. A reading is one snapshot of one seller's tables, writes nothing, and none of its
+statements takes longer than it may. What is read again and again in the same way is planned once
+a connection (`Planned`).
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql.psycopg import dialect
 
-from cardsync.database.connections import CONNECT_SECONDS, RECONNECT_SECONDS, BoundedConnection, Connection, still_there
+from cardsync.database.connections import (
+    CONNECT_SECONDS,
+    RECONNECT_SECONDS,
+    BoundedConnection,
+    Connection,
+    still_there,
+)
 
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 _KEPT_CHARACTERS = 6_000
@@ -32,8 +40,8 @@ _WAIT_SECONDS = 10
 
 
 class Planned(NamedTuple):
-    """A statement that is planned once, whatever its values: for rows that are found by their keys. `values` are named in it, each with
-    its type.
+    """A statement that is planned once, whatever its values: for rows that are found by their
+    keys. `values` are named in it, each with its type.
     """
 
     name: str
@@ -48,9 +56,14 @@ _BY_KEYS = "SET LOCAL enable_seqscan = off"
 
 
 class Reading:
-    """One transaction, begun by its first message. Values are bound by the client: several statements of a message take no others."""
+    """One transaction, begun by its first message.
 
-    def __init__(self, connection: Connection, known: _Known, seller_id: int, seconds: float) -> None:
+    Values are bound by the client: several statements of a message take no others.
+    """
+
+    def __init__(
+        self, connection: Connection, known: _Known, seller_id: int, seconds: float
+    ) -> None:
         self._connection = connection
         self._known = known
         # Literals we format ourselves.
@@ -63,7 +76,9 @@ class Reading:
         self._open = self._begun = False
 
     def ahead(self, statement: str) -> None:
-        """Goes out with the next message, before its statements: what it sets in the transaction is for them."""
+        """Goes out with the next message, before its statements: what it sets in the transaction
+        is for them.
+        """
         self._ahead.append(statement)
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
@@ -78,7 +93,8 @@ class Reading:
         try:
             return await self._together(statements, values, last)
         except (InvalidSqlStatementName, DuplicatePreparedStatement):
-            # Somebody between us and the database gives connections other sessions: nothing is kept on this one any more.
+            # Somebody between us and the database gives connections other sessions: nothing is
+            # kept on this one any more.
             self._known[self._connection] = None
             await self._connection.execute("ROLLBACK")
             self._begun = False

@@ -1,8 +1,10 @@
-"""The marketplace's pricing CSV, both directions: bytes → header and blocks of text cells; a frame → price-updates bytes. Pure.
+"""The marketplace's pricing CSV, both directions: bytes → header and blocks of text cells; a
+frame → price-updates bytes. Pure.
 
-Reading rests on one definition. A line that is by itself a well-formed record of the header's width is *certain*: it is a record
-whatever stands around it. The certain lines (nearly all of any file) go to polars in one piece; only what stands between them is
-read record by record with the csv module, so that a quote that never closes cannot swallow a good row.
+Reading rests on one definition. A line that is by itself a well-formed record of the header's
+width is *certain*: it is a record whatever stands around it. The certain lines (nearly all of any
+file) go to polars in one piece; only what stands between them is read record by record with the
+csv module, so that a quote that never closes cannot swallow a good row.
 """
 
 from __future__ import annotations
@@ -29,11 +31,14 @@ MAX_LINE_BYTES = 64 * 1024
 MAX_CERTAIN_BYTES = 4_000
 MAX_CELL_CHARS = 4_000
 MAX_RECORD_LINES = 100
-# More uncertain records than any real file of 50 MB has rows: reading ten million lines of rubbish one by one takes a minute.
+# More uncertain records than any real file of 50 MB has rows: reading ten million lines of
+# rubbish one by one takes a minute.
 MAX_UNCERTAIN = 500_000
 
 _BOM = b"\xef\xbb\xbf"
-_READ = {name.casefold(): field for field, name in COLUMNS.items() if field != "add_to_quantity"} | {
+_READ = {
+    name.casefold(): field for field, name in COLUMNS.items() if field != "add_to_quantity"
+} | {
     "tcg low w/ shipping": "low_with_shipping",
     "my store price": "my_store_price",
 }
@@ -41,7 +46,10 @@ _READ = {name.casefold(): field for field, name in COLUMNS.items() if field != "
 
 @dataclass(frozen=True)
 class Header:
-    """Where our columns stand. `names` are all the file's own, `positions` index them by our names."""
+    """Where our columns stand.
+
+    `names` are all the file's own, `positions` index them by our names.
+    """
 
     names: tuple[str, ...]
     positions: Mapping[str, int]
@@ -63,10 +71,12 @@ class Fault(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some consecutive records: `line` and one String column per known column of the header, and what lay between.
+    """Some consecutive records: `line` and one String column per known column of the header, and
+    what lay between.
 
-    `faults` lists the first 1,000; `tried` counts the records that were not certain; `named` are the ids that unreadable records
-    begin with, `unnamed` counts those of which no id can be told. `shaped`: every cell has the shape that was asked for.
+    `faults` lists the first 1,000; `tried` counts the records that were not certain; `named` are
+    the ids that unreadable records begin with, `unnamed` counts those of which no id can be told.
+    `shaped`: every cell has the shape that was asked for.
     """
 
     frame: pl.DataFrame
@@ -84,12 +94,15 @@ def read_header(line: bytes) -> Header:
         raise InvalidCsv(f"line 1 is longer than {MAX_HEADER_BYTES:,} bytes, so it is no header")
     try:
         names = tuple(
-            name.strip() for name in next(csv.reader([decode_line(line.removeprefix(_BOM))], strict=True), [])
+            name.strip()
+            for name in next(csv.reader([decode_line(line.removeprefix(_BOM))], strict=True), [])
         )
     except csv.Error as e:
         raise InvalidCsv(f"line 1 is no usable header: {e}") from e
     if len(names) > limits.CSV_MAX_COLUMNS:
-        raise InvalidCsv(f"line 1 has {len(names):,} columns; at most {limits.CSV_MAX_COLUMNS} are read")
+        raise InvalidCsv(
+            f"line 1 has {len(names):,} columns; at most {limits.CSV_MAX_COLUMNS} are read"
+        )
     positions: dict[str, int] = {}
     for position, name in enumerate(names):
         if field := _READ.get(name.casefold()):
@@ -107,7 +120,9 @@ def split_header(data: bytes) -> tuple[Header, int]:
 
 
 def accept_check(head: bytes) -> None:
-    """Raises InvalidCsv for what can be told from a file's first part: no usable header, or nothing after it."""
+    """Raises InvalidCsv for what can be told from a file's first part: no usable header, or
+    nothing after it.
+    """
     _, start = split_header(head)
     if not head[start:].strip():
         raise no_data_row()
@@ -130,19 +145,29 @@ def decode_line(line: bytes) -> str:
 def read(
     pieces: Iterable[bytes], *, shapes: Mapping[str, str] | None = None, fast: bool = True
 ) -> tuple[Header, Iterator[Block]]:
-    """A file's header, and its records from line 2 on, in file order, each block as soon as its bytes are there.
+    """A file's header, and its records from line 2 on, in file order, each block as soon as its
+    bytes are there.
 
-    shapes: the pattern that cells of a field usually have. `fast=False` leaves polars out and gives the same cells.
+    shapes: the pattern that cells of a field usually have. `fast=False` leaves polars out and
+    gives the same cells.
     """
     pieces = iter(pieces)
     head = b""
-    while b"\n" not in head and len(head) <= MAX_HEADER_BYTES and (piece := next(pieces, None)) is not None:
+    while (
+        b"\n" not in head
+        and len(head) <= MAX_HEADER_BYTES
+        and (piece := next(pieces, None)) is not None
+    ):
         head += piece
     header, start = split_header(head)
-    return header, _read_blocks(chain([head[start:]], pieces), header, _Patterns(header, shapes or {}), fast=fast)
+    return header, _read_blocks(
+        chain([head[start:]], pieces), header, _Patterns(header, shapes or {}), fast=fast
+    )
 
 
-def _read_blocks(pieces: Iterable[bytes], header: Header, patterns: _Patterns, *, fast: bool) -> Iterator[Block]:
+def _read_blocks(
+    pieces: Iterable[bytes], header: Header, patterns: _Patterns, *, fast: bool
+) -> Iterator[Block]:
     line, budget = 2, MAX_UNCERTAIN
     # An open run of uncertain lines, which is read again together with what follows.
     opened = b""
@@ -150,7 +175,9 @@ def _read_blocks(pieces: Iterable[bytes], header: Header, patterns: _Patterns, *
         text = opened + text
         if not text:
             continue
-        block, lines, used = _read_block(_utf8(text), header, patterns, line, final=final, fast=fast, budget=budget)
+        block, lines, used = _read_block(
+            _utf8(text), header, patterns, line, final=final, fast=fast, budget=budget
+        )
         yield block
         budget -= block.tried
         opened = b"" if used == lines else b"\n".join(text.split(b"\n")[used:])
@@ -180,22 +207,45 @@ def _utf8(block: bytes) -> bytes:
 
 
 def _read_block(
-    text: bytes, header: Header, patterns: _Patterns, line: int, *, final: bool, fast: bool, budget: int
+    text: bytes,
+    header: Header,
+    patterns: _Patterns,
+    line: int,
+    *,
+    final: bool,
+    fast: bool,
+    budget: int,
 ) -> tuple[Block, int, int]:
     """The block, how many lines it has and how many of them were used."""
     lines = pl.read_lines(text).with_row_index("index")
     shaped = bool(_certain(lines, patterns.shaped).all())
-    certain = pl.repeat(True, lines.height, eager=True) if shaped else _certain(lines, patterns.certain)
+    certain = (
+        pl.repeat(True, lines.height, eager=True) if shaped else _certain(lines, patterns.certain)
+    )
     if certain.all():
         frame = _read_certain(text, header, lines.height, fast=fast)
-        return Block(_numbered(frame, lines["index"], line), [], 0, 0, [], 0, shaped), lines.height, lines.height
+        return (
+            Block(_numbered(frame, lines["index"], line), [], 0, 0, [], 0, shaped),
+            lines.height,
+            lines.height,
+        )
     lines = _classified(lines.with_columns(certain=certain), header)
     raw = text.split(b"\n")[: lines.height]
     others = _Uncertain(raw, header, line, budget)
     others.read(lines, final=final)
     frame = _read_certain(b"\n".join(compress(raw, certain)), header, int(certain.sum()), fast=fast)
-    frame = pl.concat([_numbered(frame, lines.filter("certain")["index"], line), others.frame()]).sort("line")
-    block = Block(frame, others.faults, others.fault_count, others.tried, others.named, others.unnamed, shaped=False)
+    frame = pl.concat(
+        [_numbered(frame, lines.filter("certain")["index"], line), others.frame()]
+    ).sort("line")
+    block = Block(
+        frame,
+        others.faults,
+        others.fault_count,
+        others.tried,
+        others.named,
+        others.unnamed,
+        shaped=False,
+    )
     return block, lines.height, others.used
 
 
@@ -225,7 +275,9 @@ def _certain(lines: pl.DataFrame, pattern: str) -> pl.Series:
 
 
 def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
-    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record), its cells, the next line that ends any record."""
+    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record),
+    its cells, the next line that ends any record.
+    """
     line = pl.col("line")
     cells = line.str.count_matches(",", literal=True) + 1
     return lines.select(
@@ -233,7 +285,9 @@ def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
         "certain",
         cells=cells,
         blank=line.str.strip_chars() == "",
-        hopeless=~pl.col("certain") & ~line.str.contains('"', literal=True) & (cells != len(header.names)),
+        hopeless=~pl.col("certain")
+        & ~line.str.contains('"', literal=True)
+        & (cells != len(header.names)),
         next_barrier=pl.when(pl.col("certain") | (line.str.len_bytes() > MAX_LINE_BYTES))
         .then("index")
         .shift(-1)
@@ -247,20 +301,30 @@ def _read_certain(text: bytes, header: Header, count: int, *, fast: bool) -> pl.
     schema = dict.fromkeys(header.positions, pl.String)
     if fast and count:
         try:
-            frame = pl.read_csv(text, has_header=False, infer_schema=False, empty_string_is_null=False)
+            frame = pl.read_csv(
+                text, has_header=False, infer_schema=False, empty_string_is_null=False
+            )
         except pl.exceptions.PolarsError:
             frame = pl.DataFrame()
         if frame.shape == (count, len(header.names)):
-            return frame.select(frame.to_series(at).alias(field) for field, at in header.positions.items())
-    # Polars should never see anything else in certain lines; should it, the csv module has the word.
+            return frame.select(
+                frame.to_series(at).alias(field) for field, at in header.positions.items()
+            )
+    # Polars should never see anything else in certain lines; should it, the csv module has the
+    # word.
     records = csv.reader(io.StringIO(text.decode(), newline=""), strict=True)
     return pl.DataFrame(
-        [[cells[at] for at in header.positions.values()] for cells in records], schema=schema, orient="row"
+        [[cells[at] for at in header.positions.values()] for cells in records],
+        schema=schema,
+        orient="row",
     )
 
 
 class _Uncertain:
-    """Reads what stands between certain lines. `used`: how many lines are settled; a record that may go on is left for later."""
+    """Reads what stands between certain lines.
+
+    `used`: how many lines are settled; a record that may go on is left for later.
+    """
 
     def __init__(self, raw: list[bytes], header: Header, line: int, budget: int) -> None:
         self.raw, self.header, self.line, self.budget = raw, header, line, budget
@@ -280,7 +344,9 @@ class _Uncertain:
         lines = lines.filter(~pl.col("certain") & ~pl.col("blank"))
         within: list[int] = []
         settled = 0
-        for index, barrier in lines.filter(~pl.col("hopeless")).select("index", "next_barrier").iter_rows():
+        for index, barrier in (
+            lines.filter(~pl.col("hopeless")).select("index", "next_barrier").iter_rows()
+        ):
             if index < settled:
                 continue
             if self.tried == self.budget:
@@ -290,13 +356,19 @@ class _Uncertain:
                 )
                 break
             reach = min(barrier, index + MAX_RECORD_LINES)
-            if not final and reach == len(self.raw) < index + MAX_RECORD_LINES and not self._too_long(index):
+            if (
+                not final
+                and reach == len(self.raw) < index + MAX_RECORD_LINES
+                and not self._too_long(index)
+            ):
                 self.used = index
                 break
             taken = self._take(index, reach)
             settled = index + taken
             within += range(index + 1, settled)
-        hopeless = pl.col("hopeless") & (pl.col("index") < self.used) & ~pl.col("index").is_in(within)
+        hopeless = (
+            pl.col("hopeless") & (pl.col("index") < self.used) & ~pl.col("index").is_in(within)
+        )
         self._unread(lines.filter(hopeless), None)
         self.faults = sorted(self.faults)[: limits.REJECTED_LISTED]
 
@@ -305,13 +377,18 @@ class _Uncertain:
         for index in lines["index"]:
             self._name(index)
         for index, cells in lines.select("index", "cells").head(limits.REJECTED_LISTED).iter_rows():
-            self.faults.append(Fault(self.line + index, None, "malformed_row", why or self._miscounted(cells)))
+            self.faults.append(
+                Fault(self.line + index, None, "malformed_row", why or self._miscounted(cells))
+            )
 
     def _miscounted(self, cells: int) -> str:
         return f"{cells:,} columns where the header has {len(self.header.names)}"
 
     def _take(self, index: int, reach: int) -> int:
-        """Read the record that starts here. Returns how many lines it has; a malformed one counts as a single line."""
+        """Read the record that starts here.
+
+        Returns how many lines it has; a malformed one counts as a single line.
+        """
         self.tried += 1
         cells, lines, why = self._record(index, reach)
         if cells is None:
@@ -320,7 +397,9 @@ class _Uncertain:
             name = self.header.names[nul]
             self._fault(Fault(self.line + index, name, "bad_text", f"{name} holds a NUL byte"))
         else:
-            self.rows.append((self.line + index, *(cells[at] for at in self.header.positions.values())))
+            self.rows.append(
+                (self.line + index, *(cells[at] for at in self.header.positions.values()))
+            )
         return lines
 
     def _fault(self, fault: Fault) -> None:
@@ -330,7 +409,9 @@ class _Uncertain:
             self.faults.append(fault)
 
     def _name(self, index: int) -> None:
-        """Remember which listing an unreadable record is about: it is in the file, so its card is not gone."""
+        """Remember which listing an unreadable record is about: it is in the file, so its card is
+        not gone.
+        """
         line = self.raw[index]
         begins = self.header.positions["listing_id"] == 0 and _LEADING_ID.match(line[:40])
         if begins:
@@ -339,9 +420,13 @@ class _Uncertain:
             self.unnamed += 1
 
     def _may_hold_several(self, line: bytes) -> bool:
-        """Records whose line ends were lost: only the first of them is told by how the line begins."""
+        """Records whose line ends were lost: only the first of them is told by how the line
+        begins.
+        """
         commas = 2 * (len(self.header.names) - 1)
-        return b"\r" in line.rstrip(b"\r") or line.count(b",") >= commas or len(line) > MAX_LINE_BYTES
+        return (
+            b"\r" in line.rstrip(b"\r") or line.count(b",") >= commas or len(line) > MAX_LINE_BYTES
+        )
 
     def _too_long(self, index: int) -> bool:
         return len(self.raw[index]) > MAX_LINE_BYTES
@@ -349,7 +434,9 @@ class _Uncertain:
     def _record(self, index: int, reach: int) -> tuple[list[str] | None, int, str]:
         if self._too_long(index):
             return None, 1, f"the line is longer than {MAX_LINE_BYTES:,} bytes"
-        reader = csv.reader((self.raw[at].decode() + "\n" for at in range(index, reach)), strict=True)
+        reader = csv.reader(
+            (self.raw[at].decode() + "\n" for at in range(index, reach)), strict=True
+        )
         try:
             cells = next(reader)
         except csv.Error:
@@ -359,23 +446,31 @@ class _Uncertain:
             return None, 1, self._miscounted(len(cells))
         if max(map(len, cells)) > MAX_CELL_CHARS:
             return None, 1, f"a cell is longer than {MAX_CELL_CHARS:,} characters"
-        if reader.line_num > 1 and any("\n" in cell and cell.count(",") >= width - 1 for cell in cells):
+        if reader.line_num > 1 and any(
+            "\n" in cell and cell.count(",") >= width - 1 for cell in cells
+        ):
             return None, 1, "a quote that is never closed swallows the record after it"
         return cells, reader.line_num, ""
 
 
 def price_updates_csv(rows: pl.DataFrame) -> bytes:
-    """Rows as `parse` gives them, with a `target_price`, as the marketplace's import file, in the order given."""
+    """Rows as `parse` gives them, with a `target_price`, as the marketplace's import file, in the
+    order given.
+    """
     cells = {
         **{field: pl.col(field) for field in COLUMNS},
-        **{field: _dollars(field) for field in ("market", "direct_low", "low_with_shipping", "low")},
+        **{
+            field: _dollars(field) for field in ("market", "direct_low", "low_with_shipping", "low")
+        },
         "listing_id": pl.col("listing_id").cast(pl.String),
         "quantity": pl.col("quantity").cast(pl.String),
         "add_to_quantity": pl.lit("0"),
         "price": _dollars("target_price"),
     }
     out = io.BytesIO()
-    rows.select(**cells).write_csv(out, include_header=False, quote_style="always", line_terminator="\r\n")
+    rows.select(**cells).write_csv(
+        out, include_header=False, quote_style="always", line_terminator="\r\n"
+    )
     return HEADER_ONLY + out.getvalue()
 
 

@@ -1,7 +1,8 @@
-"""What an upload changes: the parsed, identified frame and the stored cards in, the rows to write out. Pure.
+"""What an upload changes: the parsed, identified frame and the stored cards in, the rows to write
+out. Pure.
 
-Amounts are integer ten-thousandths. A run that starts again after a crash diffs against what it already wrote and so goes on
-where it stopped.
+Amounts are integer ten-thousandths. A run that starts again after a crash diffs against what it
+already wrote and so goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from cardsync import limits
 from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
 from cardsync.cards.exported import importable
 
-# One stored card as `stored_cards` brings it. Its amounts and quantity stand for themselves in `values_hash` alone.
+# One stored card as `stored_cards` brings it. Its amounts and quantity stand for themselves in
+# `values_hash` alone.
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.Int64,
     "marketplace_id": pl.Int64,
@@ -33,22 +35,37 @@ _HASHED_ROWS = 25_000
 
 
 def identity_hash(frame: pl.DataFrame) -> pl.Series:
-    """64 bits over every text of a row. A hint that saves reading the texts back: a changed hash only costs one rewrite."""
+    """64 bits over every text of a row.
+
+    A hint that saves reading the texts back: a changed hash only costs one rewrite.
+    """
     texts = pl.concat_str(IDENTITY, separator=_SEPARATOR)
     # Part by part: all rows' texts in one go would be another copy of the file.
-    parts = [part.select(texts.hash(seed=7)).to_series() for part in frame.select(IDENTITY).iter_slices(_HASHED_ROWS)]
-    return pl.concat(parts or [pl.Series(dtype=pl.UInt64)]).reinterpret(signed=True).alias("identity_hash")
+    parts = [
+        part.select(texts.hash(seed=7)).to_series()
+        for part in frame.select(IDENTITY).iter_slices(_HASHED_ROWS)
+    ]
+    return (
+        pl.concat(parts or [pl.Series(dtype=pl.UInt64)])
+        .reinterpret(signed=True)
+        .alias("identity_hash")
+    )
 
 
 _ODD = 0x9E3779B97F4A7C15
 
 
 def values_hash(frame: pl.DataFrame) -> pl.Series:
-    """64 bits over amounts and quantity; any single change changes it. 0 is no row's: it marks cards that an upload made gone."""
-    # Step by step: as one expression, which names itself twice in every step, planning it takes longer than working it out.
+    """64 bits over amounts and quantity; any single change changes it.
+
+    0 is no row's: it marks cards that an upload made gone.
+    """
+    # Step by step: as one expression, which names itself twice in every step, planning it takes
+    # longer than working it out.
     mixed = pl.repeat(1, frame.height, dtype=pl.UInt64, eager=True)
     for name in (*AMOUNTS, "quantity"):
-        # Multiplying by an odd number loses nothing, and folding carries high bits back to where the next product spreads them.
+        # Multiplying by an odd number loses nothing, and folding carries high bits back to where
+        # the next product spreads them.
         mixed = (mixed + frame[name].fill_null(-1).cast(pl.Int64).reinterpret(signed=False)) * _ODD
         mixed = mixed ^ (mixed // (1 << 32))
     return mixed.reinterpret(signed=True).replace(0, 1).alias("values_hash")
@@ -56,24 +73,38 @@ def values_hash(frame: pl.DataFrame) -> pl.Series:
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Each row beside its stored card: `id` is null for a new one, stored columns end in `_old`."""
-    old = stored.drop("product_line").rename(lambda name: name if name in ("id", "marketplace_id") else f"{name}_old")
+    old = stored.drop("product_line").rename(
+        lambda name: name if name in ("id", "marketplace_id") else f"{name}_old"
+    )
     # Joined by id alone: a join of the rows themselves would copy every column of them.
-    beside = frame.select("marketplace_id").join(old, on="marketplace_id", how="left", maintain_order="left")
+    beside = frame.select("marketplace_id").join(
+        old, on="marketplace_id", how="left", maintain_order="left"
+    )
     return frame.hstack(beside.drop("marketplace_id"))
 
 
 def current_price(rows: pl.DataFrame) -> pl.Expr:
     """TCG Marketplace Price, else My Store Price where the file has one."""
-    return pl.coalesce("price", "my_store_price") if "my_store_price" in rows.columns else pl.col("price")
+    return (
+        pl.coalesce("price", "my_store_price")
+        if "my_store_price" in rows.columns
+        else pl.col("price")
+    )
 
 
 def absent_cards(
-    frame: pl.DataFrame, rejected_ids: list[int], unnamed: int, stored: pl.DataFrame, product_line: str | None
+    frame: pl.DataFrame,
+    rejected_ids: list[int],
+    unnamed: int,
+    stored: pl.DataFrame,
+    product_line: str | None,
 ) -> pl.DataFrame:
-    """Active stored cards that the file does not mention, of the line that it names, else of those that occur in it.
+    """Active stored cards that the file does not mention, of the line that it names, else of
+    those that occur in it.
 
-    A row that was kept out still mentions its card. `gone` are those that the file can speak for: none of a line of which no row
-    came, and none at all where it holds `unnamed` rows, which may be theirs.
+    A row that was kept out still mentions its card. `gone` are those that the file can speak for:
+    none of a line of which no row came, and none at all where it holds `unnamed` rows, which may
+    be theirs.
     """
     occurring = frame["product_line"].unique().to_list()
     lines = occurring if product_line is None else [product_line]
@@ -81,7 +112,9 @@ def absent_cards(
     active = cards.filter(~pl.col("gone") & pl.col("product_line").is_in(lines))
     absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")
     spoken_for = pl.col("product_line").is_in([] if unnamed else occurring)
-    return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select("id", "product_line", gone=spoken_for)
+    return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select(
+        "id", "product_line", gone=spoken_for
+    )
 
 
 def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
@@ -90,18 +123,25 @@ def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
     if kept.is_empty():
         return None
     lines = ", ".join(sorted(kept["product_line"].unique()))
-    why = f"unreadable rows ({unnamed:,}) may be theirs" if unnamed else "there is no row of that line"
+    why = (
+        f"unreadable rows ({unnamed:,}) may be theirs"
+        if unnamed
+        else "there is no row of that line"
+    )
     return f"{kept.height:,} absent cards of {lines} are not taken for gone: {why}"
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
-    """Product lines of which more than half of at least 20 active cards are absent: such a file is not believed unasked."""
+    """Product lines of which more than half of at least 20 active cards are absent: such a file
+    is not believed unasked.
+    """
     if absent.is_empty():
         return []
     active = stored.filter(~pl.col("gone")).group_by("product_line").len("active")
     counts = absent.group_by("product_line").len("absent").join(active, on="product_line")
     short = counts.filter(
-        (pl.col("active") >= limits.SHORT_INVENTORY_MIN_ROWS) & (pl.col("absent") * 2 > pl.col("active"))
+        (pl.col("active") >= limits.SHORT_INVENTORY_MIN_ROWS)
+        & (pl.col("absent") * 2 > pl.col("active"))
     )
     return sorted(short["product_line"].to_list())
 
@@ -110,15 +150,19 @@ _INSERT, _UPDATE, _RENAME, _RETARGET = range(4)
 
 
 def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
-    """Split `with_stored` rows, which also carry target_price and rule_id, by what has to be written.
+    """Split `with_stored` rows, which also carry target_price and rule_id, by what has to be
+    written.
 
-    `observed` marks rows whose prices or quantity moved (the old ones go to history), `asked` rows whose target is a price change
-    that was not asked for before, from that price to that target; with `hold` nothing is asked for. Known rows are renames when their texts or product changed, updates when only values did.
+    `observed` marks rows whose prices or quantity moved (the old ones go to history), `asked`
+    rows whose target is a price change that was not asked for before, from that price to that
+    target; with `hold` nothing is asked for. Known rows are renames when their texts or product
+    changed, updates when only values did.
     """
     known = pl.col("id").is_not_null()
     moved = pl.col("values_hash").ne_missing(pl.col("values_hash_old"))
     renamed = pl.any_horizontal(
-        pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in ("identity_hash", "product_id", "match")
+        pl.col(name).ne_missing(pl.col(f"{name}_old"))
+        for name in ("identity_hash", "product_id", "match")
     )
     returned = pl.col("gone_old") != pl.col("gone")
     retargeted = pl.col("target_price").ne_missing(pl.col("target_price_old"))
@@ -135,17 +179,25 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     keys = rows.select("kind", "id", "marketplace_id").with_row_index("at")
 
     def at(kind: int, key: str) -> pl.Series:
-        # Ordered by key: neighbouring index pages are touched together, and two writers can't deadlock.
+        # Ordered by key: neighbouring index pages are touched together, and two writers can't
+        # deadlock.
         return keys.filter(pl.col("kind") == kind).sort(key)["at"]
 
-    return Changes(rows, at(_INSERT, "marketplace_id"), at(_UPDATE, "id"), at(_RENAME, "id"), at(_RETARGET, "id"))
+    return Changes(
+        rows,
+        at(_INSERT, "marketplace_id"),
+        at(_UPDATE, "id"),
+        at(_RENAME, "id"),
+        at(_RETARGET, "id"),
+    )
 
 
 def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> pl.DataFrame:
-    """(listing_id, target_price) of every card that the export will hold once the run is written, sorted by id.
+    """(listing_id, target_price) of every card that the export will hold once the run is written,
+    sorted by id.
 
-    `rows` carry their targets; stored cards that they don't mention stay as they are, `absent` ones are gone. The same rule as
-    `pricing.export.EXPORTED`, on frames.
+    `rows` carry their targets; stored cards that they don't mention stay as they are, `absent`
+    ones are gone. The same rule as `pricing.export.EXPORTED`, on frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "target_price")
     # A line that is switched off is null here.

@@ -1,7 +1,8 @@
 """Working off a seller's accepted inventory uploads, one per job, in order of acceptance.
 
-A job may come twice, late or never: it takes the price-mutation lease or leaves, does the oldest open upload or nothing, and queues
-the next nudge itself, so that one seller's many uploads don't keep others waiting.
+A job may come twice, late or never: it takes the price-mutation lease or leaves, does the oldest
+open upload or nothing, and queues the next nudge itself, so that one seller's many uploads don't
+keep others waiting.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ async def drain_inventory(context: procrastinate.JobContext, seller_id: int) -> 
 
 
 async def work_off_one(work: Work, seller_id: int) -> bool:
-    """Import the oldest open upload. True if there may be more to do, False if there is nothing or somebody else is at it."""
+    """Import the oldest open upload.
+
+    True if there may be more to do, False if there is nothing or somebody else is at it.
+    """
     async with work.database.tenant(seller_id) as session:
         due = await due_of(session, seller_id, STREAM)
         # Before anything is taken up: an import that was cancelled is not gone on with.
@@ -71,7 +75,9 @@ async def _nothing_left(work: Work, seller_id: int, due: Due | None) -> None:
         state = await sync_state.locked(session, seller_id)
         left = state.lease_holder == "sync" or state.export_fingerprint is None
         lease = (
-            await sync_state.take_lease(session, seller_id, "sync", clock.now(), work.settings.lease_seconds)
+            await sync_state.take_lease(
+                session, seller_id, "sync", clock.now(), work.settings.lease_seconds
+            )
             if left
             else None
         )
@@ -85,7 +91,10 @@ async def _nothing_left(work: Work, seller_id: int, due: Due | None) -> None:
 
 
 async def _import(work: Work, lease: Lease, upload: Upload, due: Due | None) -> bool:
-    """Import one upload and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
+    """Import one upload and settle how it ended.
+
+    False if it has to wait for something outside: the sweep comes back to it.
+    """
     bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id)
     try:
         if upload.attempts > MAX_STARTS and upload.verdict is None:
@@ -115,8 +124,12 @@ async def _import(work: Work, lease: Lease, upload: Upload, due: Due | None) -> 
     return True
 
 
-async def _put_back(work: Work, lease: Lease, upload: Upload, failures: int, back: PutBack | None = None) -> None:
-    """Leave the upload open for another try; if even that can't be written, the lease runs out by itself."""
+async def _put_back(
+    work: Work, lease: Lease, upload: Upload, failures: int, back: PutBack | None = None
+) -> None:
+    """Leave the upload open for another try; if even that can't be written, the lease runs out by
+    itself.
+    """
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(upload.seller_id) as session:
             await sync_state.release_lease(session, lease)

@@ -1,4 +1,6 @@
-"""How an import ends: finished, failed or cancelled, each in one transaction under the seller's row; the lease goes with it."""
+"""How an import ends: finished, failed or cancelled, each in one transaction under the seller's
+row; the lease goes with it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the last transaction keeps of a run: the report, what the export holds from now on, the lines seen and those new to the account."""
+    """What the last transaction keeps of a run: the report, what the export holds from now on,
+    the lines seen and those new to the account.
+    """
 
     report: dict[str, Any]
     fingerprint: str
@@ -54,9 +58,16 @@ class Outcome:
 
 
 async def finish(
-    writer: Writer, upload: Upload, verdict: Verdict, outcome: Outcome, gone: list[Slab], *, reprice: bool
+    writer: Writer,
+    upload: Upload,
+    verdict: Verdict,
+    outcome: Outcome,
+    gone: list[Slab],
+    *,
+    reprice: bool,
 ) -> None:
-    """The last transaction of the upload: tombstones, then report, run, fingerprint, lock and lease together.
+    """The last transaction of the upload: tombstones, then report, run, fingerprint, lock and
+    lease together.
 
     With `reprice`, a run over the stored cards follows, since rules have queries.
     """
@@ -98,32 +109,56 @@ async def finish(
             await push_prices(session, upload.seller_id, now, upload.sync_cycle_id)
         elif outcome.fingerprint == NOTHING:
             await withdraw(session, upload.seller_id, now)
-        await sync_state.upload_finished(session, upload.seller_id, "in_review" if in_review else "completed", now)
+        await sync_state.upload_finished(
+            session, upload.seller_id, "in_review" if in_review else "completed", now
+        )
         await hold_lease(session, writer.lease, now)
         await sync_state.release_lease(session, writer.lease)
     _count(upload, "awaiting_review" if in_review else "done", now)
-    log.info("upload_imported", seller_id=upload.seller_id, upload_id=upload.id, **{k: report[k] for k in COUNTS})
+    log.info(
+        "upload_imported",
+        seller_id=upload.seller_id,
+        upload_id=upload.id,
+        **{k: report[k] for k in COUNTS},
+    )
 
 
 async def let_go(work: Work, lease: Lease) -> None:
-    """After a run that did not get to its end: the fingerprint of what the export holds now, if it was changed; then the lease.
+    """After a run that did not get to its end: the fingerprint of what the export holds now, if
+    it was changed; then the lease.
 
     Raises LeaseLost.
     """
     try:
         async with work.database.tenant(lease.seller_id) as session:
-            fingerprint_is = select(SyncState.export_fingerprint).where(SyncState.seller_id == lease.seller_id)
-            known = await session.scalar(fingerprint_is) or await fingerprint(session, lease.seller_id)
+            fingerprint_is = select(SyncState.export_fingerprint).where(
+                SyncState.seller_id == lease.seller_id
+            )
+            known = await session.scalar(fingerprint_is) or await fingerprint(
+                session, lease.seller_id
+            )
             await hold_lease(session, lease, clock.now())
             await session.execute(
-                update(SyncState).where(SyncState.seller_id == lease.seller_id).values(export_fingerprint=known)
+                update(SyncState)
+                .where(SyncState.seller_id == lease.seller_id)
+                .values(export_fingerprint=known)
             )
             await sync_state.release_lease(session, lease)
     except CancelRequested:
         await cancel(work, lease)
 
 
-COUNTS = ("rows", "applied", "rejected_count", "matched", "provisional", "ambiguous", "gone", "priced", "changed")
+COUNTS = (
+    "rows",
+    "applied",
+    "rejected_count",
+    "matched",
+    "provisional",
+    "ambiguous",
+    "gone",
+    "priced",
+    "changed",
+)
 
 
 async def _settled(session: AsyncSession, upload: Upload, state: str, now: datetime) -> Upload:
@@ -134,7 +169,9 @@ async def _settled(session: AsyncSession, upload: Upload, state: str, now: datet
 
 
 async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
-    """A newer upload was worked off: what waited before it, for the seller's word or confirmed just now, is discarded."""
+    """A newer upload was worked off: what waited before it, for the seller's word or confirmed
+    just now, is discarded.
+    """
     ids = {"now": clock.now(), "seller": upload.seller_id, "id": upload.id}
     await session.execute(
         text("""
@@ -163,7 +200,12 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
             ON CONFLICT (seller_id, product_line) DO UPDATE
                SET upload_id = excluded.upload_id, observed_at = excluded.observed_at
         """),
-        {"seller": upload.seller_id, "upload": upload.id, "observed_at": upload.exported_at, "lines": lines},
+        {
+            "seller": upload.seller_id,
+            "upload": upload.id,
+            "observed_at": upload.exported_at,
+            "lines": lines,
+        },
     )
 
 
@@ -177,12 +219,20 @@ async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str])
 def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:
     summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
     session.add(
-        Activity(seller_id=upload.seller_id, actor="sync", action="inventory.imported", summary=summary, created_at=now)
+        Activity(
+            seller_id=upload.seller_id,
+            actor="sync",
+            action="inventory.imported",
+            summary=summary,
+            created_at=now,
+        )
     )
 
 
 async def cancel(work: Work, lease: Lease) -> None:
-    """End the cycle that the seller cancelled, this upload and those behind it; slabs already committed stay."""
+    """End the cycle that the seller cancelled, this upload and those behind it; slabs already
+    committed stay.
+    """
     async with work.database.tenant(lease.seller_id) as session:
         await sync_cancel.end(session, await own_state(session, lease), clock.now())
 

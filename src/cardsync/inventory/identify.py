@@ -1,7 +1,9 @@
-"""Which card and which product each row of a file is: parsed rows and stored cards in, the rows with ids, product and match out.
+"""Which card and which product each row of a file is: parsed rows and stored cards in, the rows
+with ids, product and match out.
 
-By known SKU first: a matched one for ever, another while its texts stay the same; else by the catalog; else a provisional product is
-made from the row itself. New cards are left without a product here: `new_products` finds it while others are written.
+By known SKU first: a matched one for ever, another while its texts stay the same; else by the
+catalog; else a provisional product is made from the row itself. New cards are left without a
+product here: `new_products` finds it while others are written.
 """
 
 from __future__ import annotations
@@ -19,13 +21,19 @@ from cardsync.inventory import diff
 from cardsync.seller_state import state as sync_state
 
 
-async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """The frame with marketplace_id, id (null: a new card), `*_old`, condition, printing, language, gone, product_id and match."""
+async def identify(
+    database: Database, seller_id: int, frame: pl.DataFrame, stored: pl.DataFrame
+) -> pl.DataFrame:
+    """The frame with marketplace_id, id (null: a new card), `*_old`, condition, printing,
+    language, gone, product_id and match.
+    """
     frame = await number_listings(database, seller_id, frame)
     rows = await asyncio.to_thread(_described, frame, stored)
     rows = await _with_adopted(database, rows)
     same_texts = pl.col("identity_hash") == pl.col("identity_hash_old")
-    known = pl.col("product_id_old").is_not_null() & (same_texts | (pl.col("match_old") == "matched"))
+    known = pl.col("product_id_old").is_not_null() & (
+        same_texts | (pl.col("match_old") == "matched")
+    )
     rows = rows.with_columns(
         product_id=pl.when(known).then("product_id_old"), match=pl.when(known).then("match_old")
     ).with_row_index("row")
@@ -37,7 +45,8 @@ async def identify(database: Database, seller_id: int, frame: pl.DataFrame, stor
         # Joined by number alone: a join of the rows themselves would copy every column of them.
         beside = rows.select("row").join(found, on="row", how="left", maintain_order="left")
         rows = rows.with_columns(
-            product_id=pl.coalesce("product_id", beside["product_id"]), match=pl.coalesce("match", beside["match"])
+            product_id=pl.coalesce("product_id", beside["product_id"]),
+            match=pl.coalesce("match", beside["match"]),
         )
     return rows.drop("row")
 
@@ -56,7 +65,9 @@ def _described(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 async def number_listings(database: Database, seller_id: int, frame: pl.DataFrame) -> pl.DataFrame:
-    """marketplace_id: the listing's own id, for custom listings a negative number that is minted when one is first seen."""
+    """marketplace_id: the listing's own id, for custom listings a negative number that is minted
+    when one is first seen.
+    """
     frame = frame.with_columns(marketplace_id=pl.col("listing_id"))
     # Columns first: a filter copies every column that it is given.
     custom = frame.select("listing_id", "title", "custom").filter("custom").drop("custom")
@@ -78,7 +89,9 @@ async def number_listings(database: Database, seller_id: int, frame: pl.DataFram
 
 
 async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFrame) -> pl.DataFrame:
-    """(listing_id, title) → number; new ones are kept at once, so that a run that starts again finds them."""
+    """(listing_id, title) → number; new ones are kept at once, so that a run that starts again
+    finds them.
+    """
     await session.execute(
         text("""
             INSERT INTO custom_listing (seller_id, listing_id, title, marketplace_id)
@@ -89,7 +102,11 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
                    SELECT FROM custom_listing c
                     WHERE c.seller_id = :seller AND c.listing_id = new.listing_id AND md5(c.title) = md5(new.title))
         """),
-        {"seller": seller_id, "ids": custom["listing_id"].to_list(), "titles": custom["title"].to_list()},
+        {
+            "seller": seller_id,
+            "ids": custom["listing_id"].to_list(),
+            "titles": custom["title"].to_list(),
+        },
     )
     rows = await session.execute(
         text("""
@@ -115,7 +132,8 @@ async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     adopted = await products.adopted(database, waiting["product_id_old"].to_list())
     if adopted.is_empty():
         return rows
-    # Only what will be written changes; the stored values keep their names and so show as a difference.
+    # Only what will be written changes; the stored values keep their names and so show as a
+    # difference.
     joined = rows.join(adopted, on="product_id_old", how="left", maintain_order="left")
     return joined.with_columns(
         identity_hash_old=pl.when(pl.col("adopted_id").is_null()).then("identity_hash_old")

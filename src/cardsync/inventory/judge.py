@@ -1,4 +1,6 @@
-"""Is the whole upload believable? Rows, stored cards and targets in, a verdict out that is kept before the first row is written."""
+"""Is the whole upload believable? Rows, stored cards and targets in, a verdict out that is kept
+before the first row is written.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ class Verdict:
         """Why nothing is repriced until the seller says so; empty when all is believable."""
         if self.confirmed:
             return []
-        return [*(f"short_inventory:{line}" for line in self.short), *(["large_moves"] if self.breaker else [])]
+        return [
+            *(f"short_inventory:{line}" for line in self.short),
+            *(["large_moves"] if self.breaker else []),
+        ]
 
     @property
     def settles_leaps(self) -> bool:
@@ -61,12 +66,16 @@ async def judge(
     stored: pl.DataFrame,
     priced: pl.DataFrame,
 ) -> Verdict:
-    """Decide once whether the upload is believed and keep it: rows written by a first attempt must not change the answer."""
+    """Decide once whether the upload is believed and keep it: rows written by a first attempt
+    must not change the answer.
+    """
     kept = upload.verdict or {}
     full = account.entitlements(upload.received_at).sync_mode == "full"
     short = kept["short"] if kept else diff.short_lines(absent, stored)
     gone = kept.get("absent", int(absent["gone"].sum()))
-    sold_out = kept.get("sold_out", rows.select((pl.col("gone") & ~pl.col("gone_old")).sum()).item())
+    sold_out = kept.get(
+        "sold_out", rows.select((pl.col("gone") & ~pl.col("gone_old")).sum()).item()
+    )
     async with work.database.tenant(upload.seller_id) as session:
         await own_state(session, lease)
         if kept:
@@ -76,7 +85,9 @@ async def judge(
         run_id = await _run_of(session, upload)
         verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
         await session.execute(
-            update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(verdict=verdict)
+            update(Upload)
+            .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+            .values(verdict=verdict)
         )
         await hold_lease(session, lease, clock.now())
     return Verdict(run_id, short, tripped, gone, sold_out, upload.confirmed)
@@ -84,11 +95,15 @@ async def judge(
 
 async def _run_of(session: AsyncSession, upload: Upload) -> int:
     known = await session.scalar(
-        select(PriceRun.id).where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)
+        select(PriceRun.id).where(
+            PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id
+        )
     )
     if known is not None:
         return known
-    run = PriceRun(seller_id=upload.seller_id, trigger="sync", upload_id=upload.id, started_at=clock.now())
+    run = PriceRun(
+        seller_id=upload.seller_id, trigger="sync", upload_id=upload.id, started_at=clock.now()
+    )
     session.add(run)
     await session.flush()
     return run.id

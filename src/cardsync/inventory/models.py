@@ -1,5 +1,5 @@
-"""Tables of the inventory: `upload` (accepted files, the truth about pending work), `upload_request`,
-`card`, `custom_listing`, `price_observation`, `line_snapshot`, `activity`.
+"""Tables of the inventory: `upload` (accepted files, the truth about pending work),
+`upload_request`, `card`, `custom_listing`, `price_observation`, `line_snapshot`, `activity`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ class RequestedUpload(Base):
 
 
 class LineSnapshot(Base):
-    """The newest believable upload of a product line: every active card of the line was seen then."""
+    """The newest believable upload of a product line: every active card of the line was seen
+    then.
+    """
 
     __tablename__ = "line_snapshot"
-    __table_args__ = (ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),)
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),
+    )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     product_line: Mapped[str] = mapped_column(Text, primary_key=True)
     upload_id: Mapped[int] = mapped_column(BigInteger)

@@ -1,7 +1,9 @@
-"""Products of new cards, found while the first of them are already written: slabs in, the same slabs out, each with its products.
+"""Products of new cards, found while the first of them are already written: slabs in, the same
+slabs out, each with its products.
 
-What the catalog offers is read once, from the moment the file is parsed. The rows are matched a few slabs at a time, in the order of writing: so
-neither the database nor the worker waits for the whole file, and no more of it is taken apart at once.
+What the catalog offers is read once, from the moment the file is parsed. The rows are matched a
+few slabs at a time, in the order of writing: so neither the database nor the worker waits for the
+whole file, and no more of it is taken apart at once.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class NewProducts:
         # Nothing else holds what was found but the slabs that wait for it.
         self._last: asyncio.Task[pl.DataFrame] | None = None
         self._matches: Counter[str] = Counter()
-        # Custom listings share their ids with each other and with cards: which of them are new is not known yet.
+        # Custom listings share their ids with each other and with cards: which of them are new is
+        # not known yet.
         new = parsed["custom"] | ~parsed["listing_id"].is_in(stored["marketplace_id"].implode())
         sets = parsed.select("product_line", "set_name").filter(new)
         self._offered = self._begin(products.offered(database, sets)) if sets.height else None
@@ -45,7 +48,10 @@ class NewProducts:
         return self
 
     async def __aexit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
     ) -> None:
         for task in self._tasks:
             task.cancel()
@@ -94,11 +100,15 @@ class NewProducts:
 
 def _printings(slabs: list[Slab]) -> products.Printings:
     at = pl.concat([slab.at for slab in slabs])
-    return products.printings(slabs[0].rows.select(*products.ROW_COLUMNS, "title")[at].with_row_index("row"))
+    return products.printings(
+        slabs[0].rows.select(*products.ROW_COLUMNS, "title")[at].with_row_index("row")
+    )
 
 
 def _with_words(printed: products.Printings, found: pl.DataFrame) -> pl.DataFrame:
-    """What the cards are searched by is the same for all conditions of a printing, and half the work to make of it."""
+    """What the cards are searched by is the same for all conditions of a printing, and half the
+    work to make of it.
+    """
     words = search_columns(printed.keyed.with_columns(product_name="listed_name"))
     return printed.spread(found.hstack(words)).drop("row")
 

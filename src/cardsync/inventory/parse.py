@@ -1,7 +1,9 @@
-"""Parsing an inventory upload: the CSV's bytes and the account's product lines in, a typed frame and what was wrong out. Pure.
+"""Parsing an inventory upload: the CSV's bytes and the account's product lines in, a typed frame
+and what was wrong out. Pure.
 
-Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole columns; only texts of an unusual
-shape, once each, are read in Python. A bad price is noted and the row kept; any other bad cell keeps its row out.
+Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole
+columns; only texts of an unusual shape, once each, are read in Python. A bad price is noted and
+the row kept; any other bad cell keeps its row out.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ MAX_LABEL_CHARS = 100
 MAX_SET_NAME_CHARS = 500
 
 # Shapes that the column-wise conversion reads exactly; all others are read one by one.
-# (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not plain.)
+# (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not
+# plain.)
 _PLAIN = {
     "listing_id": r"[0-9]{1,18}",
     "quantity": r"[0-9]{0,9}",
@@ -91,7 +94,9 @@ class ProductLines:
 
 @dataclass
 class Parsed:
-    """`rows` counts data records: those in the frame, the rejected ones, and the duplicates that a later row replaced."""
+    """`rows` counts data records: those in the frame, the rejected ones, and the duplicates that
+    a later row replaced.
+    """
 
     frame: pl.DataFrame
     rows: int = 0
@@ -102,7 +107,8 @@ class Parsed:
     noted_count: int = 0
     lines: list[str] = field(default_factory=list)
     new_lines: dict[str, str] = field(default_factory=dict)
-    # Listings that the file names in rows that were kept out: their cards are neither updated nor gone.
+    # Listings that the file names in rows that were kept out: their cards are neither updated nor
+    # gone.
     rejected_ids: list[int] = field(default_factory=list)
     # Rows that were kept out and of which nobody can tell what they name.
     unnamed: int = 0
@@ -114,14 +120,15 @@ class Parsed:
 
 
 def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None) -> Parsed:
-    """A file's bytes in pieces. Raises InvalidCsv when there is no usable header or no data row, and what the pieces raise; nothing
-    else, whatever the bytes.
+    """A file's bytes in pieces. Raises InvalidCsv when there is no usable header or no data row,
+    and what the pieces raise; nothing else, whatever the bytes.
     """
     pieces = iter(pieces)
     try:
         header, blocks = csv_format.read(pieces, shapes=_PLAIN)
     except InvalidCsv:
-        # What is wrong with the body is told before what is wrong with its text: a bomb is no file without a header.
+        # What is wrong with the body is told before what is wrong with its text: a bomb is no
+        # file without a header.
         deque(pieces, maxlen=0)
         raise
     parsed = Parsed(pl.DataFrame())
@@ -136,7 +143,10 @@ def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None
 
 
 def read_price(text: str) -> int | None:
-    """Ten-thousandths, or None where there is no price: blank, zero or negative. Raises ValueError for what is no amount."""
+    """Ten-thousandths, or None where there is no price: blank, zero or negative.
+
+    Raises ValueError for what is no amount.
+    """
     text = text.strip()
     if not text:
         return None
@@ -189,27 +199,36 @@ class _Labels:
                 self.seen[label] = name, _ = self.lines.resolve(label, self.when_blank)
                 if name is not None and name not in self.lines.enabled:
                     self.new.setdefault(name, label.strip())
-        names, codes = zip(*(self.seen[label] for label in unique), strict=True) if unique else ((), ())
+        names, codes = (
+            zip(*(self.seen[label] for label in unique), strict=True) if unique else ((), ())
+        )
         return _mapped(labels, unique, names, pl.String), _mapped(labels, unique, codes, pl.String)
 
 
-def _mapped(series: pl.Series, old: list[str], new: Iterable[object], dtype: type[pl.DataType]) -> pl.Series:
+def _mapped(
+    series: pl.Series, old: list[str], new: Iterable[object], dtype: type[pl.DataType]
+) -> pl.Series:
     return series.replace_strict(old, pl.Series(new, dtype=dtype), default=None, return_dtype=dtype)
 
 
 def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.DataFrame:
     """A block's good rows; the others, and bad prices, are reported in `parsed`."""
     texts = block.frame
-    texts = texts.with_columns(pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns)
+    texts = texts.with_columns(
+        pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns
+    )
     prices = [name for name in PRICES if name in header.positions]
     names, line_codes = labels.columns(texts["product_line_label"])
     numbers, bad = _numbers(texts, prices, shaped=block.shaped)
     frame = texts.with_columns(
         *numbers,
         product_line=names,
-        custom=(pl.col("photo_url").str.strip_chars() != "") & (pl.col("title").str.strip_chars() != ""),
+        custom=(pl.col("photo_url").str.strip_chars() != "")
+        & (pl.col("title").str.strip_chars() != ""),
     )
-    frame = frame.with_columns(pl.lit(None, pl.Int64).alias(name) for name in PRICES if name not in header.positions)
+    frame = frame.with_columns(
+        pl.lit(None, pl.Int64).alias(name) for name in PRICES if name not in header.positions
+    )
     code = _codes(texts, bad, line_codes)
     good = code.is_null()
     parsed.rows += texts.height + block.fault_count
@@ -218,22 +237,33 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
         0 if good.all() else _unnamed(texts, ~good & (frame["listing_id"].fill_null(0) == 0))
     )
     _report_rejected(block, code, header, parsed)
-    _report_noted(texts, {name: flags & good for name, flags in bad.items() if name in prices}, header, parsed)
+    _report_noted(
+        texts, {name: flags & good for name, flags in bad.items() if name in prices}, header, parsed
+    )
     frame = frame.select(FRAME_COLUMNS)
     # Most blocks have none to leave out, and a filter copies everything.
     return frame if good.all() else frame.filter(good)
 
 
 def _unnamed(texts: pl.DataFrame, without_id: pl.Series) -> int:
-    """Rows that name nobody can tell whom; those of blank cells alone, which spreadsheets leave behind, name none."""
+    """Rows that name nobody can tell whom; those of blank cells alone, which spreadsheets leave
+    behind, name none.
+    """
     said = (pl.col(name).str.strip_chars() != "" for name in COLUMNS)
     return texts.filter(without_id).filter(pl.any_horizontal(said)).height
 
 
-def _numbers(texts: pl.DataFrame, prices: list[str], *, shaped: bool) -> tuple[list[pl.Series], dict[str, pl.Series]]:
-    """The numeric columns and, for each that has any, which of its cells could not be read; none where all are known to be plain."""
+def _numbers(
+    texts: pl.DataFrame, prices: list[str], *, shaped: bool
+) -> tuple[list[pl.Series], dict[str, pl.Series]]:
+    """The numeric columns and, for each that has any, which of its cells could not be read; none
+    where all are known to be plain.
+    """
     fields = ("listing_id", "quantity", *prices)
-    readers: dict[str, Callable[[str], int | None]] = {"listing_id": read_id, "quantity": read_quantity}
+    readers: dict[str, Callable[[str], int | None]] = {
+        "listing_id": read_id,
+        "quantity": read_quantity,
+    }
     odd = {} if shaped else _odd(texts, fields)
     values = texts.select(
         pl.col("listing_id").cast(pl.Int64, strict=False),
@@ -246,7 +276,9 @@ def _numbers(texts: pl.DataFrame, prices: list[str], *, shaped: bool) -> tuple[l
     for name in fields:
         column = values[name]
         if name in odd:
-            column, bad[name] = _one_by_one(texts[name], odd[name], column, readers.get(name, read_price))
+            column, bad[name] = _one_by_one(
+                texts[name], odd[name], column, readers.get(name, read_price)
+            )
         columns.append(column.cast(pl.Int32) if name == "quantity" else column)
     # Digits alone can still be no id.
     zero = (columns[0] == 0).fill_null(False)
@@ -262,9 +294,13 @@ def _odd(texts: pl.DataFrame, fields: Iterable[str]) -> dict[str, pl.Series]:
 
 
 def _units(amounts: pl.DataFrame) -> pl.DataFrame:
-    """Plain amounts as ten-thousandths: exact in hundred-thousandths, then the fifth decimal rounds half-up."""
+    """Plain amounts as ten-thousandths: exact in hundred-thousandths, then the fifth decimal
+    rounds half-up.
+    """
     # Step by step: an expression that names a column twice reads it twice.
-    fine = amounts.select(pl.all().cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False))
+    fine = amounts.select(
+        pl.all().cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False)
+    )
     units = fine.select((pl.all() + 5) // 10)
     return units.select(pl.when((pl.all() > 0) & (pl.all() <= MAX_UNITS)).then(pl.all()))
 
@@ -304,7 +340,10 @@ _SAYS = {
     "missing_name": ("product_name", "{column} is blank"),
     "text_too_long": ("set_name", "{column} is longer than 500 characters: {text!r}"),
     "unknown_product_line": ("product_line_label", "the product line {text!r} is not known"),
-    "product_line_not_enabled": ("product_line_label", "the product line {text!r} is not enabled for this account"),
+    "product_line_not_enabled": (
+        "product_line_label",
+        "the product line {text!r} is not enabled for this account",
+    ),
     "bad_quantity": ("quantity", "{column} is {text!r}, not a whole number from 0 to 2147483647"),
     "bad_price": ("price", "{column} is {text!r}, which is no price"),
 }
@@ -329,7 +368,9 @@ def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Pars
     parsed.rejected += sorted(said, key=lambda row: row.line)[:room]
 
 
-def _report_noted(texts: pl.DataFrame, bad: dict[str, pl.Series], header: Header, parsed: Parsed) -> None:
+def _report_noted(
+    texts: pl.DataFrame, bad: dict[str, pl.Series], header: Header, parsed: Parsed
+) -> None:
     parsed.noted_count += sum(int(flags.sum()) for flags in bad.values())
     room = limits.REJECTED_LISTED - len(parsed.noted)
     said = [
@@ -341,8 +382,13 @@ def _report_noted(texts: pl.DataFrame, bad: dict[str, pl.Series], header: Header
 
 
 def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
-    """The last row of each listing; custom listings share their id and are told apart by their title."""
-    keys = pl.concat(frame.select("listing_id", pl.when("custom").then("title").alias("own_title")) for frame in frames)
+    """The last row of each listing; custom listings share their id and are told apart by their
+    title.
+    """
+    keys = pl.concat(
+        frame.select("listing_id", pl.when("custom").then("title").alias("own_title"))
+        for frame in frames
+    )
     # Few ids come twice, and only those are worth comparing together with their titles.
     keys = keys.with_row_index("at").filter(pl.col("listing_id").is_duplicated())
     replaced = keys.filter(~pl.struct("listing_id", "own_title").is_last_distinct())["at"]

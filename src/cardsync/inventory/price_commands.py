@@ -1,4 +1,7 @@
-"""`cardsync price …`: a file priced, a price explained, a set of rules written to a file. Arguments in, one operation called, its lines printed."""
+"""`cardsync price …`: a file priced, a price explained, a set of rules written to a file.
+
+Arguments in, one operation called, its lines printed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,13 @@ import httpx
 from cardsync import clock, errors
 from cardsync.access.models import Account
 from cardsync.database.session import Database
-from cardsync.inventory.price_file import explain_in_file, left_out, price_file, rule_set, write_whole
+from cardsync.inventory.price_file import (
+    explain_in_file,
+    left_out,
+    price_file,
+    rule_set,
+    write_whole,
+)
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.receipts import terminal
 from cardsync.pricing.receipts.explain import explain_card
@@ -52,9 +61,13 @@ def _ask(work: Callable[[Database], Awaitable[Any]]) -> Any:
 
 
 def _with_rules(command: Callable[..., None]) -> Callable[..., None]:
-    preset = click.option("--preset", help="premium, competitive, move or buy-box.  [default: competitive]")
+    preset = click.option(
+        "--preset", help="premium, competitive, move or buy-box.  [default: competitive]"
+    )
     rules = click.option(
-        "--rules", type=FILE, help="Rules as `cardsync price rules` writes them, in place of a preset."
+        "--rules",
+        type=FILE,
+        help="Rules as `cardsync price rules` writes them, in place of a preset.",
     )
     return preset(rules(command))
 
@@ -66,7 +79,9 @@ def _given(preset: str | None, rules: Path | None) -> RuleSet:
 
 
 def _check_out(out: Path, *read: Path | None) -> None:
-    """Raises CommandError where `write_whole` would take away one of the files that are read, or has no folder to write to."""
+    """Raises CommandError where `write_whole` would take away one of the files that are read, or
+    has no folder to write to.
+    """
     if not out.parent.is_dir():
         raise errors.CommandError(f"there is no folder {out.parent}")
     for path in read:
@@ -77,11 +92,16 @@ def _check_out(out: Path, *read: Path | None) -> None:
 @price.command("file")
 @click.argument("file", type=FILE)
 @click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where the price updates go."
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the price updates go.",
 )
 @_with_rules
 def price_one_file(file: Path, out: Path, preset: str | None, rules: Path | None) -> None:
-    """The whole flow on one pricing export, without a server; the rules' queries alone need a database."""
+    """The whole flow on one pricing export, without a server; the rules' queries alone need a
+    database.
+    """
     _check_out(out, file, rules)
     for line in price_file(file, out, _given(preset, rules), _ask):
         click.echo(line)
@@ -91,9 +111,15 @@ def price_one_file(file: Path, out: Path, preset: str | None, rules: Path | None
 @click.argument("marketplace_id", type=click.IntRange(-(2**63), 2**63 - 1), metavar="ID")
 @click.option("--file", type=FILE, help="A pricing export: the card as this file has it.")
 @_with_rules
-@click.option("--seller", type=ROW_ID, help="A seller of this machine's database: the card as it is stored.")
-@click.option("--server", metavar="URL", help=f"A cardsync server; the API key is read from {KEY_VARIABLE}.")
-@click.option("--json", "as_json", is_flag=True, help="The answer of GET /api/v1/pricing/explain/ID.")
+@click.option(
+    "--seller", type=ROW_ID, help="A seller of this machine's database: the card as it is stored."
+)
+@click.option(
+    "--server", metavar="URL", help=f"A cardsync server; the API key is read from {KEY_VARIABLE}."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="The answer of GET /api/v1/pricing/explain/ID."
+)
 def price_explain(
     marketplace_id: int,
     file: Path | None,
@@ -103,18 +129,27 @@ def price_explain(
     server: str | None,
     as_json: bool,
 ) -> None:
-    """Why a card asks what it asks: every step with the price before and after it. ID is the marketplace's (TCGplayer Id)."""
+    """Why a card asks what it asks: every step with the price before and after it.
+
+    ID is the marketplace's (TCGplayer Id).
+    """
     if [file, seller, server].count(None) != 2:
         raise click.UsageError("say where the card is: one of --file, --seller and --server")
     if file is None and (preset or rules):
-        raise click.UsageError("--preset and --rules go with --file: a stored card is priced by its seller's rules")
+        raise click.UsageError(
+            "--preset and --rules go with --file: a stored card is priced by its seller's rules"
+        )
     if file is not None:
         given = _given(preset, rules)
         told = explain_in_file(file, marketplace_id, given, _ask)
         for line in left_out(Run(given.rules, given.seller, clock.now(), given.sales)):
             say(line.strip())
     else:
-        told = _of_seller(seller, marketplace_id) if seller is not None else _of_server(str(server), marketplace_id)
+        told = (
+            _of_seller(seller, marketplace_id)
+            if seller is not None
+            else _of_server(str(server), marketplace_id)
+        )
     if as_json:
         click.echo(json.dumps(told, ensure_ascii=False))
         return
@@ -128,7 +163,9 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
     async def explain(database: Database) -> dict[str, Any]:
         async with database.tenant(seller_id, snapshot=True) as session:
             await _known(session, seller_id)
-            return await explain_card(session, open_store(settings), seller_id, marketplace_id, clock.now())
+            return await explain_card(
+                session, open_store(settings), seller_id, marketplace_id, clock.now()
+            )
 
     told: dict[str, Any] = with_database(explain, settings)
     return told
@@ -162,7 +199,9 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
         ) from e
     if answer.status_code != 200 or "steps" not in told:
         said = told.get("error") if isinstance(told, dict) else None
-        raise errors.CommandError(f"{server} answered {answer.status_code}: {said or 'not what was asked for'}")
+        raise errors.CommandError(
+            f"{server} answered {answer.status_code}: {said or 'not what was asked for'}"
+        )
     explanation: dict[str, Any] = told
     return explanation
 
@@ -170,9 +209,13 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
 @price.command("rules")
 @click.option("--preset", help="premium, competitive, move or buy-box.")
 @click.option("--seller", type=ROW_ID, help="A seller of this machine's database.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the terminal.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the terminal."
+)
 def price_rules(preset: str | None, seller: int | None, out: Path | None) -> None:
-    """Write a preset, or a seller's rules, sales and settings, as a file for --rules: the same JSON as the API's."""
+    """Write a preset, or a seller's rules, sales and settings, as a file for --rules: the same
+    JSON as the API's.
+    """
     if (preset is None) == (seller is None):
         raise click.UsageError("say whose rules: one of --preset and --seller")
     given = rule_set(None, preset) if preset is not None else _rules_of(seller or 0)

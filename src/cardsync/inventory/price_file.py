@@ -1,6 +1,8 @@
-"""The whole flow on one file: a pricing export and a set of rules in, a price-updates CSV or one card's explanation out.
+"""The whole flow on one file: a pricing export and a set of rules in, a price-updates CSV or one
+card's explanation out.
 
-No server, and no database either unless a rule or sale has a query: the search language is answered by PostgreSQL alone.
+No server, and no database either unless a rule or sale has a query: the search language is
+answered by PostgreSQL alone.
 """
 
 from __future__ import annotations
@@ -72,8 +74,11 @@ def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Pri
     """Every row, or those of one id. Raises InvalidCsv, InvalidQuery."""
     parsed = read(path)
     rows = parsed.frame if only is None else parsed.frame.filter(pl.col("listing_id") == only)
-    rows = rows.hstack(condition_columns(rows["condition_label"]).select("condition", "printing", "language"))
-    # The file's own time is when the prices were seen; a file copied from elsewhere must not look older than a week old export.
+    rows = rows.hstack(
+        condition_columns(rows["condition_label"]).select("condition", "printing", "language")
+    )
+    # The file's own time is when the prices were seen; a file copied from elsewhere must not look
+    # older than a week old export.
     now = clock.now()
     observed_at = min(datetime.fromtimestamp(path.stat().st_mtime, UTC), now)
     run = Run(given.rules, given.seller, now, given.sales)
@@ -88,11 +93,15 @@ def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Pri
 
 
 def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]:
-    """Writes `out` and yields the story line by line; the original columns of changed rows stay as they were."""
+    """Writes `out` and yields the story line by line; the original columns of changed rows stay
+    as they were.
+    """
     done = priced(path, given, ask)
     parsed = done.parsed
     rows = done.rows.with_columns(target_price=done.out["target"])
-    changed = rows.filter(pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price")))
+    changed = rows.filter(
+        pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
+    )
     # An id that stands twice would have the marketplace refuse the whole file.
     shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
     shared = shared.filter(shared.is_duplicated()).unique().sort()
@@ -100,7 +109,9 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     write_whole(out, price_updates_csv(changed.sort("listing_id")))
     yield f"{parsed.rows:,} rows read, {rows.height:,} usable, {parsed.rejected_count:,} rejected, {parsed.duplicates:,} duplicates"
     yield from (f"  line {row.line}: {row.message} ({row.code})" for row in parsed.rejected[:20])
-    yield from (f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20])
+    yield from (
+        f"  line {row.line}: {row.message} ({row.code}, row kept)" for row in parsed.noted[:20]
+    )
     yield from left_out(done.run)
     told = engine.summary(done.out)
     blocked = ", ".join(f"{code} {n:,}" for code, n in told.blocked.items() if n)
@@ -121,7 +132,9 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
 
 
 def write_whole(out: Path, data: bytes) -> None:
-    """A file appears whole, in place of the one before; what is no file (a terminal, a pipe) is written to."""
+    """A file appears whole, in place of the one before; what is no file (a terminal, a pipe) is
+    written to.
+    """
     if out.exists() and not out.is_file():
         out.write_bytes(data)
         return
@@ -140,7 +153,9 @@ def left_out(run: Run) -> Iterator[str]:
     for sale in run.sales:
         if sale not in run.active_sales:
             yield f"  sale “{sale.name}” is not on now"
-    for kind, thing in [("rule", rule) for rule in run.live] + [("sale", sale) for sale in run.active_sales]:
+    for kind, thing in [("rule", rule) for rule in run.live] + [
+        ("sale", sale) for sale in run.active_sales
+    ]:
         asked = untold(thing.query)
         if asked:
             yield f"  {kind} “{thing.name}” asks for {', '.join(asked)}, which a file does not tell: no card has it here"
@@ -151,26 +166,39 @@ def left_out(run: Run) -> Iterator[str]:
 
 
 def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -> dict[str, Any]:
-    """The same fields as `GET /api/v1/pricing/explain/{marketplace_id}`, of a row. Raises CommandError."""
+    """The same fields as `GET /api/v1/pricing/explain/{marketplace_id}`, of a row.
+
+    Raises CommandError.
+    """
     done = priced(path, given, ask, marketplace_id)
     if not done.rows.height:
         raise CommandError(f"{path} has no usable row with the id {marketplace_id}")
     row, card = done.out.row(-1, named=True), done.rows.row(-1, named=True)
     # Without queries every live rule selects every card.
     losing = row["candidates"]
-    selecting = [rule for rule in done.run.live if losing is None or rule.id == row["rule_id"] or rule.id in losing]
+    selecting = [
+        rule
+        for rule in done.run.live
+        if losing is None or rule.id == row["rule_id"] or rule.id in losing
+    ]
     sales = [sale for sale in done.run.active_sales if not sale.query or sale.id == row["sale_id"]]
     governing = next((rule for rule in selecting if rule.id == row["rule_id"]), None)
     return {
         "marketplace_id": marketplace_id,
-        "card": {name: card[name] for name in ("product_name", "set_name", "number", "condition", "printing")},
+        "card": {
+            name: card[name]
+            for name in ("product_name", "set_name", "number", "condition", "printing")
+        },
         "currency": "USD",
         "current_price": money(row["current_price"]),
         "target_price": money(row["target"]),
         "computed_at": clock.rfc3339(done.run.now),
-        "blockers": [{"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])],
+        "blockers": [
+            {"code": code, "message": BLOCKERS[code]} for code in blocker_codes(row["blockers"])
+        ],
         "matching_rules": told_rules(selecting, sales, row),
-        "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        "governing_rule": governing
+        and {"id": governing.id, "name": governing.name, "priority": governing.priority},
         "steps": explain(row, done.run),
         "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,

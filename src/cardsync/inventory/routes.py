@@ -1,4 +1,6 @@
-"""Inventory uploads over HTTP: the presigned flow, both forms of POST /sync, the report and the seller's word on a review."""
+"""Inventory uploads over HTTP: the presigned flow, both forms of POST /sync, the report and the
+seller's word on a review.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class Accepted(msgspec.Struct):
 
 
 class Rejected(msgspec.Struct):
-    """Of an inventory upload the line of the file, of an order-data upload the row of the array; both count from 1."""
+    """Of an inventory upload the line of the file, of an order-data upload the row of the array;
+    both count from 1.
+    """
 
     column: str | None
     code: str
@@ -77,8 +81,9 @@ class Failure(msgspec.Struct):
 
 
 class QueueBody(msgspec.Struct):
-    """`ahead`: uploads of this account before this one, and other accounts that wait for a turn; each does one upload a turn.
-    `oldest_seconds`: how long the longest of all that wait has waited."""
+    """`ahead`: uploads of this account before this one, and other accounts that wait for a turn;
+    each does one upload a turn. `oldest_seconds`: how long the longest of all that wait has
+    waited."""
 
     ahead: int
     oldest_seconds: int
@@ -124,13 +129,19 @@ def report_of(upload: Upload) -> UploadReport:
         "received_at": clock.rfc3339(upload.received_at),
         "finished_at": clock.rfc3339(upload.finished_at) if upload.finished_at else None,
         "rejected": [Rejected(**row) for row in report.get("rejected", [])],
-        "error": Failure(upload.error_code, upload.error_message or "") if upload.error_code else None,
-        **{name: int(report.get(name, 0)) for name in ("rows", "applied", "skipped", "duplicates", "rejected_count")},
+        "error": Failure(upload.error_code, upload.error_message or "")
+        if upload.error_code
+        else None,
+        **{
+            name: int(report.get(name, 0))
+            for name in ("rows", "applied", "skipped", "duplicates", "rejected_count")
+        },
     }
     if upload.stream != "inventory":
         return UploadReport(**shared)
     results: dict[str, Any] = {
-        name: int(report.get(name, 0)) for name in ("matched", "provisional", "ambiguous", "priced", "changed", "gone")
+        name: int(report.get(name, 0))
+        for name in ("matched", "provisional", "ambiguous", "priced", "changed", "gone")
     }
     return InventoryReport(
         **shared,
@@ -168,7 +179,9 @@ async def request_upload(
     now = clock.now()
     if not caller.object_store_pipeline_enabled:
         raise errors.ObjectStorePipelineDisabled
-    key = await uploads.new_object_key(session, caller, data.product_line if data else None, now, settings)
+    key = await uploads.new_object_key(
+        session, caller, data.product_line if data else None, now, settings
+    )
     await sync_state.refresh_lock(session, caller.seller_id, now)
     expires_at = (now + timedelta(seconds=limits.PRESIGNED_SECONDS)).replace(microsecond=0)
     url = store.presign_put(key, expires_at)
@@ -195,7 +208,11 @@ class _InventoryBody(Operation):
                     schema=Schema(type=OpenAPIType.STRING, content_media_type="text/csv")
                 ),
                 "application/json": OpenAPIMediaType(
-                    schema=Schema(type=OpenAPIType.OBJECT, required=["key"], properties=dict.fromkeys(names, text))
+                    schema=Schema(
+                        type=OpenAPIType.OBJECT,
+                        required=["key"],
+                        properties=dict.fromkeys(names, text),
+                    )
                 ),
             },
         )
@@ -243,11 +260,19 @@ async def upload_inventory(
     database: Database,
     store: Store,
     settings: Settings,
-    x_product_line: Annotated[str | None, HeaderParameter(name="X-Product-Line", required=False)] = None,
-    x_exported_at: Annotated[str | None, HeaderParameter(name="X-Exported-At", required=False)] = None,
-    x_sync_cycle_id: Annotated[str | None, HeaderParameter(name="X-Sync-Cycle-Id", required=False)] = None,
+    x_product_line: Annotated[
+        str | None, HeaderParameter(name="X-Product-Line", required=False)
+    ] = None,
+    x_exported_at: Annotated[
+        str | None, HeaderParameter(name="X-Exported-At", required=False)
+    ] = None,
+    x_sync_cycle_id: Annotated[
+        str | None, HeaderParameter(name="X-Sync-Cycle-Id", required=False)
+    ] = None,
 ) -> Accepted:
-    """Upload inventory: the CSV itself (gzip or plain), or as JSON the key of an object that was PUT before."""
+    """Upload inventory: the CSV itself (gzip or plain), or as JSON the key of an object that was
+    PUT before.
+    """
     content_type = media_type(request.headers)
     now = clock.now()
     if content_type == "application/json":
@@ -261,7 +286,9 @@ async def upload_inventory(
         # An empty header is sent by who has nothing to say.
         came = uploads.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
         body = request.stream()
-        upload_id = await uploads.accept_bytes(database, store, settings, caller, body, content_type, came)
+        upload_id = await uploads.accept_bytes(
+            database, store, settings, caller, body, content_type, came
+        )
     return Accepted("accepted", upload_id)
 
 
@@ -279,13 +306,18 @@ async def _key_form(request: ApiRequest) -> KeyForm:
     security=[A_SESSION],
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
-async def read_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
+async def read_upload(
+    upload_id: int, caller: Caller, session: AsyncSession
+) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
     return await _told(session, await uploads.watched(session, caller, upload_id, clock.now()))
 
 
 async def _told(session: AsyncSession, upload: Upload) -> InventoryReport | UploadReport:
-    """The report. Rules with queries price an upload once its rows are written: it tells how far that is."""
+    """The report.
+
+    Rules with queries price an upload once its rows are written: it tells how far that is.
+    """
     report = report_of(upload)
     if report.state == "queued":
         queue = await queue_of(session, upload, clock.now())
@@ -307,7 +339,9 @@ async def _told(session: AsyncSession, upload: Upload) -> InventoryReport | Uplo
     security=[A_SESSION],
     responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview),
 )
-async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
+async def confirm_upload(
+    upload_id: int, caller: Caller, session: AsyncSession
+) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
     upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", clock.now())
     return await _told(session, upload)
@@ -320,7 +354,9 @@ async def confirm_upload(upload_id: int, caller: Caller, session: AsyncSession) 
     security=[A_SESSION],
     responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview),
 )
-async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) -> InventoryReport | UploadReport:
+async def discard_upload(
+    upload_id: int, caller: Caller, session: AsyncSession
+) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
     upload = await reviews.settle_upload(session, caller, upload_id, "discarded", clock.now())
     return await _told(session, upload)
@@ -345,7 +381,9 @@ async def discard_upload(upload_id: int, caller: Caller, session: AsyncSession) 
         errors.ServiceUnavailable,
     ),
 )
-async def put_object(request: ApiRequest, key: str, state: State, expires: str = "", signature: str = "") -> None:
+async def put_object(
+    request: ApiRequest, key: str, state: State, expires: str = "", signature: str = ""
+) -> None:
     """The embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
     store: Store = state.store
     if not isinstance(store, LocalStore):
@@ -359,7 +397,9 @@ async def put_object(request: ApiRequest, key: str, state: State, expires: str =
     if await store.exists(key):
         raise errors.AlreadyUsed
     with store.spool() as (path, file):
-        await spool_body(file, request.stream(), limits.PRESIGNED_PLAIN_BYTES, limits.PRESIGNED_COMPRESSED_BYTES)
+        await spool_body(
+            file, request.stream(), limits.PRESIGNED_PLAIN_BYTES, limits.PRESIGNED_COMPRESSED_BYTES
+        )
         file.flush()
         try:
             await store.write(key, path)

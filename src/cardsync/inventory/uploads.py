@@ -1,6 +1,7 @@
 """Accepting an inventory upload: bytes or an object key in, a durable row and a nudge out.
 
-Before the 202 the bytes are in the object store under a private key and the row is committed; everything else is the worker's.
+Before the 202 the bytes are in the object store under a private key and the row is committed;
+everything else is the worker's.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from cardsync.work.jobs import enqueue, mark_due
 from cardsync.work.streams import private_key
 from cardsync.work.uploads import Upload
 
-OBJECT_KEY = re.compile(r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv")
+OBJECT_KEY = re.compile(
+    r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv"
+)
 # Enough of a file to hold any sensible header and its first rows.
 HEAD_BYTES = 256 * 1024
 
@@ -48,9 +51,16 @@ class Arrival:
 
 
 def arrival(
-    caller: Caller, product_line: str | None, sync_cycle_id: str | None, exported_at: str | None, now: datetime
+    caller: Caller,
+    product_line: str | None,
+    sync_cycle_id: str | None,
+    exported_at: str | None,
+    now: datetime,
 ) -> Arrival:
-    """Raises InvalidProductLine. An `exported_at` that can't be read or lies in the future counts as absent."""
+    """Raises InvalidProductLine.
+
+    An `exported_at` that can't be read or lies in the future counts as absent.
+    """
     _refuse_line(caller, product_line)
     moment = clock.read_moment(exported_at)
     return Arrival(product_line, sync_cycle_id, moment if moment and moment <= now else now)
@@ -64,7 +74,11 @@ def _refuse_line(caller: Caller, product_line: str | None) -> None:
 
 
 async def new_object_key(
-    session: AsyncSession, caller: Caller, product_line: str | None, now: datetime, settings: Settings
+    session: AsyncSession,
+    caller: Caller,
+    product_line: str | None,
+    now: datetime,
+    settings: Settings,
 ) -> str:
     """A key that nobody has; its product line is kept for POST /sync. Raises InvalidProductLine."""
     _refuse_line(caller, product_line)
@@ -73,13 +87,21 @@ async def new_object_key(
         # As long as the object itself is kept, which no sync has named.
         past = now - timedelta(days=settings.unclaimed_retention_days)
         of_seller = RequestedUpload.seller_id == caller.seller_id
-        await session.execute(delete(RequestedUpload).where(of_seller, RequestedUpload.requested_at < past))
-        session.add(RequestedUpload(seller_id=caller.seller_id, key=key, product_line=product_line, requested_at=now))
+        await session.execute(
+            delete(RequestedUpload).where(of_seller, RequestedUpload.requested_at < past)
+        )
+        session.add(
+            RequestedUpload(
+                seller_id=caller.seller_id, key=key, product_line=product_line, requested_at=now
+            )
+        )
     return key
 
 
 def check_file(path: Path, content_type: str) -> None:
-    """Read the spooled body through once: whole gzip or plain, within the cap, a usable header and a row. Blocking."""
+    """Read the spooled body through once: whole gzip or plain, within the cap, a usable header
+    and a row. Blocking.
+    """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if bodies.is_gzip(head):
@@ -90,7 +112,9 @@ def check_file(path: Path, content_type: str) -> None:
                 raise errors.InvalidGzip(f"the body is not a whole gzip file: {e}") from e
             raise errors.InvalidCsv(f"the body is damaged gzip: {e}") from e
     elif content_type == "application/gzip":
-        raise errors.InvalidGzip("Content-Type is application/gzip but the body does not begin with 1f 8b")
+        raise errors.InvalidGzip(
+            "Content-Type is application/gzip but the body does not begin with 1f 8b"
+        )
     accept_check(head)
 
 
@@ -147,7 +171,9 @@ async def accept_key(
         if (known := await _upload_of(session, caller.seller_id, key)) is not None:
             return known
         await session.execute(
-            delete(RequestedUpload).where(RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key)
+            delete(RequestedUpload).where(
+                RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key
+            )
         )
         return await _accept(session, settings, caller, came, source_key=key, storage_key=copy)
 
@@ -155,7 +181,9 @@ async def accept_key(
 async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
     """The product line that the key was asked for with."""
     query = select(RequestedUpload.product_line)
-    return await session.scalar(query.where(RequestedUpload.seller_id == seller_id, RequestedUpload.key == key))
+    return await session.scalar(
+        query.where(RequestedUpload.seller_id == seller_id, RequestedUpload.key == key)
+    )
 
 
 async def _check_size(store: Store, key: str) -> None:
@@ -167,7 +195,9 @@ async def _check_size(store: Store, key: str) -> None:
 
 
 async def _upload_of(session: AsyncSession, seller_id: int, key: str) -> int | None:
-    return await session.scalar(select(Upload.id).where(Upload.seller_id == seller_id, Upload.source_key == key))
+    return await session.scalar(
+        select(Upload.id).where(Upload.seller_id == seller_id, Upload.source_key == key)
+    )
 
 
 async def _accept(
@@ -202,7 +232,9 @@ async def _accept(
     return upload.id
 
 
-async def upload_of(session: AsyncSession, seller_id: int, upload_id: int, *, lock: bool = False) -> Upload:
+async def upload_of(
+    session: AsyncSession, seller_id: int, upload_id: int, *, lock: bool = False
+) -> Upload:
     """Raises NotFound for an unknown or another seller's id."""
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
     if lock:

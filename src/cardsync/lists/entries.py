@@ -1,6 +1,8 @@
-"""Cards on a list: a selection in, how many were added or removed out. Adding is idempotent, and goes up to the list's cap.
+"""Cards on a list: a selection in, how many were added or removed out. Adding is idempotent, and
+goes up to the list's cap.
 
-The cap is on what the caller sees of the list: no place is taken by what another member keeps private, so that it shows nowhere.
+The cap is on what the caller sees of the list: no place is taken by what another member keeps
+private, so that it shows nowhere.
 """
 
 from __future__ import annotations
@@ -52,27 +54,49 @@ _REMOVE = """
 
 
 async def add_cards(
-    session: AsyncSession, caller: Caller, list_id: int, selection: Selection, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    list_id: int,
+    selection: Selection,
+    now: datetime,
+    seconds: float,
 ) -> Added:
-    """Raises NotFound, InvalidPayload, StockPromotedReload, and ListFull if there is something new and no room for any of it."""
+    """Raises NotFound, InvalidPayload, StockPromotedReload, and ListFull if there is something
+    new and no room for any of it.
+    """
     await locked_list(session, caller.seller_id, list_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
     values = {"list": list_id, "cap": limits.CARDS_PER_LIST, "now": now}
-    [(requested, fresh, added)] = await run_picked(session, caller, selection, _ADD, values, seconds)
+    [(requested, fresh, added)] = await run_picked(
+        session, caller, selection, _ADD, values, seconds
+    )
     if fresh and not added:
-        raise errors.ListFull(f"the list has {limits.CARDS_PER_LIST:,} cards, and no room for another")
+        raise errors.ListFull(
+            f"the list has {limits.CARDS_PER_LIST:,} cards, and no room for another"
+        )
     if added:
         activity.note(session, caller, "list.cards_added", f"{added} cards to list {list_id}", now)
     return Added(added, requested, added < fresh)
 
 
 async def remove_cards(
-    session: AsyncSession, caller: Caller, list_id: int, selection: Selection, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    list_id: int,
+    selection: Selection,
+    now: datetime,
+    seconds: float,
 ) -> int:
     """How many were on it. Raises NotFound and InvalidPayload."""
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
-    removed = len(await run_picked(session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds))
+    removed = len(
+        await run_picked(
+            session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds
+        )
+    )
     if removed:
-        activity.note(session, caller, "list.cards_removed", f"{removed} cards from list {list_id}", now)
+        activity.note(
+            session, caller, "list.cards_removed", f"{removed} cards from list {list_id}", now
+        )
     return removed

@@ -1,6 +1,8 @@
-"""A seller's lists: read with their counts, made, renamed, deleted. A caller and a name in, `ListRow` out.
+"""A seller's lists: read with their counts, made, renamed, deleted. A caller and a name in,
+`ListRow` out.
 
-Who makes or renames a list of a seller does so alone, so that names, slugs and the number of lists hold; who changes one locks its row.
+Who makes or renames a list of a seller does so alone, so that names, slugs and the number of
+lists hold; who changes one locks its row.
 """
 
 from __future__ import annotations
@@ -46,11 +48,14 @@ _LISTS = f"""
 
 
 async def all_lists(rows: Rows, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
-    """`asked` is the card that members are told of: its `card_id` or `marketplace_id`, or neither."""
+    """`asked` is the card that members are told of: its `card_id` or `marketplace_id`, or
+    neither.
+    """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"
     found = await rows(
-        _LISTS.format(member=member, which="true"), {"seller": caller.seller_id, "member": caller.member_id, **asked}
+        _LISTS.format(member=member, which="true"),
+        {"seller": caller.seller_id, "member": caller.member_id, **asked},
     )
     return [ListRow(*row) for row in found]
 
@@ -64,7 +69,9 @@ async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> ListR
 async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
     """From here on nobody else adds to it, renames or deletes it. Raises NotFound."""
     found = await session.scalar(
-        text("SELECT id FROM card_list WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL FOR UPDATE"),
+        text(
+            "SELECT id FROM card_list WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL FOR UPDATE"
+        ),
         {"seller": seller_id, "id": list_id},
     )
     if found is None:
@@ -86,7 +93,9 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
     live = [row for row in known if row.live]
     _refuse_taken(name, [row.name_key for row in live])
     if len(live) >= limits.LISTS_PER_SELLER:
-        raise errors.ListLimitReached(f"there are {limits.LISTS_PER_SELLER} lists already: delete one first")
+        raise errors.ListLimitReached(
+            f"there are {limits.LISTS_PER_SELLER} lists already: delete one first"
+        )
     values = {
         "seller": caller.seller_id,
         "name": name,
@@ -100,7 +109,9 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
     return await one_list(session, caller, list_id)
 
 
-async def rename_list(session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime) -> ListRow:
+async def rename_list(
+    session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime
+) -> ListRow:
     """Its slug stays. Raises NotFound, InvalidName or NameTaken."""
     caller.must_be_owner()
     known = await _alone_with_names(session, caller.seller_id)
@@ -109,7 +120,9 @@ async def rename_list(session: AsyncSession, caller: Caller, list_id: int, name:
     _refuse_taken(name, [row.name_key for row in known if row.live and row.id != list_id])
     values = {"seller": caller.seller_id, "id": list_id, "name": name, "key": name_key(name)}
     await run(
-        session, "UPDATE card_list SET name = :name, name_key = :key WHERE seller_id = :seller AND id = :id", values
+        session,
+        "UPDATE card_list SET name = :name, name_key = :key WHERE seller_id = :seller AND id = :id",
+        values,
     )
     activity.note(session, caller, "list.renamed", f"list {list_id} is {name!r}", now)
     return await one_list(session, caller, list_id)
@@ -120,8 +133,14 @@ async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: 
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     values = {"seller": caller.seller_id, "id": list_id, "now": now}
-    await run(session, "DELETE FROM card_list_entry WHERE seller_id = :seller AND list_id = :id", values)
-    await run(session, "UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :id", values)
+    await run(
+        session, "DELETE FROM card_list_entry WHERE seller_id = :seller AND list_id = :id", values
+    )
+    await run(
+        session,
+        "UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :id",
+        values,
+    )
     activity.note(session, caller, "list.deleted", f"list {list_id}", now)
 
 
@@ -131,7 +150,9 @@ def readable_name(name: Any) -> str:
         raise errors.InvalidName("name: a list's name is a text")
     kept = seen_name(name)
     if not kept or len(kept) > limits.LIST_NAME_CHARACTERS:
-        raise errors.InvalidName(f"name: a list's name has 1 to {limits.LIST_NAME_CHARACTERS} characters")
+        raise errors.InvalidName(
+            f"name: a list's name has 1 to {limits.LIST_NAME_CHARACTERS} characters"
+        )
     if not is_one_line(kept):
         raise errors.InvalidName("name: a list's name is one line without control characters")
     return kept

@@ -1,4 +1,6 @@
-"""Tables of lists: `card_list` (a deleted one stays as a row, so that its slug is never used again) and `card_list_entry`."""
+"""Tables of lists: `card_list` (a deleted one stays as a row, so that its slug is never used
+again) and `card_list_entry`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ class CardList(Base):
     __tablename__ = "card_list"
     __table_args__ = (
         Index("uq_card_list_slug", "seller_id", "slug", unique=True),
-        Index("uq_card_list_name", "seller_id", "name_key", unique=True, postgresql_where=text("deleted_at IS NULL")),
+        Index(
+            "uq_card_list_name",
+            "seller_id",
+            "name_key",
+            unique=True,
+            postgresql_where=text("deleted_at IS NULL"),
+        ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -29,7 +37,10 @@ class CardList(Base):
 
 
 class CardListEntry(Base):
-    """A card on a list, gone or not. It does not refer to `card`, whose rows are never deleted: an import would pay for it."""
+    """A card on a list, gone or not.
+
+    It does not refer to `card`, whose rows are never deleted: an import would pay for it.
+    """
 
     __tablename__ = "card_list_entry"
     __table_args__ = (

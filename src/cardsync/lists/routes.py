@@ -39,7 +39,10 @@ class ListName(msgspec.Struct):
 
 
 class CardListBody(msgspec.Struct):
-    """`query` finds its cards in a search. `member` is there when a card was asked for, `add_cards_url` for members who are signed in."""
+    """`query` finds its cards in a search.
+
+    `member` is there when a card was asked for, `add_cards_url` for members who are signed in.
+    """
 
     id: int
     name: str
@@ -59,7 +62,9 @@ class Lists(msgspec.Struct):
 
 
 class CardsAdded(msgspec.Struct):
-    """`requested`: how many of the caller's cards the selection has; of those `added` were not on the list before."""
+    """`requested`: how many of the caller's cards the selection has; of those `added` were not on
+    the list before.
+    """
 
     list: CardListBody
     added: int
@@ -84,7 +89,11 @@ def _body(caller: Caller, row: ListRow, *, member: bool = False) -> CardListBody
 
 def _asked(given: dict[str, list[str]]) -> dict[str, int]:
     """The card that members are asked for; an id that is none is nobody's."""
-    return {name: read_id(given[name][-1].strip()) or 0 for name in ("marketplace_id", "card_id") if name in given}
+    return {
+        name: read_id(given[name][-1].strip()) or 0
+        for name in ("marketplace_id", "card_id")
+        if name in given
+    }
 
 
 @get("/lists", responses=problems(*BEHIND_A_KEY))
@@ -106,7 +115,11 @@ async def read_lists(
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 
 
-@post("/lists", opt=WRITES, responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_NAME, errors.ListLimitReached))
+@post(
+    "/lists",
+    opt=WRITES,
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_NAME, errors.ListLimitReached),
+)
 async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> CardListBody:
     """A new list, at the end."""
     return _body(caller, await lists.create_list(session, caller, data.name, clock.now()))
@@ -115,8 +128,14 @@ async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> 
 OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound)
 
 
-@patch("/lists/{list_id:int}", opt=WRITES, responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME))
-async def rename_list(caller: Caller, session: AsyncSession, list_id: int, data: ListName) -> CardListBody:
+@patch(
+    "/lists/{list_id:int}",
+    opt=WRITES,
+    responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME),
+)
+async def rename_list(
+    caller: Caller, session: AsyncSession, list_id: int, data: ListName
+) -> CardListBody:
     """Another name; the slug stays."""
     return _body(caller, await lists.rename_list(session, caller, list_id, data.name, clock.now()))
 
@@ -132,13 +151,17 @@ async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> De
     "/lists/{list_id:int}/cards",
     status_code=200,
     opt=WRITES,
-    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.ListFull, errors.StockPromotedReload),
+    responses=problems(
+        *FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.ListFull, errors.StockPromotedReload
+    ),
 )
 async def add_cards(
     caller: Caller, session: AsyncSession, settings: Settings, list_id: int, data: Selection
 ) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
-    done = await entries.add_cards(session, caller, list_id, data, clock.now(), settings.read_seconds)
+    done = await entries.add_cards(
+        session, caller, list_id, data, clock.now(), settings.read_seconds
+    )
     return CardsAdded(_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
 
@@ -160,7 +183,11 @@ class _SelectionQuery(Operation):
     def __post_init__(self) -> None:
         told = [
             Parameter(
-                name=name, param_in="query", required=False, description=text, schema=Schema(type=OpenAPIType.STRING)
+                name=name,
+                param_in="query",
+                required=False,
+                description=text,
+                schema=Schema(type=OpenAPIType.STRING),
             )
             for name, text in _SELECTED.items()
         ]
@@ -182,9 +209,14 @@ async def remove_cards(
     list_id: int,
     data: Selection | None = None,
 ) -> CardsRemoved:
-    """Take the selected cards off the list. The selection stands in the body, in the query (ids with commas or repeated), or in both."""
+    """Take the selected cards off the list.
+
+    The selection stands in the body, in the query (ids with commas or repeated), or in both.
+    """
     selection = both(data, of_query(storable(request.query_params.dict())))
-    removed = await entries.remove_cards(session, caller, list_id, selection, clock.now(), settings.read_seconds)
+    removed = await entries.remove_cards(
+        session, caller, list_id, selection, clock.now(), settings.read_seconds
+    )
     return CardsRemoved(_body(caller, await lists.one_list(session, caller, list_id)), removed)
 
 

@@ -1,5 +1,6 @@
-"""Accepting an order-data upload: bytes in, a durable row and a nudge out. Whether its rows can be applied is judged before the 202;
-reading their fields and writing them is the worker's (`ingest.py`).
+"""Accepting an order-data upload: bytes in, a durable row and a nudge out. Whether its rows can
+be applied is judged before the 202; reading their fields and writing them is the worker's
+(`ingest.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Acceptance:
     upload_id: int
 
 
-async def accept(database: Database, store: Store, caller: Caller, kind: str, body: AsyncIterable[bytes]) -> Acceptance:
+async def accept(
+    database: Database, store: Store, caller: Caller, kind: str, body: AsyncIterable[bytes]
+) -> Acceptance:
     with store.spool() as (path, file):
         await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)
         file.flush()
@@ -54,7 +57,13 @@ async def _accept(session: AsyncSession, seller_id: int, kind: str, key: str) ->
     # The seller's row first, so that ids commit in the order of acceptance.
     sync_state.refresh(await sync_state.locked(session, seller_id), now)
     upload = Upload(
-        seller_id=seller_id, stream=STREAM, kind=kind, storage_key=key, exported_at=now, received_at=now, report={}
+        seller_id=seller_id,
+        stream=STREAM,
+        kind=kind,
+        storage_key=key,
+        exported_at=now,
+        received_at=now,
+        report={},
     )
     session.add(upload)
     await session.flush()

@@ -1,7 +1,9 @@
-"""Applying the rows of one order-data upload, in the caller's transaction: a typed frame in, how many rows were skipped and written out.
+"""Applying the rows of one order-data upload, in the caller's transaction: a typed frame in, how
+many rows were skipped and written out.
 
-Rows are copied into a temp table and joined with what is stored; a statement a table writes merged rows, and only those that differ.
-Nobody else writes what an upload writes: the caller holds the seller's stream.
+Rows are copied into a temp table and joined with what is stored; a statement a table writes
+merged rows, and only those that differ. Nobody else writes what an upload writes: the caller
+holds the seller's stream.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows
 from cardsync.orders.shipping_type import shipping_type_sql
 
-# So many order numbers are looked up one by one; for more, all of the seller's orders are read once. A join that the planner is free
-# in may take an index that begins with the seller alone, for each row: it thinks that a new seller has no rows yet.
+# So many order numbers are looked up one by one; for more, all of the seller's orders are read
+# once. A join that the planner is free in may take an index that begins with the seller alone,
+# for each row: it thinks that a new seller has no rows yet.
 LOOKED_UP = 5_000
 # What a refund row's amounts are called on the order.
 REFUND_AMOUNTS = {
@@ -43,7 +46,9 @@ _DECIDE_REFUND = {
 
 @dataclass(frozen=True)
 class Applied:
-    """`skipped` rows name an unknown order; `written` counts rows of our tables, none when everything was known."""
+    """`skipped` rows name an unknown order; `written` counts rows of our tables, none when
+    everything was known.
+    """
 
     skipped: int
     written: int
@@ -53,9 +58,12 @@ _PLANNED = """SELECT set_config('enable_nestloop', 'off', true), set_config('wor
                      set_config('plan_cache_mode', 'force_custom_plan', true)"""
 
 
-async def apply(session: AsyncSession, seller_id: int, kind: str, rows: Rows, now: datetime) -> Applied:
+async def apply(
+    session: AsyncSession, seller_id: int, kind: str, rows: Rows, now: datetime
+) -> Applied:
     threshold: Decimal = await session.scalar(
-        text("SELECT tracking_threshold FROM account WHERE seller_id = :seller"), {"seller": seller_id}
+        text("SELECT tracking_threshold FROM account WHERE seller_id = :seller"),
+        {"seller": seller_id},
     )
     await session.execute(text(_PLANNED))
     await load(session, kind, rows)
@@ -79,7 +87,11 @@ async def apply(session: AsyncSession, seller_id: int, kind: str, rows: Rows, no
 
 
 async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
-    types = {"row": "integer", "order_number": "text", **{name: column.sql for name, column in KINDS[kind].items()}}
+    types = {
+        "row": "integer",
+        "order_number": "text",
+        **{name: column.sql for name, column in KINDS[kind].items()},
+    }
     columns = ", ".join(f"{name} {types.get(name, 'boolean')}" for name in rows.frame.columns)
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     data = await asyncio.to_thread(encode, rows.frame)
@@ -87,11 +99,17 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
 
 
 def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
-    """In the order of the indexes, so that rows that come together lie together in them: each status newest first."""
-    falling = {name: name == "order_date" for name in ("status", "order_date") if name in frame.columns}
+    """In the order of the indexes, so that rows that come together lie together in them: each
+    status newest first.
+    """
+    falling = {
+        name: name == "order_date" for name in ("status", "order_date") if name in frame.columns
+    }
     if not falling:
         return frame
-    return frame.sort(*falling, descending=list(falling.values()), nulls_last=True, maintain_order=True)
+    return frame.sort(
+        *falling, descending=list(falling.values()), nulls_last=True, maintain_order=True
+    )
 
 
 async def _unknown(session: AsyncSession, known: str, values: Mapping[str, Any]) -> int:
@@ -105,7 +123,9 @@ AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "refund_amt", "p
 
 def insert_sql(columns: Mapping[str, str], known: str) -> str:
     """Orders that nobody has named before, with `columns` (name → value over `i`, incoming)."""
-    decided = shipping_type_sql("NULL::text", "NULL::text", columns.get("total_amt", "NULL::numeric"), ":threshold")
+    decided = shipping_type_sql(
+        "NULL::text", "NULL::text", columns.get("total_amt", "NULL::numeric"), ":threshold"
+    )
     return f"""
         INSERT INTO orders (seller_id, order_number, {"".join(f"{name}, " for name in columns)} shipping_type, created_at, updated_at)
         SELECT :seller, i.order_number, {"".join(f"{value}, " for value in columns.values())}
@@ -116,9 +136,12 @@ def insert_sql(columns: Mapping[str, str], known: str) -> str:
 
 
 def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
-    """Known orders where any of `columns` (name → merged value over `i` and `o`, stored) differs."""
+    """Known orders where any of `columns` (name → merged value over `i` and `o`, stored)
+    differs.
+    """
     method, tracking, total = (
-        columns.get(name, f"o.{name}") for name in ("shipping_method", "tracking_number", "total_amt")
+        columns.get(name, f"o.{name}")
+        for name in ("shipping_method", "tracking_number", "total_amt")
     )
     decided = shipping_type_sql(method, tracking, total, ":threshold")
     return f"""
@@ -146,12 +169,16 @@ STORED = {
 
 
 def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
-    """What the columns of a known order become: the row's own value where it carries one, null included."""
+    """What the columns of a known order become: the row's own value where it carries one, null
+    included.
+    """
     columns = {}
     for name in filter(rows.carries, KINDS[kind]):
         stored = STORED[kind].get(name, name)
         columns[stored] = (
-            f"i.{name}" if rows.always(name) else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
+            f"i.{name}"
+            if rows.always(name)
+            else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
         )
         # A refund only fills in what the order itself didn't say.
         if kind == "refunds" and name == "buyer_name":
@@ -171,7 +198,10 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
 
 
 def new_columns(rows: Rows, kind: str) -> dict[str, str]:
-    """The columns of a new order. One that a refund creates takes the refunded amounts as its own too."""
+    """The columns of a new order.
+
+    One that a refund creates takes the refunded amounts as its own too.
+    """
     columns = {}
     for name in filter(rows.carries, KINDS[kind]):
         columns[STORED[kind].get(name, name)] = f"i.{name}"

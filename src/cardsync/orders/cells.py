@@ -1,7 +1,8 @@
 """Values of one field of an upload in, a typed column and which of them can't be used out. Pure.
 
-JSON numbers with a point or an exponent come as their bytes, so that none is ever a float and each keeps its scale. Whole columns are
-judged at once; only values of an unusual shape are read one by one.
+JSON numbers with a point or an exponent come as their bytes, so that none is ever a float and
+each keeps its scale. Whole columns are judged at once; only values of an unusual shape are read
+one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from msgspec import UnsetType
 
 from cardsync import clock
 
-# A field that the row doesn't have reads as null; so does what can't be used, which is named by its place.
+# A field that the row doesn't have reads as null; so does what can't be used, which is named by
+# its place.
 Typed: TypeAlias = tuple[pl.Series, list[int]]
 _NOTHING = (type(None), UnsetType)
 
@@ -62,7 +64,12 @@ def whole(sql: str, smallest: int, largest: int) -> Column:
 
     def one(value: Any) -> str | None:
         number = read_number(value)
-        if number is None or not number.is_finite() or number.adjusted() > 19 or number != int(number):
+        if (
+            number is None
+            or not number.is_finite()
+            or number.adjusted() > 19
+            or number != int(number)
+        ):
             return None
         return str(int(number)) if smallest <= number <= largest else None
 
@@ -80,11 +87,16 @@ def each(sql: str, code: str, says: str, one: Callable[[str], str | None]) -> Co
         given = values
         if not set(kinds) <= {str, type(None)}:
             given = [
-                value if type(value) is str else value if isinstance(value, _NOTHING) else False for value in values
+                value if type(value) is str else value if isinstance(value, _NOTHING) else False
+                for value in values
             ]
-        known: dict[Any, str | None] = {text: one(text) if type(text) is str else None for text in set(given)}
+        known: dict[Any, str | None] = {
+            text: one(text) if type(text) is str else None for text in set(given)
+        }
         out = list(map(known.__getitem__, given))
-        unusable = {text for text, read in known.items() if read is None and not isinstance(text, _NOTHING)}
+        unusable = {
+            text for text, read in known.items() if read is None and not isinstance(text, _NOTHING)
+        }
         bad = [at for at, text in enumerate(given) if text in unusable] if unusable else []
         return pl.Series(out, dtype=pl.String), bad
 
@@ -96,7 +108,9 @@ _AMOUNT = r"^-?[0-9]{1,8}(?:\.[0-9]{1,4})?$"
 _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
-def _numbers(values: Sequence[Any], kinds: Collection[type], plain: str, one: Callable[[Any], str | None]) -> Typed:
+def _numbers(
+    values: Sequence[Any], kinds: Collection[type], plain: str, one: Callable[[Any], str | None]
+) -> Typed:
     """Numbers as texts: those of the plain shape as they are, the others one by one."""
     series = _written(values, kinds)
     odd = series.str.contains(plain).not_().arg_true().to_list()
@@ -138,7 +152,9 @@ def read_number(value: Any) -> Decimal | None:
 
 
 def read_amount(value: Any) -> str | None:
-    """The number with its own scale, of which zeros behind the fourth decimal are cut off; None for what a numeric(12,4) can't hold."""
+    """The number with its own scale, of which zeros behind the fourth decimal are cut off; None
+    for what a numeric(12,4) can't hold.
+    """
     number = read_number(value)
     if number is None or not number.is_finite() or (number and number.adjusted() > 7):
         return None
@@ -169,12 +185,15 @@ _MONTHS = [
 _DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _YEARS = range(1990, 2080)
 _SLASHED = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4}|[0-9]{2})")
-_SPELLED = re.compile(rf"(?:{_DAYS}), ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}})", re.IGNORECASE)
+_SPELLED = re.compile(
+    rf"(?:{_DAYS}), ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}})", re.IGNORECASE
+)
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
 
 
 def read_date(text: str) -> str | None:
-    """`07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026` as ISO; None for anything else.
+    """`07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026` as
+    ISO; None for anything else.
 
     A year in which nobody can have sold online is a slip of the pen.
     """

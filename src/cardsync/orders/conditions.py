@@ -15,7 +15,11 @@ SEPARATOR = "\x01"
 
 _IN_SESSION = """EXISTS (SELECT FROM pull_session_order p
  WHERE p.seller_id = :seller AND p.seller_id = orders.seller_id AND p.order_id = orders.id AND p.session_id = :pull_session)"""
-_PULLS = {"active": IN_OPEN_SESSION, "none": PULLABLE, "dismissed": "orders.pull_dismissed_at IS NOT NULL"}
+_PULLS = {
+    "active": IN_OPEN_SESSION,
+    "none": PULLABLE,
+    "dismissed": "orders.pull_dismissed_at IS NOT NULL",
+}
 
 
 # Whether the session that a filter names is one of the seller's.
@@ -93,7 +97,9 @@ def all_conditions(wanted: OrderFilter) -> Conditions:
 
 
 def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, Any]]:
-    """What of which rows of `order_tally` adds up to what `tallied_conditions` leaves: (orders of a row, conditions, values)."""
+    """What of which rows of `order_tally` adds up to what `tallied_conditions` leaves: (orders of
+    a row, conditions, values).
+    """
     orders, conditions = "orders", ["period = 'ever'"]
     values: dict[str, Any] = {}
     if wanted.date_from is not None or wanted.date_to is not None:

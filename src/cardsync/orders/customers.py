@@ -1,4 +1,6 @@
-"""The seller's customers, told by their names on the orders: a page of them by what they spent, and how many come back."""
+"""The seller's customers, told by their names on the orders: a page of them by what they spent,
+and how many come back.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,14 @@ class Customers(NamedTuple):
     returning: int
 
 
-# Sorted and then grouped, by whoever is there to help: a table of all customers is what takes long where there are hundreds of thousands.
+# Sorted and then grouped, by whoever is there to help: a table of all customers is what takes
+# long where there are hundreds of thousands.
 _SORTED = """SELECT set_config('enable_hashagg', 'off', true), set_config('work_mem', '64MB', true),
                     set_config('parallel_tuple_cost', '0.01', true)"""
-# Names are told apart by a hash of 64 bits, which sorts three times as fast as they do: that two names of a shop with a million customers
-# have the same one happens in one of forty million such shops. Read from ix_orders_date alone where that is shorter. The earliest of a
-# customer's moments is among those that were given or on the earliest of the other days.
+# Names are told apart by a hash of 64 bits, which sorts three times as fast as they do: that two
+# names of a shop with a million customers have the same one happens in one of forty million such
+# shops. Read from ix_orders_date alone where that is shorter. The earliest of a customer's
+# moments is among those that were given or on the earliest of the other days.
 _CUSTOMERS = f"""
 WITH named AS MATERIALIZED (
     SELECT hashtextextended({BUYER_KEY}, 0) AS name, count(*) AS order_count, coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,

@@ -1,4 +1,7 @@
-"""Feedback of buyers: the body of a request in, how many orders received one out. Applied in the request, behind what was accepted before."""
+"""Feedback of buyers: the body of a request in, how many orders received one out.
+
+Applied in the request, behind what was accepted before.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ class Feedback(NamedTuple):
 
 
 def read(body: bytes) -> dict[str, Feedback]:
-    """The usable rows by order number, later ones over earlier ones. Raises InvalidJson, InvalidPayload or EmptyPayload."""
+    """The usable rows by order number, later ones over earlier ones.
+
+    Raises InvalidJson, InvalidPayload or EmptyPayload.
+    """
     try:
         body.decode()
         rows = _ANY.decode(body)
@@ -50,7 +56,9 @@ def read(body: bytes) -> dict[str, Feedback]:
             given[number] = Feedback(rating, comment and comment.replace("\0", "\ufffd"), True)
         else:
             before = given.get(number)
-            given[number] = Feedback(rating, before and before.comment, bool(before and before.has_comment))
+            given[number] = Feedback(
+                rating, before and before.comment, bool(before and before.has_comment)
+            )
     return given
 
 
@@ -60,7 +68,10 @@ def _rating(value: Any) -> int | None:
 
 
 async def receive(work: Work, seller_id: int, body: bytes) -> int:
-    """How many of the seller's orders received feedback. Raises as `read`, and ServiceUnavailable while earlier uploads take too long."""
+    """How many of the seller's orders received feedback.
+
+    Raises as `read`, and ServiceUnavailable while earlier uploads take too long.
+    """
     given = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
     await ingest.work_off_pending(work, seller_id)
     async with work.database.tenant(seller_id) as session:

@@ -1,7 +1,8 @@
-"""What a reader of orders asks for: the query parameters of GET /api/orders in, a typed filter out; and which tallied blocks of days
-make up a window of dates. Pure.
+"""What a reader of orders asks for: the query parameters of GET /api/orders in, a typed filter
+out; and which tallied blocks of days make up a window of dates. Pure.
 
-Numbers are clamped; any other value that can't be is refused with 422 naming the parameter. A blank value is none.
+Numbers are clamped; any other value that can't be is refused with 422 naming the parameter. A
+blank value is none.
 """
 
 from __future__ import annotations
@@ -56,13 +57,21 @@ class OrderFilter:
     @property
     def tallied(self) -> bool:
         """Are these orders counted already, whatever their number?"""
-        by_row = (self.search, self.product_line, self.unfeedbacked, self.ship_pending, self.pull_session is not None)
+        by_row = (
+            self.search,
+            self.product_line,
+            self.unfeedbacked,
+            self.ship_pending,
+            self.pull_session is not None,
+        )
         return not any(by_row)
 
 
 def read_filter(given: Given) -> OrderFilter:
     """Raises InvalidPayload."""
-    items = _number(given, "items_per_order", limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST)
+    items = _number(
+        given, "items_per_order", limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST
+    )
     return OrderFilter(
         *read_page(given),
         sort=cast(Sort, _one_of(given, "sort", get_args(Sort)) or "date"),
@@ -74,7 +83,9 @@ def read_filter(given: Given) -> OrderFilter:
         product_line=_product_line(_last(given, "product_line").strip()),
         refunded=_switch(given, "refund"),
         unfeedbacked=_switch(given, "unfeedbacked"),
-        shipping_type=cast("ShippingType | None", _one_of(given, "shipping_type", get_args(ShippingType))),
+        shipping_type=cast(
+            "ShippingType | None", _one_of(given, "shipping_type", get_args(ShippingType))
+        ),
         ship_pending=_one_of(given, "ship_mark", ("pending",)) is not None,
         pull_session=_pull_session(given),
         items_per_order=None if _one_of(given, "items", ("full",)) else items,
@@ -103,7 +114,9 @@ def _storable(value: str) -> str:
 
 
 def _read(given: Given, name: str, what: str, read: Callable[[str], T | None]) -> T | None:
-    """What `read` makes of the value: None if there is no value, a refusal if `read` makes nothing of it."""
+    """What `read` makes of the value: None if there is no value, a refusal if `read` makes
+    nothing of it.
+    """
     if not (value := _last(given, name).strip()):
         return None
     if (made := read(value)) is None:
@@ -164,7 +177,9 @@ BLOCK_DAYS = 32
 
 
 class Blocks(NamedTuple):
-    """From the first to the last, none if the last is before the first; of `edges` only these days count, the first of a block being 1."""
+    """From the first to the last, none if the last is before the first; of `edges` only these
+    days count, the first of a block being 1.
+    """
 
     first: int
     last: int

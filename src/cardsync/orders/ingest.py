@@ -1,7 +1,9 @@
-"""Working off a seller's order-data uploads, one per job, in order of acceptance: a small one in one transaction, a large one in halves.
+"""Working off a seller's order-data uploads, one per job, in order of acceptance: a small one in
+one transaction, a large one in halves.
 
-Who writes holds the upload's own row: whoever meets it locked leaves, and a killed worker lets go of it when its last statement has
-ended. So no upload is applied before an earlier one, and what a killed worker left of one is applied anew.
+Who writes holds the upload's own row: whoever meets it locked leaves, and a killed worker lets go
+of it when its last statement has ended. So no upload is applied before an earlier one, and what a
+killed worker left of one is applied anew.
 """
 
 from __future__ import annotations
@@ -47,7 +49,10 @@ Outcome = Literal["done", "nothing", "busy"]
 
 
 async def work_off_one(work: Work, seller_id: int, *, counted: bool = True) -> Outcome:
-    """Apply the oldest open upload. `busy`: somebody else is at it, or a dependency is away. A start that is not `counted` may end unsaid."""
+    """Apply the oldest open upload. `busy`: somebody else is at it, or a dependency is away.
+
+    A start that is not `counted` may end unsaid.
+    """
     async with work.database.tenant(seller_id) as session:
         due = await due_of(session, seller_id, STREAM)
         oldest = await oldest_open(session, seller_id, STREAM)
@@ -72,21 +77,28 @@ async def work_off_one(work: Work, seller_id: int, *, counted: bool = True) -> O
 
 
 async def _mine(session: AsyncSession, upload: Upload, *, wait: bool = False) -> Upload | None:
-    """The upload with its row locked; None if it is no longer open, or another holds it and nobody is to `wait`."""
+    """The upload with its row locked; None if it is no longer open, or another holds it and
+    nobody is to `wait`.
+    """
     statement = (
         select(Upload)
         .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id, Upload.state.in_(OPEN))
         .with_for_update(skip_locked=not wait)
     )
-    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one_or_none()
+    return (
+        await session.execute(statement.execution_options(populate_existing=True))
+    ).scalar_one_or_none()
 
 
 async def hold_still(session: AsyncSession, seller_id: int) -> None:
-    """Wait for the upload that is being applied, and keep others from beginning until this transaction ends.
+    """Wait for the upload that is being applied, and keep others from beginning until this
+    transaction ends.
 
     The caller has locked the seller's state row, so none is accepted meanwhile.
     """
-    statement = select(Upload.id).where(Upload.seller_id == seller_id, Upload.stream == STREAM, Upload.state.in_(OPEN))
+    statement = select(Upload.id).where(
+        Upload.seller_id == seller_id, Upload.stream == STREAM, Upload.state.in_(OPEN)
+    )
     await session.execute(statement.order_by(Upload.id).with_for_update())
 
 
@@ -94,7 +106,11 @@ async def _apply(work: Work, upload: Upload) -> Outcome:
     body = await work.store.read(upload.storage_key)
     read = await asyncio.to_thread(_read, body, upload.kind)
     # What failed in halves is tried in one piece.
-    cut = read.frame.height > work.settings.orders_halved_over and upload.kind in halves.KINDS and not upload.failures
+    cut = (
+        read.frame.height > work.settings.orders_halved_over
+        and upload.kind in halves.KINDS
+        and not upload.failures
+    )
     now = clock.now()
     applied = await (_write_in_halves if cut else _write)(work.database, upload, read, now)
     if applied is None:
@@ -112,7 +128,9 @@ def _read(body: bytes, kind: str) -> rows.Rows:
     return replace(read, frame=as_indexed(read.frame))
 
 
-async def _write(database: Database, upload: Upload, read: rows.Rows, now: datetime) -> Applied | None:
+async def _write(
+    database: Database, upload: Upload, read: rows.Rows, now: datetime
+) -> Applied | None:
     async with database.tenant(upload.seller_id) as session:
         mine = await _mine(session, upload)
         if mine is None:
@@ -122,7 +140,9 @@ async def _write(database: Database, upload: Upload, read: rows.Rows, now: datet
     return applied
 
 
-async def _write_in_halves(database: Database, upload: Upload, read: rows.Rows, now: datetime) -> Applied | None:
+async def _write_in_halves(
+    database: Database, upload: Upload, read: rows.Rows, now: datetime
+) -> Applied | None:
     async with database.tenant(upload.seller_id) as session:
         claimed = await _mine(session, upload)
         if claimed is None:
@@ -151,7 +171,9 @@ def _report(read: rows.Rows, applied: Applied) -> dict[str, Any]:
     }
 
 
-async def _crashed(work: Work, upload: Upload, error: Exception, due: Due | None, counted: bool) -> Outcome:
+async def _crashed(
+    work: Work, upload: Upload, error: Exception, due: Due | None, counted: bool
+) -> Outcome:
     match setback(error, upload.seller_id, STREAM, upload.id, due, upload.failures):
         case PutBack() as back:
             await _put_back(work, upload, back, attempts=upload.attempts - counted)
@@ -160,14 +182,18 @@ async def _crashed(work: Work, upload: Upload, error: Exception, due: Due | None
             await _put_back(work, upload, failures=failures)
             return "done"
         case GiveUp(why=why):
-            return await _fail(work, upload, "processing_failed", why or "the upload could not be processed")
+            return await _fail(
+                work, upload, "processing_failed", why or "the upload could not be processed"
+            )
 
 
 async def _put_back(work: Work, upload: Upload, back: PutBack | None = None, **counts: int) -> None:
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(upload.seller_id) as session:
             await session.execute(
-                update(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id).values(**counts)
+                update(Upload)
+                .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
+                .values(**counts)
             )
             if back is not None:
                 await rest(session, upload.seller_id, STREAM, upload.id, back)
@@ -187,7 +213,10 @@ async def _fail(work: Work, upload: Upload, code: str, message: str) -> Outcome:
 
 
 async def work_off_pending(work: Work, seller_id: int) -> None:
-    """Everything accepted so far is applied when this returns. Raises ServiceUnavailable when that takes too long."""
+    """Everything accepted so far is applied when this returns.
+
+    Raises ServiceUnavailable when that takes too long.
+    """
     async with work.database.tenant(seller_id) as session:
         newest = await session.scalar(
             select(func.max(Upload.id)).where(
@@ -202,7 +231,9 @@ async def work_off_pending(work: Work, seller_id: int) -> None:
                 if await work_off_one(work, seller_id, counted=False) == "busy":
                     await asyncio.sleep(0.05)
     except TimeoutError:
-        raise errors.ServiceUnavailable("earlier order uploads are still being applied; try again") from None
+        raise errors.ServiceUnavailable(
+            "earlier order uploads are still being applied; try again"
+        ) from None
 
 
 async def _is_pending(work: Work, seller_id: int, newest: int) -> bool:

@@ -1,5 +1,6 @@
-"""Applying item rows: with a SKU one line an order, without one the request's lines in place of the earlier ones; then the sums that
-stand on the orders. `incoming` is loaded; how many rows named unknown orders and how many were written out.
+"""Applying item rows: with a SKU one line an order, without one the request's lines in place of
+the earlier ones; then the sums that stand on the orders. `incoming` is loaded; how many rows
+named unknown orders and how many were written out.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from cardsync.database.session import run
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
-# Of an order's lines as a bag, by what is pulled: a photo is another whenever its address is, and makes
-# no card another.
+# Of an order's lines as a bag, by what is pulled: a photo is another whenever its address is, and
+# makes no card another.
 ITEMS_HASH = """sum(hashtextextended(
     ROW(sku_id, product_name, product_line, condition, set_name, rarity, quantity)::text, 0))"""
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
@@ -30,7 +31,9 @@ async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) ->
     if not found:
         return skipped, 0
     values["orders"] = await session.scalar(text("SELECT array_agg(DISTINCT order_id) FROM found"))
-    values["skus"] = rows.frame["sku_id"].drop_nulls().unique().to_list() if rows.carries("sku_id") else []
+    values["skus"] = (
+        rows.frame["sku_id"].drop_nulls().unique().to_list() if rows.carries("sku_id") else []
+    )
     written = 0
     if rows.carries("sku_id"):
         written += await run(session, _skus_sql(rows, few), values)
@@ -56,7 +59,8 @@ FOUND_SQL = f"""
     SELECT orders.id AS order_id, {PLACED_AT} AS order_placed_at, i.*
       FROM incoming i JOIN orders ON orders.seller_id = :seller {{by_number}} AND orders.order_number = i.order_number
 """
-# What the card's price was when the order was placed: the newest observation stands on the card, earlier ones in the history.
+# What the card's price was when the order was placed: the newest observation stands on the card,
+# earlier ones in the history.
 PRICE_THEN_SQL = """
     trim_scale(CASE WHEN c.observed_at <= m.order_placed_at THEN c.price ELSE (
         SELECT p.price FROM price_observation p
@@ -68,11 +72,18 @@ PRICE_THEN_SQL = """
 def _merged(rows: Rows, name: str) -> str:
     if rows.always(name):
         return f"i.{name}"
-    return f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{name} END" if rows.carries(name) else f"o.{name}"
+    return (
+        f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{name} END"
+        if rows.carries(name)
+        else f"o.{name}"
+    )
 
 
 def _skus_sql(rows: Rows, few: bool) -> str:
-    """Lines with a SKU, new ones and those where something differs. A price that nobody gave is looked up in the history."""
+    """Lines with a SKU, new ones and those where something differs.
+
+    A price that nobody gave is looked up in the history.
+    """
     narrowed = _narrowed(few)
     new = ", ".join(f"n.{name}" for name in FIELDS)
     old = ", ".join(f"n.old_{name}" for name in FIELDS)
@@ -96,11 +107,17 @@ def _skus_sql(rows: Rows, few: bool) -> str:
     """
 
 
-async def _without_sku(session: AsyncSession, rows: Rows, few: bool, values: Mapping[str, Any]) -> int:
-    """Where an order's lines without a SKU are not what they were, those that came take the place of those that stood there."""
+async def _without_sku(
+    session: AsyncSession, rows: Rows, few: bool, values: Mapping[str, Any]
+) -> int:
+    """Where an order's lines without a SKU are not what they were, those that came take the place
+    of those that stood there.
+    """
     own = "i.sku_id IS NULL" if rows.carries("sku_id") else "true"
     carried = [name for name in FIELDS if rows.carries(name)]
-    given = ", ".join(f"i.{name}" if name in carried else f"NULL::{KINDS['items'][name].sql}" for name in FIELDS)
+    given = ", ".join(
+        f"i.{name}" if name in carried else f"NULL::{KINDS['items'][name].sql}" for name in FIELDS
+    )
     changed = await run(
         session,
         f"""

@@ -1,8 +1,9 @@
-"""Tables of orders (all tenant): `orders` with refund, shipping and feedback beside each, `order_item`, `order_tally` (exact counts,
-kept by triggers), `pull_session`, `pull_session_order`, `pull_session_item`, `sales_report`.
+"""Tables of orders (all tenant): `orders` with refund, shipping and feedback beside each,
+`order_item`, `order_tally` (exact counts, kept by triggers), `pull_session`,
+`pull_session_order`, `pull_session_item`, `sales_report`.
 
-Amounts are numeric without a fixed scale, because they are read back with the scale they came with; checks keep them inside
-numeric(12,4).
+Amounts are numeric without a fixed scale, because they are read back with the scale they came
+with; checks keep them inside numeric(12,4).
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync import limits
 from cardsync.database.columns import FALSE, NOW, Base, Moment
 
-# The database keeps this right, whoever writes the row. Most statuses need but the look at how they begin.
+# The database keeps this right, whoever writes the row. Most statuses need but the look at how
+# they begin.
 STATUS_GROUP_SQL = (
     """CASE WHEN status COLLATE "C" >= 'Cb' AND status COLLATE "C" < 'c' THEN status"""
     " WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
     " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
 )
 
-# Number and name for searching and sorting, each bounded because an index holds them; the first chr(1) parts them.
+# Number and name for searching and sorting, each bounded because an index holds them; the first
+# chr(1) parts them.
 SEARCH_TEXT = (
     f"replace(left(folded(order_number), {limits.SEARCHED_CHARACTERS}), chr(1), ''::text) || chr(1)"
     f" || coalesce(left(folded(buyer_name), {limits.SEARCHED_CHARACTERS}), ''::text)"
@@ -57,14 +60,16 @@ def _amount_check(name: str) -> CheckConstraint:
 class Order(Base):
     """One order of a seller, merged from order, refund, shipping and feedback rows.
 
-    `status` stands as given, `status_group` as it is counted and shown (`Cancelled` for both spellings, `Unknown` for none);
-    `shipping_type` is derived whenever something that decides it changes.
+    `status` stands as given, `status_group` as it is counted and shown (`Cancelled` for both
+    spellings, `Unknown` for none); `shipping_type` is derived whenever something that decides it
+    changes.
     """
 
     __tablename__ = "orders"
     __table_args__ = (
         Index("uq_orders_order_number", "seller_id", "order_number", unique=True),
-        # Searches, counts, customers and the sorts that have no index of their own read this one alone.
+        # Searches, counts, customers and the sorts that have no index of their own read this one
+        # alone.
         Index(
             "ix_orders_date",
             "seller_id",
@@ -79,7 +84,13 @@ class Order(Base):
                 "search_text",
             ],
         ),
-        Index("ix_orders_status", "seller_id", "status_group", text("order_date DESC NULLS LAST"), text("id DESC")),
+        Index(
+            "ix_orders_status",
+            "seller_id",
+            "status_group",
+            text("order_date DESC NULLS LAST"),
+            text("id DESC"),
+        ),
         # Plain envelopes are most orders of most sellers: they are found by their dates.
         Index(
             "ix_orders_shipping",
@@ -115,8 +126,9 @@ class Order(Base):
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     total_amt: Mapped[Decimal | None] = mapped_column(Numeric)
-    # A refund: refund_amt null means not refunded, which differs from a refund of zero. It is decided
-    # of what uploads said (`refunds.refund_amount`) whenever something that decides it changes.
+    # A refund: refund_amt null means not refunded, which differs from a refund of zero. It is
+    # decided of what uploads said (`refunds.refund_amount`) whenever something that decides it
+    # changes.
     refund_type: Mapped[str | None] = mapped_column(Text)
     refund_origin: Mapped[str | None] = mapped_column(Text)
     refund_product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
@@ -145,13 +157,18 @@ class Order(Base):
     # Pulling: the seller's optimistic mark; orders set aside.
     shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
     pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
-    search_text: Mapped[str] = mapped_column(Text(collation="C"), Computed(SEARCH_TEXT, persisted=True))
+    search_text: Mapped[str] = mapped_column(
+        Text(collation="C"), Computed(SEARCH_TEXT, persisted=True)
+    )
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
 class OrderItem(Base):
-    """One line of an order. Of those with a sku_id there is one an order; of those without there may be several."""
+    """One line of an order.
+
+    Of those with a sku_id there is one an order; of those without there may be several.
+    """
 
     __tablename__ = "order_item"
     __table_args__ = (
@@ -165,7 +182,9 @@ class OrderItem(Base):
             postgresql_where=text("sku_id IS NOT NULL"),
         ),
         Index("ix_order_item_order", "seller_id", "order_id", "id"),
-        CheckConstraint("abs(unit_price) < 100000000 AND scale(unit_price) <= 4", name="unit_price"),
+        CheckConstraint(
+            "abs(unit_price) < 100000000 AND scale(unit_price) <= 4", name="unit_price"
+        ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -182,10 +201,11 @@ class OrderItem(Base):
 
 
 class OrderTally(Base):
-    """How many orders there are of each kind: for ever, and in each block of 32 days with how many on each of them. Kept by triggers
-    on `orders`.
+    """How many orders there are of each kind: for ever, and in each block of 32 days with how
+    many on each of them. Kept by triggers on `orders`.
 
-    Blocks are counted from 2000-01-01. Orders without a date are counted for ever only. A count may be zero.
+    Blocks are counted from 2000-01-01. Orders without a date are counted for ever only. A count
+    may be zero.
     """
 
     __tablename__ = "order_tally"
@@ -202,11 +222,19 @@ class OrderTally(Base):
 
 
 class PullSession(Base):
-    """A fixed snapshot of orders to pull; at most one open a seller. `state` is open, completed or cancelled."""
+    """A fixed snapshot of orders to pull; at most one open a seller.
+
+    `state` is open, completed or cancelled.
+    """
 
     __tablename__ = "pull_session"
     __table_args__ = (
-        Index("uq_pull_session_open", "seller_id", unique=True, postgresql_where=text("state = 'open'")),
+        Index(
+            "uq_pull_session_open",
+            "seller_id",
+            unique=True,
+            postgresql_where=text("state = 'open'"),
+        ),
         Index("ix_pull_session_recent", "seller_id", text("opened_at DESC")),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -217,15 +245,17 @@ class PullSession(Base):
 
 
 class PullSessionOrder(Base):
-    """An order in a session, as it was when the session was opened. One that an upload changes under it
-    stays, and is marked for review: while the session is open that is read from the order itself
-    (`pullable.NEEDS_REVIEW`, `pull_changes.CHANGED`); `in_review` and `changed` keep what it was when
-    the session ended.
+    """An order in a session, as it was when the session was opened. One that an upload changes
+    under it stays, and is marked for review: while the session is open that is read from the
+    order itself (`pullable.NEEDS_REVIEW`, `pull_changes.CHANGED`); `in_review` and `changed` keep
+    what it was when the session ended.
     """
 
     __tablename__ = "pull_session_order"
     __table_args__ = (
-        ForeignKeyConstraint(["seller_id", "session_id"], ["pull_session.seller_id", "pull_session.id"]),
+        ForeignKeyConstraint(
+            ["seller_id", "session_id"], ["pull_session.seller_id", "pull_session.id"]
+        ),
         ForeignKeyConstraint(["seller_id", "order_id"], ["orders.seller_id", "orders.id"]),
         Index("ix_pull_session_order_order", "seller_id", "order_id"),
     )
@@ -253,7 +283,11 @@ class PullSessionItem(Base):
     __table_args__ = (
         ForeignKeyConstraint(
             ["seller_id", "session_id", "order_id"],
-            ["pull_session_order.seller_id", "pull_session_order.session_id", "pull_session_order.order_id"],
+            [
+                "pull_session_order.seller_id",
+                "pull_session_order.session_id",
+                "pull_session_order.order_id",
+            ],
             # What is taken out of a session takes its lines along.
             ondelete="CASCADE",
         ),
@@ -273,7 +307,9 @@ class PullSessionItem(Base):
 
 
 class SalesReport(Base):
-    """One month of the marketplace's own sales report; without revenue it still covers the month."""
+    """One month of the marketplace's own sales report; without revenue it still covers the
+    month.
+    """
 
     __tablename__ = "sales_report"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -1,4 +1,7 @@
-"""The order of a page: sort and direction in, ORDER BY out. Rows without the value come last both ways; ties are parted by id. Pure."""
+"""The order of a page: sort and direction in, ORDER BY out.
+
+Rows without the value come last both ways; ties are parted by id. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from cardsync.orders.models import BUYER_KEY
 
 
 class PageOrder(NamedTuple):
-    """`by` is the order of an index, read forwards or backwards; `whole` the same with nulls last. Without an index they are one.
+    """`by` is the order of an index, read forwards or backwards; `whole` the same with nulls
+    last. Without an index they are one.
 
-    They differ where the index is read against its nulls: then `nulls_apart` is the column whose nulls must be read apart.
-    `keys` are what the order needs of `orders`, each with the name that it goes by in `named`, the order of a result that has them.
+    They differ where the index is read against its nulls: then `nulls_apart` is the column whose
+    nulls must be read apart. `keys` are what the order needs of `orders`, each with the name that
+    it goes by in `named`, the order of a result that has them.
     """
 
     by: str
@@ -35,7 +40,8 @@ class _Key(NamedTuple):
 _DATE = _Key("orders.order_date", True, True)
 _KEYS: dict[Sort, tuple[_Key, ...]] = {
     "date": (_DATE,),
-    # These two are sorted when somebody asks: an index of each would be paid by every order that is written.
+    # These two are sorted when somebody asks: an index of each would be paid by every order that
+    # is written.
     "total": (_Key("orders.total_amt", True, True, indexed=False),),
     "buyer": (_Key(f"nullif({BUYER_KEY}, '')", False, True, indexed=False),),
     "number": (_Key("orders.order_number", False, False),),
@@ -59,7 +65,9 @@ def page_order(wanted: OrderFilter) -> PageOrder:
         nulls_apart=first.value if first.indexed and first.nullable and backwards else None,
         indexed=first.indexed,
         keys=", ".join(f"{key.value} AS key{n}" for n, key in enumerate(keys)),
-        named=", ".join([_whole(named[0], backwards), *(_term(key, backwards) for key in named[1:]), *tail]),
+        named=", ".join(
+            [_whole(named[0], backwards), *(_term(key, backwards) for key in named[1:]), *tail]
+        ),
     )
 
 

@@ -1,8 +1,8 @@
 """What a pull session keeps of its orders and items, and what is different of them by now: SQL over
 `orders` and `p` (the order in its session). Pure.
 
-The buyer's name is not kept, it is always read from the order itself. What differs is told by the two
-rows alone, as every page of orders counts it: of the items by their hash.
+The buyer's name is not kept, it is always read from the order itself. What differs is told by the
+two rows alone, as every page of orders counts it: of the items by their hash.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What a seller says of one order, in a pull session or not: set aside, taken back, shipped. Each is idempotent and returns the marks.
+"""What a seller says of one order, in a pull session or not: set aside, taken back, shipped. Each
+is idempotent and returns the marks.
 
-Set aside, an order leaves the open session. The shipped mark is optimistic: it stands until an upload says what became of the order.
+Set aside, an order leaves the open session. The shipped mark is optimistic: it stands until an
+upload says what became of the order.
 """
 
 from __future__ import annotations
@@ -26,25 +28,47 @@ class Marks(NamedTuple):
 
 
 async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
-    marks = await _mark(session, caller, order_id, "pull_dismissed_at", now, "order.dismissed", "set aside", now)
+    marks = await _mark(
+        session, caller, order_id, "pull_dismissed_at", now, "order.dismissed", "set aside", now
+    )
     await take_out(session, caller.seller_id, order_id)
     return marks
 
 
 async def undismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
-    return await _mark(session, caller, order_id, "pull_dismissed_at", None, "order.undismissed", "taken back", now)
-
-
-async def mark_shipped(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
     return await _mark(
-        session, caller, order_id, "shipped_marked_at", now, "order.marked_shipped", "marked shipped", now
+        session, caller, order_id, "pull_dismissed_at", None, "order.undismissed", "taken back", now
     )
 
 
-async def unmark_shipped(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
+async def mark_shipped(
+    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+) -> Marks:
+    return await _mark(
+        session,
+        caller,
+        order_id,
+        "shipped_marked_at",
+        now,
+        "order.marked_shipped",
+        "marked shipped",
+        now,
+    )
+
+
+async def unmark_shipped(
+    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+) -> Marks:
     """Without the mark the order can be pulled again, unless an upload says otherwise."""
     return await _mark(
-        session, caller, order_id, "shipped_marked_at", None, "order.unmarked_shipped", "not shipped after all", now
+        session,
+        caller,
+        order_id,
+        "shipped_marked_at",
+        None,
+        "order.unmarked_shipped",
+        "not shipped after all",
+        now,
     )
 
 
@@ -73,5 +97,7 @@ async def _mark(
     if changed.first() is not None:
         note(session, caller, action, f"order {number} {told}", now)
     columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
-    row = await session.execute(text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named)
+    row = await session.execute(
+        text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named
+    )
     return Marks(*row.one())

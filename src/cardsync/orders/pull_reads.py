@@ -1,4 +1,5 @@
-"""Pull sessions as they are read: ids in; out the counts of each session, and its orders in work order.
+"""Pull sessions as they are read: ids in; out the counts of each session, and its orders in work
+order.
 
 Orders and items are told as they were when the session was opened. What an upload changed under an
 open session is told beside them by what it is now; an ended session keeps what that was in the end.
@@ -21,8 +22,8 @@ from cardsync.shelving.places import places_of_items
 _IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
 _CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
 
-# Each order of the open session is looked up by its key, whatever the planner believes of new tables;
-# those of ended sessions are not looked at.
+# Each order of the open session is looked up by its key, whatever the planner believes of new
+# tables; those of ended sessions are not looked at.
 SUMMARIES = f"""
 SELECT s.id, s.state AS status, s.opened_at, s.completed_at, o.order_count, o.item_count, o.pulled_count,
        o.review_count
@@ -124,9 +125,17 @@ async def orders_of(session: AsyncSession, seller_id: int, session_id: int) -> l
     orders = {}
     for row in await session.execute(text(ORDERS), named):
         mine = items.get(row.id, {})
-        orders[row.id] = PullOrder(**row._mapping, items=[mine[id] for id in items_in_order(mine, places.get)])
+        orders[row.id] = PullOrder(
+            **row._mapping, items=[mine[id] for id in items_in_order(mine, places.get)]
+        )
     to_pull = (
-        ToPull(order.id, order.shipping_type, order.order_date, [item.id for item in order.items], order.deferred_turn)
+        ToPull(
+            order.id,
+            order.shipping_type,
+            order.order_date,
+            [item.id for item in order.items],
+            order.deferred_turn,
+        )
         for order in orders.values()
     )
     return [orders[id] for id in work_order(to_pull, places.get)]

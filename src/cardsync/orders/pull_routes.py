@@ -1,4 +1,6 @@
-"""Pull sessions over HTTP: opened, walked through order by order, ended; and the marks of single orders."""
+"""Pull sessions over HTTP: opened, walked through order by order, ended; and the marks of single
+orders.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ Filter = str | int | bool | None
 
 
 class OpenPullSession(msgspec.Struct):
-    """The filters of GET /api/orders, under their names there: of the orders that they leave, those that can be pulled. With `order_ids`,
-    of those named. With neither, everything that can be pulled.
+    """The filters of GET /api/orders, under their names there: of the orders that they leave,
+    those that can be pulled. With `order_ids`, of those named. With neither, everything that can
+    be pulled.
     """
 
     order_ids: Annotated[list[Id], msgspec.Meta(max_length=limits.UPLOAD_ROWS)] | None = None
@@ -43,7 +46,9 @@ class OpenPullSession(msgspec.Struct):
 
     def filters(self) -> dict[str, list[str]]:
         """As a query would carry them."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "order_ids"}
+        given = {
+            name: getattr(self, name) for name in self.__struct_fields__ if name != "order_ids"
+        }
         return {name: _texts(value) for name, value in given.items() if value is not None}
 
 
@@ -79,9 +84,9 @@ class PullItem(msgspec.Struct):
 
 
 class PullOrder(msgspec.Struct):
-    """The order as it was when the session was opened. `changed` names what an upload made another
-    since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it is no longer
-    to be pulled. `deferred`: pushed to the end.
+    """The order as it was when the session was opened. `changed` names what an upload made
+    another since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it
+    is no longer to be pulled. `deferred`: pushed to the end.
     """
 
     id: int
@@ -116,7 +121,10 @@ def _moment(moment: datetime | None) -> str | None:
 
 
 def _told(row: pull_reads.Summary) -> dict[str, Any]:
-    return row._asdict() | {"opened_at": clock.rfc3339(row.opened_at), "completed_at": _moment(row.completed_at)}
+    return row._asdict() | {
+        "opened_at": clock.rfc3339(row.opened_at),
+        "completed_at": _moment(row.completed_at),
+    }
 
 
 def _order(row: pull_reads.PullOrder) -> PullOrder:
@@ -124,7 +132,9 @@ def _order(row: pull_reads.PullOrder) -> PullOrder:
     deferred = fields.pop("deferred_turn") is not None
     times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
     items = [PullItem(**item._asdict()) for item in row.items]
-    return PullOrder(**fields | times | {"deferred": deferred, "needs_review": row.needs_review, "items": items})
+    return PullOrder(
+        **fields | times | {"deferred": deferred, "needs_review": row.needs_review, "items": items}
+    )
 
 
 def pull_session(row: pull_reads.Summary) -> PullSession:
@@ -137,7 +147,10 @@ async def _summary(session: AsyncSession, seller_id: int, session_id: int) -> Pu
 
 def _marks(row: pull_marks.Marks) -> OrderMarks:
     return OrderMarks(
-        row.id, _moment(row.shipped_marked_at), row.marked_shipped_pending, _moment(row.pull_dismissed_at)
+        row.id,
+        _moment(row.shipped_marked_at),
+        row.marked_shipped_pending,
+        _moment(row.pull_dismissed_at),
     )
 
 
@@ -146,16 +159,22 @@ def _marks(row: pull_marks.Marks) -> OrderMarks:
     opt=WRITES,
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.PullSessionOpen),
 )
-async def open_pull_session(caller: Caller, session: AsyncSession, data: OpenPullSession | None = None) -> PullSession:
+async def open_pull_session(
+    caller: Caller, session: AsyncSession, data: OpenPullSession | None = None
+) -> PullSession:
     """Take a fixed snapshot of the orders to pull. One session is open at a time."""
     asked = data or OpenPullSession()
     wanted = read_filter(asked.filters())
-    session_id = await pull_sessions.open_session(session, caller, asked.order_ids, wanted, clock.now())
+    session_id = await pull_sessions.open_session(
+        session, caller, asked.order_ids, wanted, clock.now()
+    )
     return await _summary(session, caller.seller_id, session_id)
 
 
 @get("/pull_sessions/{session_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
-async def read_pull_session(caller: Caller, database: Database, session_id: int) -> PullSessionOrders:
+async def read_pull_session(
+    caller: Caller, database: Database, session_id: int
+) -> PullSessionOrders:
     """A session with its orders in work order."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         told = await pull_reads.summary(session, caller.seller_id, session_id)
@@ -167,18 +186,28 @@ IN_A_SESSION = problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
 
 
 @post(
-    "/pull_sessions/{session_id:int}/orders/{order_id:int}/pulled", status_code=200, opt=WRITES, responses=IN_A_SESSION
+    "/pull_sessions/{session_id:int}/orders/{order_id:int}/pulled",
+    status_code=200,
+    opt=WRITES,
+    responses=IN_A_SESSION,
 )
-async def mark_order_pulled(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
+async def mark_order_pulled(
+    caller: Caller, session: AsyncSession, session_id: int, order_id: int
+) -> PullSession:
     """Everything of the order is in hand."""
     await pull_sessions.mark_pulled(session, caller, session_id, order_id, clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
 @post(
-    "/pull_sessions/{session_id:int}/orders/{order_id:int}/defer", status_code=200, opt=WRITES, responses=IN_A_SESSION
+    "/pull_sessions/{session_id:int}/orders/{order_id:int}/defer",
+    status_code=200,
+    opt=WRITES,
+    responses=IN_A_SESSION,
 )
-async def defer_order(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
+async def defer_order(
+    caller: Caller, session: AsyncSession, session_id: int, order_id: int
+) -> PullSession:
     """Push the order to the end of the session."""
     await pull_sessions.defer(session, caller, session_id, order_id, clock.now())
     return await _summary(session, caller.seller_id, session_id)
@@ -190,21 +219,29 @@ async def defer_order(caller: Caller, session: AsyncSession, session_id: int, or
     opt=WRITES,
     responses=IN_A_SESSION,
 )
-async def unassign_order(caller: Caller, session: AsyncSession, session_id: int, order_id: int) -> PullSession:
+async def unassign_order(
+    caller: Caller, session: AsyncSession, session_id: int, order_id: int
+) -> PullSession:
     """Take the order out of the session; another may take it."""
     await pull_sessions.unassign(session, caller, session_id, order_id, clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
-@post("/pull_sessions/{session_id:int}/complete", status_code=200, opt=WRITES, responses=IN_A_SESSION)
-async def complete_pull_session(caller: Caller, session: AsyncSession, session_id: int) -> PullSession:
+@post(
+    "/pull_sessions/{session_id:int}/complete", status_code=200, opt=WRITES, responses=IN_A_SESSION
+)
+async def complete_pull_session(
+    caller: Caller, session: AsyncSession, session_id: int
+) -> PullSession:
     """The session is done; what has not been shipped by then can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
     return await _summary(session, caller.seller_id, session_id)
 
 
 @post("/pull_sessions/{session_id:int}/cancel", status_code=200, opt=WRITES, responses=IN_A_SESSION)
-async def cancel_pull_session(caller: Caller, session: AsyncSession, session_id: int) -> PullSession:
+async def cancel_pull_session(
+    caller: Caller, session: AsyncSession, session_id: int
+) -> PullSession:
     """Give the session up; its orders can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "cancelled", clock.now())
     return await _summary(session, caller.seller_id, session_id)

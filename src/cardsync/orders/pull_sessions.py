@@ -1,8 +1,9 @@
 """Pull sessions: a seller's word in; out a fixed snapshot of orders, and what became of each.
 
-Whatever writes here takes the seller's account row first, so that two callers go one after the other; that at most one session is open
-is proven by a unique index. Uploads don't come by here: the session keeps orders and items as they
-were, and what is different by now is read from the orders themselves (pull_changes.py).
+Whatever writes here takes the seller's account row first, so that two callers go one after the
+other; that at most one session is open is proven by a unique index. Uploads don't come by here:
+the session keeps orders and items as they were, and what is different by now is read from the
+orders themselves (pull_changes.py).
 """
 
 from __future__ import annotations
@@ -25,11 +26,17 @@ from cardsync.orders.pullable import KEEP_WAITING, NEEDS_REVIEW, PULLABLE
 
 
 async def open_session(
-    session: AsyncSession, caller: Caller, order_ids: Sequence[int] | None, wanted: OrderFilter, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    order_ids: Sequence[int] | None,
+    wanted: OrderFilter,
+    now: datetime,
 ) -> int:
-    """A session of the orders that the filter leaves, of those named if any are; what can't be pulled is left out.
+    """A session of the orders that the filter leaves, of those named if any are; what can't be
+    pulled is left out.
 
-    Raises PullSessionOpen, and InvalidPayload for a filter by a session that the seller does not have.
+    Raises PullSessionOpen, and InvalidPayload for a filter by a session that the seller does not
+    have.
     """
     seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
@@ -38,19 +45,27 @@ async def open_session(
         if not await session.scalar(text(KNOWN_SESSION), asked):
             raise unknown_session(wanted.pull_session)
     named = {"seller": seller_id, "now": now}
-    opening = (
-        "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now) ON CONFLICT DO NOTHING RETURNING id"
-    )
+    opening = "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now) ON CONFLICT DO NOTHING RETURNING id"
     session_id = await session.scalar(text(opening), named)
     if session_id is None:
         raise errors.PullSessionOpen
     count = await _take(session, seller_id, int(session_id), order_ids, wanted)
-    note(session, caller, "pull_session.opened", f"pull session {session_id} opened with {count} orders", now)
+    note(
+        session,
+        caller,
+        "pull_session.opened",
+        f"pull session {session_id} opened with {count} orders",
+        now,
+    )
     return int(session_id)
 
 
 async def _take(
-    session: AsyncSession, seller_id: int, session_id: int, order_ids: Sequence[int] | None, wanted: OrderFilter
+    session: AsyncSession,
+    seller_id: int,
+    session_id: int,
+    order_ids: Sequence[int] | None,
+    wanted: OrderFilter,
 ) -> int:
     conditions, values = all_conditions(wanted)
     if order_ids is not None:
@@ -80,17 +95,32 @@ async def _take(
     return int(taken.scalar_one())
 
 
-async def mark_pulled(session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime) -> None:
+async def mark_pulled(
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+) -> None:
     """Idempotent: the first time stays. Raises NotFound, PullSessionNotOpen."""
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
-    number = await _change(session, seller_id, session_id, order_id, "pulled_at = :now", "p.pulled_at IS NULL", now)
+    number = await _change(
+        session, seller_id, session_id, order_id, "pulled_at = :now", "p.pulled_at IS NULL", now
+    )
     if number is not None:
-        note(session, caller, "pull_session.pulled", f"order {number} pulled in pull session {session_id}", now)
+        note(
+            session,
+            caller,
+            "pull_session.pulled",
+            f"order {number} pulled in pull session {session_id}",
+            now,
+        )
 
 
-async def defer(session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime) -> None:
-    """Push an order to the end; one that stands there already stays. Raises NotFound, PullSessionNotOpen."""
+async def defer(
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+) -> None:
+    """Push an order to the end; one that stands there already stays.
+
+    Raises NotFound, PullSessionNotOpen.
+    """
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
     last = "(SELECT max(deferred_turn) FROM pull_session_order WHERE seller_id = :seller AND session_id = :session)"
@@ -102,8 +132,13 @@ async def defer(session: AsyncSession, caller: Caller, session_id: int, order_id
         note(session, caller, "pull_session.deferred", summary, now)
 
 
-async def unassign(session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime) -> None:
-    """Take an order out of the session, as if it had never been in. Raises NotFound, PullSessionNotOpen."""
+async def unassign(
+    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+) -> None:
+    """Take an order out of the session, as if it had never been in.
+
+    Raises NotFound, PullSessionNotOpen.
+    """
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
     number = await order_number(session, seller_id, order_id)
@@ -113,7 +148,11 @@ async def unassign(session: AsyncSession, caller: Caller, session_id: int, order
 
 
 async def end_session(
-    session: AsyncSession, caller: Caller, session_id: int, end: Literal["completed", "cancelled"], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    end: Literal["completed", "cancelled"],
+    now: datetime,
 ) -> None:
     """Complete or cancel; the same again changes nothing. Raises NotFound, PullSessionNotOpen."""
     seller_id = caller.seller_id
@@ -126,7 +165,12 @@ async def end_session(
         text(
             "UPDATE pull_session SET state = :end, completed_at = :completed WHERE seller_id = :seller AND id = :session"
         ),
-        {"seller": seller_id, "session": session_id, "end": end, "completed": now if end == "completed" else None},
+        {
+            "seller": seller_id,
+            "session": session_id,
+            "end": end,
+            "completed": now if end == "completed" else None,
+        },
     )
     note(session, caller, f"pull_session.{end}", f"pull session {session_id} {end}", now)
 
@@ -169,9 +213,18 @@ async def _state(session: AsyncSession, seller_id: int, session_id: int) -> str:
 
 
 async def _change(
-    session: AsyncSession, seller_id: int, session_id: int, order_id: int, change: str, condition: str, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    session_id: int,
+    order_id: int,
+    change: str,
+    condition: str,
+    now: datetime,
 ) -> str | None:
-    """The order's number if there was something to change. Raises NotFound for an order that is not in the session."""
+    """The order's number if there was something to change.
+
+    Raises NotFound for an order that is not in the session.
+    """
     named = {"seller": seller_id, "session": session_id, "id": order_id}
     here = "p.seller_id = :seller AND p.session_id = :session AND p.order_id = :id"
     number: str | None = await session.scalar(

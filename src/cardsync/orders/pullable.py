@@ -1,7 +1,9 @@
-"""Which orders are still to be shipped, which can be pulled, and whether a seller's shipped mark is ahead of what was synced.
+"""Which orders are still to be shipped, which can be pulled, and whether a seller's shipped mark
+is ahead of what was synced.
 
-Each rule is a pure function of an order's facts, and the same as a condition of SQL on the table under its own name, `orders`; a test
-holds function and SQL against each other. Orders that can be pulled are looked for by their statuses, of which a seller has few.
+Each rule is a pure function of an order's facts, and the same as a condition of SQL on the table
+under its own name, `orders`; a test holds function and SQL against each other. Orders that can be
+pulled are looked for by their statuses, of which a seller has few.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import re
 from datetime import datetime
 from decimal import Decimal
 
-# Statuses are the marketplace's words, as `Completed - Paid`, `Ready to Ship`, `Shipped - In Transit`, `Canceled`.
+# Statuses are the marketplace's words, as `Completed - Paid`, `Ready to Ship`, `Shipped - In
+# Transit`, `Canceled`.
 _WAITS = "paid|ready to ship|processing"
 _WAITS_NOT = "unpaid|not paid"
 _SHIPPED = "shipped|in transit|delivered"
@@ -20,27 +23,40 @@ _FLAGS = re.ASCII | re.IGNORECASE
 
 
 def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
-    """By what was synced: paid, ready to ship or processing, and neither shipped nor cancelled nor refunded."""
+    """By what was synced: paid, ready to ship or processing, and neither shipped nor cancelled
+    nor refunded.
+    """
     if status is None or refund_amt is not None:
         return False
-    return bool(re.search(_WAITS, status, _FLAGS)) and not re.search(f"{_WAITS_NOT}|{_BEYOND}", status, _FLAGS)
+    return bool(re.search(_WAITS, status, _FLAGS)) and not re.search(
+        f"{_WAITS_NOT}|{_BEYOND}", status, _FLAGS
+    )
 
 
-_STATUS_WAITS = f"orders.status_group ~* '{_WAITS}' AND orders.status_group !~* '{_WAITS_NOT}|{_BEYOND}'"
+_STATUS_WAITS = (
+    f"orders.status_group ~* '{_WAITS}' AND orders.status_group !~* '{_WAITS_NOT}|{_BEYOND}'"
+)
 TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 
 
-# What `PULLABLE` stands on, run before it in its transaction: those of a seller's statuses that wait to be shipped. A setting and no
-# part of the query, which is planned by how many orders these statuses have.
+# What `PULLABLE` stands on, run before it in its transaction: those of a seller's statuses that
+# wait to be shipped. A setting and no part of the query, which is planned by how many orders
+# these statuses have.
 KEEP_WAITING = f"""SELECT set_config('app.waiting', ARRAY(
     SELECT DISTINCT orders.status_group FROM order_tally AS orders WHERE orders.seller_id = :seller AND orders.period = 'ever'
        AND orders.orders > 0 AND {_STATUS_WAITS})::text, true)"""
 
 
 def can_be_pulled(
-    *, to_ship: bool, shipped_marked_at: datetime | None, pull_dismissed_at: datetime | None, in_open_session: bool
+    *,
+    to_ship: bool,
+    shipped_marked_at: datetime | None,
+    pull_dismissed_at: datetime | None,
+    in_open_session: bool,
 ) -> bool:
-    return to_ship and shipped_marked_at is None and pull_dismissed_at is None and not in_open_session
+    return (
+        to_ship and shipped_marked_at is None and pull_dismissed_at is None and not in_open_session
+    )
 
 
 IN_OPEN_SESSION = """EXISTS (
@@ -52,16 +68,24 @@ PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[]
 
 
 def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:
-    """True while the seller's mark is ahead: the synced status says neither shipped nor that it never will be."""
+    """True while the seller's mark is ahead: the synced status says neither shipped nor that it
+    never will be.
+    """
     return shipped_marked_at is not None and not re.search(_BEYOND, status or "", _FLAGS)
 
 
-MARKED_SHIPPED_PENDING = f"(orders.shipped_marked_at IS NOT NULL AND coalesce(orders.status, '') !~* '{_BEYOND}')"
+MARKED_SHIPPED_PENDING = (
+    f"(orders.shipped_marked_at IS NOT NULL AND coalesce(orders.status, '') !~* '{_BEYOND}')"
+)
 
 
 def needs_review(*, status: str | None, to_ship: bool, shipped_marked_at: datetime | None) -> bool:
-    """An order in an open session that an upload changed under it; what its seller marked as shipped may turn out so."""
-    return not to_ship and (shipped_marked_at is None or not re.search(_SHIPPED, status or "", _FLAGS))
+    """An order in an open session that an upload changed under it; what its seller marked as
+    shipped may turn out so.
+    """
+    return not to_ship and (
+        shipped_marked_at is None or not re.search(_SHIPPED, status or "", _FLAGS)
+    )
 
 
 SHIPPED_AS_MARKED = f"""(orders.shipped_marked_at IS NOT NULL

@@ -1,7 +1,9 @@
-"""Reading a seller's orders: a filter in; the page's rows with their items, and how many orders there are of each status, out.
+"""Reading a seller's orders: a filter in; the page's rows with their items, and how many orders
+there are of each status, out.
 
-What is filtered by date, status, refund and shipping type alone is counted already (`order_tally`) and read in the order of an index,
-all in one message. Anything else is looked through: what is rare in that message too, what is frequent by a probe before it.
+What is filtered by date, status, refund and shipping type alone is counted already
+(`order_tally`) and read in the order of an index, all in one message. Anything else is looked
+through: what is rare in that message too, what is frequent by a probe before it.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
 Values = dict[str, Any]
 Counts = dict[str, int]
 
-# For each order that the page needs, so many of the first ones are looked through before all of them are; in all at most so many. A
-# page that reaches further than a quarter of them is hardly ever filled by them.
+# For each order that the page needs, so many of the first ones are looked through before all of
+# them are; in all at most so many. A page that reaches further than a quarter of them is hardly
+# ever filled by them.
 PROBED_FOR_EACH = 40
 PROBED = 20_000
 REACHED_BY = 4
@@ -41,7 +44,9 @@ MERGED = 10_000
 
 @dataclass(frozen=True)
 class Found:
-    """`status_counts` is what the filter would find in each status if it named none; `total` what it finds."""
+    """`status_counts` is what the filter would find in each status if it named none; `total` what
+    it finds.
+    """
 
     orders: list[OrderRow]
     items: Mapping[int, list[ItemRow]]
@@ -70,10 +75,16 @@ async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> 
     if order.nulls_apart:
         values["ids"] = await _nulls_last(reading, values, all_of(*tallied, *status), order)
         return await _shown(reading, values, wanted, _kept(_THESE), tally)
-    if len(wanted.statuses) > 1 and wanted.sort == "date" and wanted.offset + wanted.per_page <= MERGED:
+    if (
+        len(wanted.statuses) > 1
+        and wanted.sort == "date"
+        and wanted.offset + wanted.per_page <= MERGED
+    ):
         values["reach"] = wanted.offset + wanted.per_page
         return await _shown(reading, values, wanted, _kept(_merged(tallied, order)), tally)
-    return await _shown(reading, values, wanted, _kept(_page(all_of(*tallied, *status), order.by)), tally)
+    return await _shown(
+        reading, values, wanted, _kept(_page(all_of(*tallied, *status), order.by)), tally
+    )
 
 
 # The ids of a page, as a query or found by several.
@@ -98,8 +109,13 @@ _THESE = "SELECT unnest(CAST(:ids AS bigint[])) AS id"
 
 
 async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
-    """Against the direction of its index, which then begins with the nulls: they come behind all others, by a query of their own."""
-    some, none = f"{where} AND {order.nulls_apart} IS NOT NULL", f"{where} AND {order.nulls_apart} IS NULL"
+    """Against the direction of its index, which then begins with the nulls: they come behind all
+    others, by a query of their own.
+    """
+    some, none = (
+        f"{where} AND {order.nulls_apart} IS NOT NULL",
+        f"{where} AND {order.nulls_apart} IS NULL",
+    )
     ids = [id for (id,) in await reading.rows(_page(some, order.by), values)]
     limit, offset = values["limit"], values["offset"]
     if len(ids) == limit:
@@ -108,13 +124,17 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
     if not ids:
         [(before,)] = await reading.rows(f"SELECT count(*) FROM orders WHERE {some}", values)
         begin = offset - before
-    more = await reading.rows(_page(none, order.by), values | {"limit": limit - len(ids), "offset": begin})
+    more = await reading.rows(
+        _page(none, order.by), values | {"limit": limit - len(ids), "offset": begin}
+    )
     return ids + [id for (id,) in more]
 
 
-async def _looked_through(reading: Reading, values: Values, wanted: OrderFilter, order: PageOrder) -> Found:
-    """Page and counts of a filter that nobody counts: what is frequent fills the page soon and is only counted, what is rare is
-    found and counted by the same pass.
+async def _looked_through(
+    reading: Reading, values: Values, wanted: OrderFilter, order: PageOrder
+) -> Found:
+    """Page and counts of a filter that nobody counts: what is frequent fills the page soon and is
+    only counted, what is rare is found and counted by the same pass.
     """
     tallied, of_tallied = tallied_conditions(wanted)
     others, of_others = other_conditions(wanted)
@@ -122,9 +142,15 @@ async def _looked_through(reading: Reading, values: Values, wanted: OrderFilter,
     values = values | of_tallied | of_others | of_statuses
     everything = all_of(*tallied, *others)
     reach = wanted.offset + wanted.per_page
-    if not _is_rare(wanted) and order.indexed and order.nulls_apart is None and reach * REACHED_BY <= PROBED:
+    if (
+        not _is_rare(wanted)
+        and order.indexed
+        and order.nulls_apart is None
+        and reach * REACHED_BY <= PROBED
+    ):
         values["probed"] = min(PROBED, PROBED_FOR_EACH * reach)
-        # Not worth it among few, and how many there are is known: the look at the tally comes first and ends it.
+        # Not worth it among few, and how many there are is known: the look at the tally comes
+        # first and ends it.
         number, counted, more = tally_conditions(wanted)
         many = f"(SELECT coalesce(sum({number}), 0) FROM order_tally WHERE seller_id = :seller AND {counted}) > :probed"
         values |= more
@@ -151,8 +177,8 @@ def _is_rare(wanted: OrderFilter) -> bool:
     return wanted.ship_pending or wanted.pull_session is not None
 
 
-# What is shown of the page. Its ids go from the first of these statements to the others in a setting of the transaction, so that one
-# message carries them all.
+# What is shown of the page. Its ids go from the first of these statements to the others in a
+# setting of the transaction, so that one message carries them all.
 
 
 def _kept(page: str) -> str:
@@ -182,7 +208,9 @@ _SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
 
 
 def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
-    """What is counted since ever is one of four statements; that of a window of dates names its blocks."""
+    """What is counted since ever is one of four statements; that of a window of dates names its
+    blocks.
+    """
     statement = f"""
         SELECT status_group, sum({number})::bigint FROM order_tally WHERE seller_id = :seller AND {counted}
          GROUP BY status_group HAVING sum({number}) <> 0
@@ -190,14 +218,30 @@ def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
     if wanted.date_from is not None or wanted.date_to is not None:
         return statement
     name = "tally" + "_refunded" * wanted.refunded + "_shipped" * (wanted.shipping_type is not None)
-    return Planned(name, statement, {"seller": "bigint"} | ({"shipping_type": "text"} if wanted.shipping_type else {}))
+    return Planned(
+        name,
+        statement,
+        {"seller": "bigint"} | ({"shipping_type": "text"} if wanted.shipping_type else {}),
+    )
 
 
 async def _shown(
-    reading: Reading, values: Values, wanted: OrderFilter, kept: str, counted: str | Planned | None = None
+    reading: Reading,
+    values: Values,
+    wanted: OrderFilter,
+    kept: str,
+    counted: str | Planned | None = None,
 ) -> Found:
-    """`kept` keeps the page; without a statement that counts it also has the statuses and how many orders there are of each."""
-    statements: list[str | Planned] = [kept, *([counted] if counted else []), _ORDERS, _ITEMS, _SESSIONS]
+    """`kept` keeps the page; without a statement that counts it also has the statuses and how
+    many orders there are of each.
+    """
+    statements: list[str | Planned] = [
+        kept,
+        *([counted] if counted else []),
+        _ORDERS,
+        _ITEMS,
+        _SESSIONS,
+    ]
     values = values | {"items": wanted.items_per_order}
     [page], *tally, orders, items, sessions = await reading.together(statements, values, last=True)
     counts: Counts = dict(tally[0]) if tally else dict(zip(page[1], page[2], strict=True))
@@ -208,6 +252,8 @@ async def _shown(
         orders=[OrderRow._make(row) for row in orders],
         items=found,
         status_counts=dict(sorted(counts.items())),
-        total=sum(n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses),
+        total=sum(
+            n for status, n in counts.items() if not wanted.statuses or status in wanted.statuses
+        ),
         sessions=[Summary._make(row) for row in sessions],
     )

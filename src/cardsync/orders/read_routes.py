@@ -1,4 +1,6 @@
-"""Orders and customers over HTTP, as sellers and assistants read them: GET /api/orders and GET /api/customers."""
+"""Orders and customers over HTTP, as sellers and assistants read them: GET /api/orders and GET
+/api/customers.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def _words(*words: str) -> Schema:
 
 def _number(default: int, least: int, most: int) -> Schema:
     # Clamped, not refused: the bounds are told in words.
-    return Schema(type=OpenAPIType.INTEGER, default=default, description=f"Clamped to {least} … {most:,}")
+    return Schema(
+        type=OpenAPIType.INTEGER, default=default, description=f"Clamped to {least} … {most:,}"
+    )
 
 
 _TEXT = Schema(type=OpenAPIType.STRING)
@@ -65,12 +69,18 @@ _DATE = Schema(type=OpenAPIType.STRING, description="YYYY-MM-DD, included")
 _SWITCH = _words("true", "false", "1", "0")
 _PAGE = {
     "page": ("Beyond the last page there is nothing", _number(1, 1, limits.PAGE_MOST)),
-    "per_page": ("Orders of a page", _number(limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST)),
+    "per_page": (
+        "Orders of a page",
+        _number(limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST),
+    ),
 }
 _ORDERS = {
     **_PAGE,
     "sort": ("By date unless told", _words("date", "total", "buyer", "status", "number")),
-    "direction": ("desc unless told; orders without the value come last both ways", _words("asc", "desc")),
+    "direction": (
+        "desc unless told; orders without the value come last both ways",
+        _words("asc", "desc"),
+    ),
     "status": ("One status as in status_counts, or `all`", _TEXT),
     "status[]": ("Several statuses: repeat it", Schema(type=OpenAPIType.ARRAY, items=_TEXT)),
     "search": ("Part of the order number or of the buyer's name, whatever its case", _TEXT),
@@ -92,7 +102,9 @@ _ORDERS = {
 
 def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
     return [
-        Parameter(name=name, param_in="query", required=False, description=description, schema=schema)
+        Parameter(
+            name=name, param_in="query", required=False, description=description, schema=schema
+        )
         for name, (description, schema) in parameters.items()
     ]
 
@@ -123,9 +135,15 @@ def _bodies(found: Found) -> list[OrderBody]:
     return [order_body(order, found.items.get(order.id, ())) for order in found.orders]
 
 
-@get("/orders", operation_class=_OrdersQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+@get(
+    "/orders",
+    operation_class=_OrdersQuery,
+    responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
+)
 async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
-    """The seller's orders, newest first, with their items; and the seller's newest pull sessions."""
+    """The seller's orders, newest first, with their items; and the seller's newest pull
+    sessions.
+    """
     wanted = read_filter(_given(request))
     async with reading(request) as reads:
         found = await find_orders(reads, provide_caller(request).seller_id, wanted)
@@ -158,7 +176,9 @@ def _customers(found: Sequence[Customer]) -> list[CustomerBody]:
 
 @get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
 async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
-    """The seller's customers by what their orders add up to, and the share of them with more than one order."""
+    """The seller's customers by what their orders add up to, and the share of them with more than
+    one order.
+    """
     page, per_page = read_page(_given(request))
     async with reading(request) as reads:
         found = await customers(reads, provide_caller(request).seller_id, page, per_page)

@@ -1,4 +1,6 @@
-"""Orders over HTTP, the agent's surface: four uploads that are accepted and applied later, and feedback, which is applied at once."""
+"""Orders over HTTP, the agent's surface: four uploads that are accepted and applied later, and
+feedback, which is applied at once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from typing import Any
 
 import msgspec
 from litestar import Router, post
-from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Reference, RequestBody, Schema
+from litestar.openapi.spec import (
+    OpenAPIMediaType,
+    OpenAPIType,
+    Operation,
+    Reference,
+    RequestBody,
+    Schema,
+)
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
@@ -22,7 +31,9 @@ from cardsync.work.jobs import Work
 
 
 class AcceptedRows(msgspec.Struct):
-    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} tells what became of them."""
+    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} tells what
+    became of them.
+    """
 
     status: str
     count: int
@@ -53,7 +64,8 @@ _ACCEPTING: dict[str, Any] = {
 _TYPES = {
     "text": Schema(type=[OpenAPIType.STRING, OpenAPIType.NULL]),
     "number": Schema(
-        type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL], description="USD; a number or a plain decimal"
+        type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL],
+        description="USD; a number or a plain decimal",
     ),
     "integer": Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL]),
     "date": Schema(
@@ -79,9 +91,13 @@ def _body(**fields: str) -> type[Operation]:
                 required=True,
                 description="An array of rows in UTF-8, plain or gzipped, at most 10 MB on the wire and 50 MB inflated.",
                 content={
-                    "application/json": OpenAPIMediaType(schema=Schema(type=OpenAPIType.ARRAY, items=row)),
+                    "application/json": OpenAPIMediaType(
+                        schema=Schema(type=OpenAPIType.ARRAY, items=row)
+                    ),
                     "application/gzip": OpenAPIMediaType(
-                        schema=Schema(type=OpenAPIType.STRING, content_media_type="application/json")
+                        schema=Schema(
+                            type=OpenAPIType.STRING, content_media_type="application/json"
+                        )
                     ),
                 },
             )
@@ -94,24 +110,32 @@ _ORDER = {
 }  # fmt: skip
 
 
-async def _accept(request: ApiRequest, caller: Caller, database: Database, store: Store, kind: str) -> AcceptedRows:
+async def _accept(
+    request: ApiRequest, caller: Caller, database: Database, store: Store, kind: str
+) -> AcceptedRows:
     takes_json(request.headers)
     accepted = await accept(database, store, caller, kind, request.stream())
     return AcceptedRows("accepted", accepted.count, accepted.upload_id)
 
 
 @post("/orders", operation_class=_body(**_ORDER, order_placed_at="text"), **_ACCEPTING)
-async def upload_orders(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
+async def upload_orders(
+    request: ApiRequest, caller: Caller, database: Database, store: Store
+) -> AcceptedRows:
     """Upload orders. Fields that a row doesn't have stay as they are; null clears them."""
     return await _accept(request, caller, database, store, "orders")
 
 
 @post(
     "/order_refunds",
-    operation_class=_body(**_ORDER, refund_type="text", refund_origin="text", refund_reason="text", refund_note="text"),
+    operation_class=_body(
+        **_ORDER, refund_type="text", refund_origin="text", refund_reason="text", refund_note="text"
+    ),
     **_ACCEPTING,
 )
-async def upload_refunds(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
+async def upload_refunds(
+    request: ApiRequest, caller: Caller, database: Database, store: Store
+) -> AcceptedRows:
     """Upload refunds. A row enriches its order, or creates it."""
     return await _accept(request, caller, database, store, "refunds")
 
@@ -124,8 +148,14 @@ async def upload_refunds(request: ApiRequest, caller: Caller, database: Database
     ),
     **_ACCEPTING,
 )  # fmt: skip
-async def upload_items(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
-    """Upload line items. Rows of unknown orders are skipped and counted; rows without sku_id replace the order's earlier ones."""
+async def upload_items(
+    request: ApiRequest, caller: Caller, database: Database, store: Store
+) -> AcceptedRows:
+    """Upload line items.
+
+    Rows of unknown orders are skipped and counted; rows without sku_id replace the order's
+    earlier ones.
+    """
     return await _accept(request, caller, database, store, "items")
 
 
@@ -137,7 +167,9 @@ async def upload_items(request: ApiRequest, caller: Caller, database: Database, 
     ),
     **_ACCEPTING,
 )  # fmt: skip
-async def upload_shipping(request: ApiRequest, caller: Caller, database: Database, store: Store) -> AcceptedRows:
+async def upload_shipping(
+    request: ApiRequest, caller: Caller, database: Database, store: Store
+) -> AcceptedRows:
     """Upload shipping details. Rows of unknown orders are skipped and counted."""
     return await _accept(request, caller, database, store, "shipping")
 
@@ -152,10 +184,15 @@ async def upload_shipping(request: ApiRequest, caller: Caller, database: Databas
 async def upload_feedback(
     request: ApiRequest, caller: Caller, database: Database, store: Store, settings: Settings
 ) -> FeedbackStored:
-    """Store buyers' feedback, after all order uploads accepted before. Rows without an order or a rating from 1 to 5 are skipped."""
+    """Store buyers' feedback, after all order uploads accepted before.
+
+    Rows without an order or a rating from 1 to 5 are skipped.
+    """
     takes_json(request.headers)
     work = Work(settings, database, store)
-    return FeedbackStored("ok", await feedback.receive(work, caller.seller_id, await request.body()))
+    return FeedbackStored(
+        "ok", await feedback.receive(work, caller.seller_id, await request.body())
+    )
 
 
 router = Router(

@@ -1,8 +1,9 @@
-"""Order-data uploads: the JSON of a request in; checked rows, then one typed row a key with what it carries, and what could not be
-read, out. Pure.
+"""Order-data uploads: the JSON of a request in; checked rows, then one typed row a key with what
+it carries, and what could not be read, out. Pure.
 
-Absent, null and a value are three things: a field that some rows carry and others don't has a column `has_<field>` beside it, one
-that no row carries has no column. What can't be read counts as absent and is reported with row, column, code and reason.
+Absent, null and a value are three things: a field that some rows carry and others don't has a
+column `has_<field>` beside it, one that no row carries has no column. What can't be read counts
+as absent and is reported with row, column, code and reason.
 """
 
 from __future__ import annotations
@@ -36,16 +37,23 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
             "timestamptz", "bad_date", "no moment like 2026-07-03T12:00:00Z", cells.read_moment
         ),
     },
-    "refunds": {**_ORDER, **dict.fromkeys(("refund_type", "refund_origin", "refund_reason", "refund_note"), _TEXT)},
+    "refunds": {
+        **_ORDER,
+        **dict.fromkeys(("refund_type", "refund_origin", "refund_reason", "refund_note"), _TEXT),
+    },
     "items": {
         "sku_id": cells.whole("bigint", -(2**63), 2**63 - 1),
-        **dict.fromkeys(("product_name", "condition", "set_name", "rarity", "main_photo_url"), _TEXT),
+        **dict.fromkeys(
+            ("product_name", "condition", "set_name", "rarity", "main_photo_url"), _TEXT
+        ),
         "product_line": _WORD,
         "quantity": _COUNT,
         "unit_price": _AMOUNT,
     },
     "shipping": {
-        **dict.fromkeys(("shipping_method", "city", "state", "postal_code", "tracking_number"), _TEXT),
+        **dict.fromkeys(
+            ("shipping_method", "city", "state", "postal_code", "tracking_number"), _TEXT
+        ),
         "item_count": _COUNT,
         "product_weight": _AMOUNT,
     },
@@ -53,9 +61,13 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
 
 
 class _Numbered(msgspec.Struct, gc=False):
-    """As much of a row as the answer to the upload needs; the rest is looked over without being kept."""
+    """As much of a row as the answer to the upload needs; the rest is looked over without being
+    kept.
+    """
 
-    order_number: Annotated[str, msgspec.Meta(min_length=1, max_length=limits.ORDER_NUMBER_CHARACTERS)]
+    order_number: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=limits.ORDER_NUMBER_CHARACTERS)
+    ]
 
 
 _CHECK = msgspec.json.Decoder(list[_Numbered])
@@ -63,7 +75,10 @@ _PLACE = re.compile(r"(.*) - at `\$\[(\d+)\](?:\.order_number)?`", re.DOTALL)
 
 
 def check(body: bytes) -> int:
-    """How many rows. Raises InvalidJson, InvalidPayload naming the row, EmptyPayload or TooManyRows."""
+    """How many rows.
+
+    Raises InvalidJson, InvalidPayload naming the row, EmptyPayload or TooManyRows.
+    """
     try:
         # The decoder passes over texts that it doesn't keep.
         body.decode()
@@ -75,7 +90,9 @@ def check(body: bytes) -> int:
     if not rows:
         raise errors.EmptyPayload
     if len(rows) > limits.UPLOAD_ROWS:
-        raise errors.TooManyRows(f"{len(rows):,} rows; at most {limits.UPLOAD_ROWS:,} fit one upload")
+        raise errors.TooManyRows(
+            f"{len(rows):,} rows; at most {limits.UPLOAD_ROWS:,} fit one upload"
+        )
     numbers = list(map(attrgetter("order_number"), rows))
     if any(map(str.isspace, numbers)):
         blank = next(at for at, number in enumerate(numbers) if number.isspace())
@@ -106,7 +123,10 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
 
 @dataclass
 class Rows:
-    """`count` rows came; `duplicates` of them were merged into others. The frame has `row`, `order_number` and what is carried."""
+    """`count` rows came; `duplicates` of them were merged into others.
+
+    The frame has `row`, `order_number` and what is carried.
+    """
 
     frame: pl.DataFrame
     count: int
@@ -127,7 +147,10 @@ def read(body: bytes, kind: str) -> Rows:
     given = _columns(_decoded(body, kind), ["order_number", *KINDS[kind]])
     numbers = given["order_number"].values
     rows = Rows(pl.DataFrame(), len(numbers))
-    columns = [pl.Series("row", range(1, len(numbers) + 1), pl.Int32), pl.Series("order_number", numbers, pl.String)]
+    columns = [
+        pl.Series("row", range(1, len(numbers) + 1), pl.Int32),
+        pl.Series("order_number", numbers, pl.String),
+    ]
     for name, column in KINDS[kind].items():
         columns += _carried(name, column, given[name], rows)
     frame = pl.DataFrame(columns)
@@ -143,7 +166,8 @@ def read(body: bytes, kind: str) -> Rows:
     return rows
 
 
-# Rows are taken apart in blocks that the processor's cache holds: each is looked at once for every field.
+# Rows are taken apart in blocks that the processor's cache holds: each is looked at once for
+# every field.
 _BLOCK = 1_000
 
 
@@ -171,12 +195,18 @@ def _columns(given: list[Any], names: Sequence[str]) -> dict[str, _Given]:
 _BAD = object()
 _ROWS = {
     kind: msgspec.defstruct(
-        kind, [("order_number", str), *((name, Any, UNSET) for name in fields)], gc=False, namespace={}
+        kind,
+        [("order_number", str), *((name, Any, UNSET) for name in fields)],
+        gc=False,
+        namespace={},
     )
     for kind, fields in KINDS.items()
 }
 # Numbers with a point or an exponent stay bytes: told from texts, and exact.
-_DECODERS = {kind: msgspec.json.Decoder(list[row], float_hook=str.encode) for kind, row in _ROWS.items()}  # type: ignore[valid-type]
+_DECODERS = {
+    kind: msgspec.json.Decoder(list[row], float_hook=str.encode)  # type: ignore[valid-type]
+    for kind, row in _ROWS.items()
+}
 _VALUE = msgspec.json.Decoder(Any, float_hook=str.encode)
 _LOOSELY = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 
@@ -200,13 +230,17 @@ def _value(raw: msgspec.Raw) -> Any:
 
 
 def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Series]:
-    """The typed column of one field and, unless all rows carry it, which do; nothing if none does."""
+    """The typed column of one field and, unless all rows carry it, which do; nothing if none
+    does.
+    """
     values, kinds = given.values, given.kinds
     if kinds == {UnsetType}:
         return []
     typed, bad = column.read(values, kinds)
     rows.rejected_count += len(bad)
-    rows.rejected += [_says(at + 1, name, column, values[at]) for at in sorted(bad)[: limits.REJECTED_LISTED]]
+    rows.rejected += [
+        _says(at + 1, name, column, values[at]) for at in sorted(bad)[: limits.REJECTED_LISTED]
+    ]
     if not bad and UnsetType not in kinds:
         return [typed.alias(name)]
     has = pl.Series(f"has_{name}", [value is not UNSET for value in values], pl.Boolean)
@@ -221,7 +255,12 @@ def _says(row: int, name: str, column: Column, value: Any) -> dict[str, Any]:
     else:
         shown = "unreadable" if value is _BAD else repr(value)
     shown = shown if len(shown) <= 60 else f"{shown[:59]}…"
-    return {"row": row, "column": name, "code": column.code, "message": f"{name} is {shown}, {column.says}"}
+    return {
+        "row": row,
+        "column": name,
+        "code": column.code,
+        "message": f"{name} is {shown}, {column.says}",
+    }
 
 
 def _internal(labels: pl.Series) -> pl.Series:
@@ -237,7 +276,10 @@ def _internal_name(label: str) -> str:
 
 
 def _merged(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """One row a key: of each field the last row that carries it. Items without a SKU have no key and stay apart."""
+    """One row a key: of each field the last row that carries it.
+
+    Items without a SKU have no key and stay apart.
+    """
     keys = ["order_number", "sku_id"] if kind == "items" else ["order_number"]
     if not set(keys) <= set(frame.columns):
         return frame

@@ -1,6 +1,7 @@
 """Monthly sales reports: a report's JSON in, one row a month; the months that have none out.
 
-`read` and `months_without` are pure. Of a month that is stored already, fields that the new report doesn't carry stay, null clears them.
+`read` and `months_without` are pure. Of a month that is stored already, fields that the new
+report doesn't carry stay, null clears them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _JSON = msgspec.json.Decoder(float_hook=str.encode)
 
 @dataclass(frozen=True)
 class Report:
-    """`fields` holds what the report carries, null included; `unusable` names what counts as absent because it is no such number."""
+    """`fields` holds what the report carries, null included; `unusable` names what counts as
+    absent because it is no such number.
+    """
 
     month: date
     date_to: date
@@ -60,16 +63,24 @@ def read(body: bytes) -> Report:
     if month.day != 1:
         raise errors.InvalidPayload(f"date_from: {month} is not the first day of a month")
     if date_to.replace(day=1) != month:
-        raise errors.InvalidPayload(f"date_to: {date_to} is not in the month of date_from, {month:%Y-%m}")
+        raise errors.InvalidPayload(
+            f"date_to: {date_to} is not in the month of date_from, {month:%Y-%m}"
+        )
     if not isinstance(report := given.get("report"), dict):
-        raise errors.InvalidPayload("report is missing" if report is None else "report is not an object")
+        raise errors.InvalidPayload(
+            "report is missing" if report is None else "report is not an object"
+        )
     readers: dict[str, Callable[[Any], Decimal | int | None]] = {
         **dict.fromkeys(AMOUNTS, _amount),
         **dict.fromkeys(COUNTS, _count),
     }
     fields = {name: one(report[name]) for name, one in readers.items() if name in report}
-    unusable = [name for name, value in fields.items() if value is None and report[name] is not None]
-    return Report(month, date_to, {name: fields[name] for name in fields.keys() - set(unusable)}, unusable)
+    unusable = [
+        name for name, value in fields.items() if value is None and report[name] is not None
+    ]
+    return Report(
+        month, date_to, {name: fields[name] for name in fields.keys() - set(unusable)}, unusable
+    )
 
 
 def _date(given: dict[str, Any], name: str) -> date:
@@ -96,11 +107,13 @@ def _count(value: Any) -> int | None:
     return int(number) if 0 <= number <= _LARGEST_COUNT else None
 
 
-def months_without(covered: Collection[date], first_order: date | None, now: datetime) -> list[date]:
+def months_without(
+    covered: Collection[date], first_order: date | None, now: datetime
+) -> list[date]:
     """The first days of the months that no report covers, oldest first. None without dated orders.
 
-    They go from the first order's month, or from 24 months before this one if that is earlier, to the
-    last that is over where the marketplace is.
+    They go from the first order's month, or from 24 months before this one if that is earlier, to
+    the last that is over where the marketplace is.
     """
     if first_order is None:
         return []
@@ -117,21 +130,31 @@ def _months(day: date) -> int:
 async def store(session: AsyncSession, seller_id: int, report: Report, now: datetime) -> None:
     carried = report.fields | {"date_to": report.date_to, "received_at": now}
     statement = insert(SalesReport).values(seller_id=seller_id, month=report.month, **carried)
-    await session.execute(statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried))
+    await session.execute(
+        statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried)
+    )
 
 
 async def stored(session: AsyncSession, seller_id: int) -> list[SalesReport]:
     """Every month, oldest first."""
-    query = select(SalesReport).where(SalesReport.seller_id == seller_id).order_by(SalesReport.month)
+    query = (
+        select(SalesReport).where(SalesReport.seller_id == seller_id).order_by(SalesReport.month)
+    )
     return list(await session.scalars(query))
 
 
 async def gaps(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
-    """The months that are over and that no report covers; one that ends before its month does not."""
-    first_order = await session.scalar(select(func.min(Order.order_date)).where(Order.seller_id == seller_id))
+    """The months that are over and that no report covers; one that ends before its month does
+    not.
+    """
+    first_order = await session.scalar(
+        select(func.min(Order.order_date)).where(Order.seller_id == seller_id)
+    )
     query = select(SalesReport.month, SalesReport.date_to).where(SalesReport.seller_id == seller_id)
     rows = await session.execute(query)
-    return months_without({month for month, date_to in rows if is_last_day(date_to)}, first_order, now)
+    return months_without(
+        {month for month, date_to in rows if is_last_day(date_to)}, first_order, now
+    )
 
 
 def is_last_day(day: date) -> bool:

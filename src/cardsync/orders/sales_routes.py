@@ -1,4 +1,6 @@
-"""Sales reports over HTTP: a month's report in; the stored months, and those that are missing, out."""
+"""Sales reports over HTTP: a month's report in; the stored months, and those that are missing,
+out.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from typing import Any
 
 import msgspec
 from litestar import Router, get, post
-from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.openapi.spec import (
+    OpenAPIFormat,
+    OpenAPIMediaType,
+    OpenAPIType,
+    Operation,
+    RequestBody,
+    Schema,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -26,7 +35,10 @@ from cardsync.web.request import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems,
 
 
 class ReportStored(msgspec.Struct, omit_defaults=True):
-    """`empty`: the report had no revenue. `ignored` names fields that were no such number and count as absent."""
+    """`empty`: the report had no revenue.
+
+    `ignored` names fields that were no such number and count as absent.
+    """
 
     status: str
     month: str
@@ -72,9 +84,13 @@ class _ReportBody(Operation):
 
     def __post_init__(self) -> None:
         day = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.DATE)
-        amount = Schema(type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL], description="USD")
+        amount = Schema(
+            type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL], description="USD"
+        )
         count = Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL])
-        fields = dict.fromkeys(sales_reports.AMOUNTS, amount) | dict.fromkeys(sales_reports.COUNTS, count)
+        fields = dict.fromkeys(sales_reports.AMOUNTS, amount) | dict.fromkeys(
+            sales_reports.COUNTS, count
+        )
         report = Schema(type=OpenAPIType.OBJECT, properties={**fields})
         whole = Schema(
             type=OpenAPIType.OBJECT,
@@ -105,7 +121,9 @@ def _dollars(amount: Decimal | None) -> str | None:
 def _told(row: SalesReport) -> MonthReport:
     amounts: dict[str, Any] = {name: _dollars(getattr(row, name)) for name in sales_reports.AMOUNTS}
     fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
-    return MonthReport(f"{row.month:%Y-%m}", row.month, row.date_to, fields, clock.rfc3339(row.received_at))
+    return MonthReport(
+        f"{row.month:%Y-%m}", row.month, row.date_to, fields, clock.rfc3339(row.received_at)
+    )
 
 
 @post(
@@ -125,14 +143,18 @@ def _told(row: SalesReport) -> MonthReport:
         errors.InvalidPayload,
     ),
 )
-async def upload_sales_report(request: ApiRequest, caller: Caller, database: Database) -> ReportStored:
+async def upload_sales_report(
+    request: ApiRequest, caller: Caller, database: Database
+) -> ReportStored:
     """Store a month's report; the month again updates it.
 
     A report up to the month's last day covers it, without revenue too.
     """
     takes_json(request.headers)
     body = await request.body()
-    report = await asyncio.to_thread(lambda: sales_reports.read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
+    report = await asyncio.to_thread(
+        lambda: sales_reports.read(bodies.plain(body, limits.BODY_INFLATED_BYTES))
+    )
     now = clock.now()
     async with database.tenant(caller.seller_id) as session:
         if caller.lock_kind is not None:
@@ -144,7 +166,9 @@ async def upload_sales_report(request: ApiRequest, caller: Caller, database: Dat
 @get("/sales_report", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
     """The stored months, oldest first."""
-    return MonthReports([_told(row) for row in await sales_reports.stored(session, caller.seller_id)])
+    return MonthReports(
+        [_told(row) for row in await sales_reports.stored(session, caller.seller_id)]
+    )
 
 
 @get("/sales_report/gaps", responses=problems(*FOR_AGENTS))

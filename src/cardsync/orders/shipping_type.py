@@ -1,4 +1,6 @@
-"""How an order travels: pwe (a plain envelope), tracked or expedited; as one SQL expression and one pure function that agree."""
+"""How an order travels: pwe (a plain envelope), tracked or expedited; as one SQL expression and
+one pure function that agree.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,17 @@ _EXPEDITED = re.compile(r"\bexpedited\b", re.IGNORECASE | re.ASCII)
 _TRACKED = re.compile(r"\btrack(?:ed|ing)\b", re.IGNORECASE | re.ASCII)
 
 
-def shipping_type(method: str | None, tracking_number: str | None, total: Decimal | None, threshold: Decimal) -> str:
+def shipping_type(
+    method: str | None, tracking_number: str | None, total: Decimal | None, threshold: Decimal
+) -> str:
     if _EXPEDITED.search(method or ""):
         return "expedited"
     above = total is not None and total >= threshold
-    return "tracked" if (tracking_number or "").strip(" ") or _TRACKED.search(method or "") or above else "pwe"
+    return (
+        "tracked"
+        if (tracking_number or "").strip(" ") or _TRACKED.search(method or "") or above
+        else "pwe"
+    )
 
 
 def shipping_type_sql(method: str, tracking_number: str, total: str, threshold: str) -> str:
@@ -26,9 +34,14 @@ def shipping_type_sql(method: str, tracking_number: str, total: str, threshold: 
 
 
 async def decide_again(session: AsyncSession, seller_id: int, threshold: Decimal) -> None:
-    """Of all orders, because the seller's threshold is another now. Nobody is writing orders: see `ingest.hold_still`."""
+    """Of all orders, because the seller's threshold is another now.
+
+    Nobody is writing orders: see `ingest.hold_still`.
+    """
     decided = shipping_type_sql("shipping_method", "tracking_number", "total_amt", ":threshold")
     await session.execute(
-        text(f"UPDATE orders SET shipping_type = {decided} WHERE seller_id = :seller AND shipping_type <> {decided}"),
+        text(
+            f"UPDATE orders SET shipping_type = {decided} WHERE seller_id = :seller AND shipping_type <> {decided}"
+        ),
         {"seller": seller_id, "threshold": threshold},
     )

@@ -1,6 +1,7 @@
 """An order as GET /api/orders shows it: a row and its items in, the JSON's structs out. Pure.
 
-Money is text in the scale it came with, at least two decimals; what strangers wrote is cut to what can be read.
+Money is text in the scale it came with, at least two decimals; what strangers wrote is cut to
+what can be read.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class OrderRow(NamedTuple):
 
 
 # What stands in the query for each of them.
-ORDER_COLUMNS = ", ".join(PLACED_AT if name == "order_placed_at" else f"orders.{name}" for name in OrderRow._fields)
+ORDER_COLUMNS = ", ".join(
+    PLACED_AT if name == "order_placed_at" else f"orders.{name}" for name in OrderRow._fields
+)
 
 
 class ItemRow(NamedTuple):
@@ -128,7 +131,9 @@ def readable(text: str | None) -> str | None:
     if text is None:
         return None
     if not text.isprintable():
-        text = "".join(character for character in text if unicodedata.category(character) not in _REMOVED)
+        text = "".join(
+            character for character in text if unicodedata.category(character) not in _REMOVED
+        )
     return text[: limits.REFUND_TEXT_CHARACTERS]
 
 
@@ -147,7 +152,10 @@ _NO_REFUND: _Refund = (None, None, None, None, None)
 
 
 def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
-    """By place and not by name: of a page's time in Python, most is spent here. Moments are JSON's to write."""
+    """By place and not by name: of a page's time in Python, most is spent here.
+
+    Moments are JSON's to write.
+    """
     return OrderBody(
         *order[:5],
         order.status_group,

@@ -1,7 +1,9 @@
-"""In which order a seller walks through a pull session. Pure: facts of each order, the places of its items among them, in; order ids out.
+"""In which order a seller walks through a pull session. Pure: facts of each order, the places of
+its items among them, in; order ids out.
 
-Expedited before tracked before pwe; within each by the first place on the shelves, box and slot as numbers, what has no place last; then
-the oldest order first. Orders that were pushed to the end stand there, in the order in which they were pushed.
+Expedited before tracked before pwe; within each by the first place on the shelves, box and slot
+as numbers, what has no place last; then the oldest order first. Orders that were pushed to the
+end stand there, in the order in which they were pushed.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def _rank(order: ToPull, place_of: PlaceOf) -> tuple[object, ...]:
     return (
         -1 if order.deferred_turn is None else order.deferred_turn,
         PRIORITY.get(order.shipping_type, len(PRIORITY)),
-        min((_last_without(place_of(item)) for item in order.item_ids), default=_last_without(None)),
+        min(
+            (_last_without(place_of(item)) for item in order.item_ids), default=_last_without(None)
+        ),
         order.order_date or date.max,
         order.order_id,
     )

@@ -40,7 +40,9 @@ def pricing_replay(run_id: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"run_id": run_id, "cards": cards, "differ": differ}))
     else:
-        click.echo(f"price run {run_id}: {cards - differ:,} of {cards:,} cards come to the same price")
+        click.echo(
+            f"price run {run_id}: {cards - differ:,} of {cards:,} cards come to the same price"
+        )
     if differ:
         raise SystemExit(1)
 
@@ -49,7 +51,9 @@ def pricing_replay(run_id: int, as_json: bool) -> None:
 @click.argument("seller_id", type=ROW_ID, metavar="SELLER_ID")
 @click.option("--json", "as_json", is_flag=True)
 def pricing_replay_all(seller_id: int, as_json: bool) -> None:
-    """Price every run of a seller again from the receipts that are kept; exit status 1 if any card comes to another price."""
+    """Price every run of a seller again from the receipts that are kept; exit status 1 if any
+    card comes to another price.
+    """
     settings = settings_with()
 
     async def replay(database: Database) -> list[dict[str, Any]]:
@@ -60,17 +64,23 @@ def pricing_replay_all(seller_id: int, as_json: bool) -> None:
         click.echo(json.dumps({"seller_id": seller_id, "runs": runs}))
     for run in [] if as_json else runs:
         said = f"{run['cards'] - run['differ']:,} of {run['cards']:,} cards come to the same price"
-        click.echo(f"price run {run['run_id']}: {said if run['kept'] else 'its receipts are no longer kept'}")
+        click.echo(
+            f"price run {run['run_id']}: {said if run['kept'] else 'its receipts are no longer kept'}"
+        )
     if any(run["differ"] for run in runs):
         raise SystemExit(1)
 
 
-async def _replayed(database: Database, store: Store, seller_id: int) -> AsyncIterator[dict[str, Any]]:
+async def _replayed(
+    database: Database, store: Store, seller_id: int
+) -> AsyncIterator[dict[str, Any]]:
     """One run after the other, oldest first; one file is held at a time."""
     key = PriceRun.summary["receipts"].astext
     async with database.tenant(seller_id) as session:
         await known_seller(session, seller_id)
-        statement = select(PriceRun.id, key).where(PriceRun.seller_id == seller_id, key.is_not(None))
+        statement = select(PriceRun.id, key).where(
+            PriceRun.seller_id == seller_id, key.is_not(None)
+        )
         found = (await session.execute(statement.order_by(PriceRun.id))).all()
     for run_id, kept_as in found:
         try:
@@ -87,12 +97,17 @@ def _counted(data: bytes) -> tuple[int, int]:
 
 
 async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:
-    """A run's number is nobody else's, but its row is seen only by its seller. Raises CommandError."""
+    """A run's number is nobody else's, but its row is seen only by its seller.
+
+    Raises CommandError.
+    """
     async with database.shared() as session:
         sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
     for seller_id in sellers:
         async with database.tenant(seller_id) as session:
-            run = await session.scalar(select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id))
+            run = await session.scalar(
+                select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id)
+            )
         if run is None:
             continue
         key = run.summary.get("receipts")
@@ -103,5 +118,7 @@ async def _receipts_of(database: Database, store: Store, run_id: int) -> bytes:
         try:
             return await store.read(key)
         except ObjectMissing:
-            raise errors.CommandError(f"the receipts of price run {run_id} are no longer in the object store") from None
+            raise errors.CommandError(
+                f"the receipts of price run {run_id} are no longer in the object store"
+            ) from None
     raise errors.CommandError(f"there is no price run {run_id}")

@@ -1,5 +1,6 @@
-"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards), `price_change` (what a run asked for),
-`price_rollback` with its cards, and `repricing_event` (what agents report of prices that they imported).
+"""Tables of pricing: `pricing_rule`, `price_run` (one pricing of a seller's cards),
+`price_change` (what a run asked for), `price_rollback` with its cards, and `repricing_event`
+(what agents report of prices that they imported).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from cardsync.database.columns import NOW, TRUE, Base, Moment, Money
 
 
 class PricingRule(Base):
-    """A base rule of pricing.md; what has an inner structure (cap, stale, market_gate, …) stands in `settings`."""
+    """A base rule of pricing.md; what has an inner structure (cap, stale, market_gate, …) stands
+    in `settings`.
+    """
 
     __tablename__ = "pricing_rule"
     __table_args__ = (
@@ -60,7 +63,9 @@ class PricingSale(Base):
 
 
 class PinnedPrice(Base):
-    """A card's fixed price, by what the marketplace calls the card: it outlives the card's absence."""
+    """A card's fixed price, by what the marketplace calls the card: it outlives the card's
+    absence.
+    """
 
     __tablename__ = "pinned_price"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -70,7 +75,9 @@ class PinnedPrice(Base):
 
 
 class HeldPrice(Base):
-    """A card whose price the last pricing left as it is, because its rule holds what would move too far."""
+    """A card whose price the last pricing left as it is, because its rule holds what would move
+    too far.
+    """
 
     __tablename__ = "held_price"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -105,7 +112,11 @@ class PriceRun(Base):
     __table_args__ = (
         ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),
         Index(
-            "uq_price_run_upload", "seller_id", "upload_id", unique=True, postgresql_where=text("upload_id IS NOT NULL")
+            "uq_price_run_upload",
+            "seller_id",
+            "upload_id",
+            unique=True,
+            postgresql_where=text("upload_id IS NOT NULL"),
         ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -129,7 +140,9 @@ class PriceChange(Base):
 
 
 class PriceRollback(Base):
-    """`state` is requested, ready, served, applied, failed, expired or cancelled; at most one of a seller is not over."""
+    """`state` is requested, ready, served, applied, failed, expired or cancelled; at most one of
+    a seller is not over.
+    """
 
     __tablename__ = "price_rollback"
     __table_args__ = (
@@ -159,7 +172,9 @@ class PriceRollback(Base):
 
 
 class PriceRollbackCard(Base):
-    """`price` is what the card goes back to; the others are what it had and was asked for when the rollback was prepared."""
+    """`price` is what the card goes back to; the others are what it had and was asked for when
+    the rollback was prepared.
+    """
 
     __tablename__ = "price_rollback_card"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
@@ -176,7 +191,12 @@ class RepricingEvent(Base):
     __tablename__ = "repricing_event"
     __table_args__ = (
         Index("uq_repricing_event_key", "seller_id", "key", unique=True),
-        Index("ix_repricing_event_open", "seller_id", "id", postgresql_where=text("settled_at IS NULL")),
+        Index(
+            "ix_repricing_event_open",
+            "seller_id",
+            "id",
+            postgresql_where=text("settled_at IS NULL"),
+        ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)

@@ -1,7 +1,9 @@
-"""The API's address and the data folder: are they free, and if not, will they be. Settings in, an error in a sentence out.
+"""The API's address and the data folder: are they free, and if not, will they be. Settings in, an
+error in a sentence out.
 
-Web processes hold a lock in the data folder for as long as they live, and so does a killed supervisor's, until it has noticed: whoever
-else has the address is another program, and not waited for.
+Web processes hold a lock in the data folder for as long as they live, and so does a killed
+supervisor's, until it has noticed: whoever else has the address is another program, and not
+waited for.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ WAIT_SECONDS = 10
 
 @contextmanager
 def held(settings: Settings) -> Iterator[None]:
-    """Tell the next `cardsync serve` that a web process of this data folder lives. Processes forked from it hold it as well."""
+    """Tell the next `cardsync serve` that a web process of this data folder lives.
+
+    Processes forked from it hold it as well.
+    """
     run_folder(settings)
     with _lock(settings).open("a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -33,8 +38,9 @@ def held(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
-    """Keep a second supervisor from this data folder for as long as the block lasts: both would start workers and clear each other's
-    metrics. Raises RuntimeError if there is one. Of one that was killed the lock is gone.
+    """Keep a second supervisor from this data folder for as long as the block lasts: both would
+    start workers and clear each other's metrics. Raises RuntimeError if there is one. Of one that
+    was killed the lock is gone.
     """
     path = run_folder(settings) / "serve.lock"
     with path.open("a+b") as lock:
@@ -48,7 +54,10 @@ def alone(settings: Settings) -> Iterator[None]:
 
 
 def run_folder(settings: Settings) -> Path:
-    """DATA_DIR/run, for nobody else to look into; one of an earlier version was open to all. Raises RuntimeError if it can't be."""
+    """DATA_DIR/run, for nobody else to look into; one of an earlier version was open to all.
+
+    Raises RuntimeError if it can't be.
+    """
     folder = settings.data_dir / "run"
     try:
         # The database's user, whom root has, must get through to its own folder.
@@ -62,7 +71,9 @@ def run_folder(settings: Settings) -> Path:
 
 
 def find_free(settings: Settings, say: Callable[[str], None]) -> None:
-    """Raises RuntimeError if somebody listens there: another cardsync would answer /readyz in our place."""
+    """Raises RuntimeError if somebody listens there: another cardsync would answer /readyz in our
+    place.
+    """
     deadline = clock.monotonic() + WAIT_SECONDS
     pause = threading.Event()
     told = False
@@ -73,9 +84,13 @@ def find_free(settings: Settings, say: Callable[[str], None]) -> None:
             return
         why = f"{problem.strerror or problem}"
         if not ours or clock.monotonic() > deadline:
-            raise RuntimeError(f"cannot serve on {settings.bind}: {why}; --host and --port choose another address")
+            raise RuntimeError(
+                f"cannot serve on {settings.bind}: {why}; --host and --port choose another address"
+            )
         if not told:
-            say(f"{settings.bind}: {why}, maybe by a cardsync that is ending; waiting at most {WAIT_SECONDS} s")
+            say(
+                f"{settings.bind}: {why}, maybe by a cardsync that is ending; waiting at most {WAIT_SECONDS} s"
+            )
             told = True
         pause.wait(0.2)
 

@@ -1,4 +1,6 @@
-"""What every command shares: settings with the given options, a database beside a running server or without one, results printed."""
+"""What every command shares: settings with the given options, a database beside a running server
+or without one, results printed.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,13 @@ def settings_with(**given: Any) -> Settings:
 
 def plain(value: Any) -> Any:
     """A value as JSON carries it."""
-    return clock.rfc3339(value) if isinstance(value, datetime) else str(value) if isinstance(value, Decimal) else value
+    return (
+        clock.rfc3339(value)
+        if isinstance(value, datetime)
+        else str(value)
+        if isinstance(value, Decimal)
+        else value
+    )
 
 
 def show(values: dict[str, Any], as_json: bool) -> None:

@@ -1,8 +1,9 @@
 """The embedded PostgreSQL: a data folder goes in, the address of a server that is up comes out.
 
-`running` starts the server or adopts one that runs, recovers it after a crash, and stops it when the last user leaves.
-A user is whoever holds a shared lock on `users.lock`; the lock ends with its process, however that ends, so nothing stale
-can remain. Beside it in `<data folder>/postgres`: `start.lock`, `cluster` (the database's own), `socket`, `log`.
+`running` starts the server or adopts one that runs, recovers it after a crash, and stops it when
+the last user leaves. A user is whoever holds a shared lock on `users.lock`; the lock ends with
+its process, however that ends, so nothing stale can remain. Beside it in `<data
+folder>/postgres`: `start.lock`, `cluster` (the database's own), `socket`, `log`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -50,20 +52,23 @@ START_SECONDS = 300.0
 STOP_SECONDS = 120.0
 TELL_SECONDS = 3.0
 POLL_SECONDS = 0.02
-# How long processes that outlived their server may take: on their own, after SIGQUIT, after SIGKILL.
+# How long processes that outlived their server may take: on their own, after SIGQUIT, after
+# SIGKILL.
 REMAINS_SECONDS = (2.0, 3.0, 10.0)
 
-# Written into postgresql.conf of a new cluster, where its owner may change them: sized for a laptop, durability kept.
-# The log gets neither statements nor the values in them.
+# Written into postgresql.conf of a new cluster, where its owner may change them: sized for a
+# laptop, durability kept. The log gets neither statements nor the values in them.
 _SETTINGS = {
     "shared_buffers": "256MB",
-    # Two who write at once fill less than this sooner than it reaches the disk, and then wait for each other.
+    # Two who write at once fill less than this sooner than it reaches the disk, and then wait for
+    # each other.
     "wal_buffers": "32MB",
     "effective_cache_size": "2GB",
     "work_mem": "32MB",
     "maintenance_work_mem": "128MB",
     "max_wal_size": "2GB",
-    # This build compresses slowly: it would take longer than everything else that a large import does.
+    # This build compresses slowly: it would take longer than everything else that a large import
+    # does.
     "wal_compression": "off",
     "max_connections": "100",
     "huge_pages": "try",
@@ -89,12 +94,17 @@ Say = Callable[[str], None]
 
 
 class StillRecovering(EmbeddedError):
-    """The server is alive but did not get ready in time; it goes on, and a later start adopts it."""
+    """The server is alive but did not get ready in time; it goes on, and a later start adopts
+    it.
+    """
 
 
 @dataclass(frozen=True)
 class EmbeddedServer:
-    """A server that is up. `data_dir` is the cluster's own folder; `moved` says that it is not in the folder asked for."""
+    """A server that is up.
+
+    `data_dir` is the cluster's own folder; `moved` says that it is not in the folder asked for.
+    """
 
     data_dir: Path
     socket_dir: Path
@@ -123,8 +133,8 @@ class EmbeddedServer:
 
 @contextmanager
 def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedServer]:
-    """The server of `data_dir`, for as long as the block lasts. Entered again (also inside itself) it revives a server
-    that has crashed."""
+    """The server of `data_dir`, for as long as the block lasts. Entered again (also inside
+    itself) it revives a server that has crashed."""
     data_dir = data_dir.expanduser().resolve()
     with _told_plainly(data_dir):
         home = choose_home(data_dir)
@@ -153,12 +163,14 @@ def _told_plainly(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, psycopg.Error) as problem:
-        raise EmbeddedError(f"The embedded PostgreSQL of {folder} cannot be used: {problem}") from problem
+        raise EmbeddedError(
+            f"The embedded PostgreSQL of {folder} cannot be used: {problem}"
+        ) from problem
 
 
 def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
-    """Become a user and see that the server is up. `start.lock` lets one process at a time start it; one that is about
-    to stop it holds `users.lock` alone, which is waited for here."""
+    """Become a user and see that the server is up. `start.lock` lets one process at a time start
+    it; one that is about to stop it holds `users.lock` alone, which is waited for here."""
     start = _open_lock(home / "start.lock")
     try:
         _await_lock(start, fcntl.LOCK_EX, say)
@@ -177,8 +189,8 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
 
 
 def _leave(home: Path, users: int, say: Say) -> None:
-    """Stop the server if nobody else uses it. Giving up the own share first makes sure that of several who leave at once
-    the last one gets the lock."""
+    """Stop the server if nobody else uses it. Giving up the own share first makes sure that of
+    several who leave at once the last one gets the lock."""
     fcntl.flock(users, fcntl.LOCK_UN)
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -191,7 +203,9 @@ def _leave(home: Path, users: int, say: Say) -> None:
 
 
 def _open_lock(path: Path) -> int:
-    """Not inheritable over exec: a server or another child that kept the descriptor would keep the lock."""
+    """Not inheritable over exec: a server or another child that kept the descriptor would keep
+    the lock.
+    """
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     if is_root():  # root may be a guest in a user's folder, and the user comes back
         owner = path.parent.stat()
@@ -200,7 +214,10 @@ def _open_lock(path: Path) -> int:
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """Empty, and for its owner alone: what a server says may quote settings and paths. One of an earlier version was open to all."""
+    """Empty, and for its owner alone: what a server says may quote settings and paths.
+
+    One of an earlier version was open to all.
+    """
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     os.fchmod(log, 0o600)
     if is_root():
@@ -235,12 +252,26 @@ def _wait(done: Callable[[], bool], limit: float, say: Say, what: str) -> bool:
 
 
 def _create_cluster(home: Path, install: Path, account: Account) -> None:
-    """Under another name until it is complete, so that a half-finished one is never taken for a database."""
+    """Under another name until it is complete, so that a half-finished one is never taken for a
+    database.
+    """
     for leftover in home.glob(f"{CLUSTER}-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     fresh = account.own(Path(tempfile.mkdtemp(prefix=f"{CLUSTER}-", dir=home)))
-    command = [str(install / "bin" / "initdb"), "--pgdata", str(fresh), "--username", SUPERUSER, "--no-instructions"]
-    command += ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    command = [
+        str(install / "bin" / "initdb"),
+        "--pgdata",
+        str(fresh),
+        "--username",
+        SUPERUSER,
+        "--no-instructions",
+    ]
+    command += [
+        "--encoding=UTF8",
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+    ]
     command += ["--auth-local=trust", "--auth-host=reject"]
     for name, value in _SETTINGS.items():
         command += ["--set", f"{name}={value}"]
@@ -262,7 +293,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _adopt(home: Path, say: Say) -> Path | None:
-    """The socket folder of the server that already runs, once it is ready; None if there is none, or no more."""
+    """The socket folder of the server that already runs, once it is ready; None if there is none,
+    or no more.
+    """
     cluster = home / CLUSTER
 
     def settled() -> bool:
@@ -273,7 +306,9 @@ def _adopt(home: Path, say: Say) -> Path | None:
     if _postmaster(cluster) is None:
         return None
     sockets = Path(_pid_file(cluster)[4])
-    if not (sockets / SOCKET_NAME).exists():  # a cleaner of temporary folders took it: nobody could ever connect
+    if not (
+        sockets / SOCKET_NAME
+    ).exists():  # a cleaner of temporary folders took it: nobody could ever connect
         _stop(cluster, say)
         return None
     return sockets
@@ -287,7 +322,11 @@ def _start(home: Path, install: Path, account: Account, say: Say) -> Path:
         make_folder(home / "log", 0o700)
         account.own(home / "log")
     quoted = str(sockets).replace('"', '""')
-    options = {"listen_addresses": "", "unix_socket_directories": f'"{quoted}"', "unix_socket_permissions": "0700"}
+    options = {
+        "listen_addresses": "",
+        "unix_socket_directories": f'"{quoted}"',
+        "unix_socket_permissions": "0700",
+    }
     options |= {"port": str(PORT), "log_directory": str(home / "log")}
     command = [str(install / "bin" / "postgres"), "-D", str(cluster)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
@@ -300,7 +339,9 @@ def _start(home: Path, install: Path, account: Account, say: Say) -> Path:
 def _await_ready(home: Path, server: subprocess.Popen[bytes], say: Say) -> None:
     def settled() -> bool:
         lines = _pid_file(home / CLUSTER)
-        return server.poll() is not None or (lines[:1] == [str(server.pid)] and lines[7:8] == ["ready"])
+        return server.poll() is not None or (
+            lines[:1] == [str(server.pid)] and lines[7:8] == ["ready"]
+        )
 
     try:
         ready = _wait(settled, START_SECONDS, say, "PostgreSQL is starting and recovering its data")
@@ -309,7 +350,9 @@ def _await_ready(home: Path, server: subprocess.Popen[bytes], say: Say) -> None:
         server.wait(STOP_SECONDS)
         raise
     if server.poll() is not None:
-        raise EmbeddedError(f"PostgreSQL did not start in {home}; its last words:\n{_last_words(home)}")
+        raise EmbeddedError(
+            f"PostgreSQL did not start in {home}; its last words:\n{_last_words(home)}"
+        )
     server.returncode = 0  # it outlives this object on purpose, which otherwise warns of that
     if not ready:
         raise StillRecovering(_not_ready(home))
@@ -323,35 +366,55 @@ def _not_ready(home: Path) -> str:
 
 
 def _clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
-    """After a crash processes may outlive their server, writing to its files and memory: no new one starts beside them.
-    Nor does one start while a lock file names a number that is in use, be it by a dead server that nobody reaped."""
-    for signum, patience in zip((None, signal.SIGQUIT, signal.SIGKILL), REMAINS_SECONDS, strict=True):
+    """After a crash processes may outlive their server, writing to its files and memory: no new
+    one starts beside them. Nor does one start while a lock file names a number that is in use, be
+    it by a dead server that nobody reaped."""
+    for signum, patience in zip(
+        (None, signal.SIGQUIT, signal.SIGKILL), REMAINS_SECONDS, strict=True
+    ):
         for process in _processes(cluster) if signum else []:
             with suppress(psutil.Error):
                 process.send_signal(signum)
-        if _wait(lambda: not _processes(cluster), patience, say, "Processes of a crashed PostgreSQL are ending"):
+        if _wait(
+            lambda: not _processes(cluster),
+            patience,
+            say,
+            "Processes of a crashed PostgreSQL are ending",
+        ):
             break
     else:
         pids = ", ".join(str(process.pid) for process in _processes(cluster))
-        raise EmbeddedError(f"Processes of a crashed server still use {cluster} and do not end: {pids}.")
-    for stale in (cluster / "postmaster.pid", sockets / SOCKET_NAME, sockets / f"{SOCKET_NAME}.lock"):
+        raise EmbeddedError(
+            f"Processes of a crashed server still use {cluster} and do not end: {pids}."
+        )
+    for stale in (
+        cluster / "postmaster.pid",
+        sockets / SOCKET_NAME,
+        sockets / f"{SOCKET_NAME}.lock",
+    ):
         stale.unlink(missing_ok=True)
 
 
 def _stop(cluster: Path, say: Say) -> None:
-    """Fast: clients are disconnected, the data is written. If that takes too long: at once, and the next start recovers."""
+    """Fast: clients are disconnected, the data is written.
+
+    If that takes too long: at once, and the next start recovers.
+    """
     for signum, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 10.0)):
         postmaster = _postmaster(cluster)
         if postmaster is None:
             return
         with suppress(psutil.Error):
             postmaster.send_signal(signum)
-        if _wait(lambda process=postmaster: _has_ended(process), patience, say, "PostgreSQL is stopping"):  # type: ignore[misc]
+        ended = partial(_has_ended, postmaster)
+        if _wait(ended, patience, say, "PostgreSQL is stopping"):
             return
 
 
 def _has_ended(process: Any) -> bool:
-    with suppress(ChildProcessError):  # a dead child of ours is reaped; somebody else's is dead all the same
+    with suppress(
+        ChildProcessError
+    ):  # a dead child of ours is reaped; somebody else's is dead all the same
         os.waitpid(process.pid, os.WNOHANG)
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
@@ -360,20 +423,33 @@ def _has_ended(process: Any) -> bool:
 
 
 def _postmaster(cluster: Path) -> Any | None:
-    """The living server of exactly this cluster. The file may name a dead process, or one that got its number since."""
+    """The living server of exactly this cluster.
+
+    The file may name a dead process, or one that got its number since.
+    """
     lines = _pid_file(cluster)
-    return next((process for process in _processes(cluster) if lines[:1] == [str(process.pid)]), None)
+    return next(
+        (process for process in _processes(cluster) if lines[:1] == [str(process.pid)]), None
+    )
 
 
 def _pid_file(cluster: Path) -> list[str]:
-    """Process, folder, start, port, socket folder, address, memory, state; fewer while the server is coming up."""
+    """Process, folder, start, port, socket folder, address, memory, state; fewer while the server
+    is coming up.
+    """
     with suppress(FileNotFoundError):
-        return [os.fsdecode(line).strip() for line in (cluster / "postmaster.pid").read_bytes().splitlines()]
+        return [
+            os.fsdecode(line).strip()
+            for line in (cluster / "postmaster.pid").read_bytes().splitlines()
+        ]
     return []
 
 
 def _processes(cluster: Path) -> list[Any]:
-    """Server and backends of this cluster: all of them work in its folder. Dead ones that nobody reaped do not count."""
+    """Server and backends of this cluster: all of them work in its folder.
+
+    Dead ones that nobody reaped do not count.
+    """
 
     def belongs(process: Any) -> bool:
         with suppress(psutil.Error, OSError):
@@ -398,10 +474,16 @@ def _ensure_role_and_database(server: EmbeddedServer) -> None:
     bound = "LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION"
     is_bound = "rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication)"
     role = sql.Identifier(APP_ROLE)
-    with psycopg.connect(server.admin_url("postgres"), autocommit=True, connect_timeout=10) as connection:
-        found = connection.execute(f"SELECT {is_bound} FROM pg_roles WHERE rolname = %s", [APP_ROLE]).fetchone()
+    with psycopg.connect(
+        server.admin_url("postgres"), autocommit=True, connect_timeout=10
+    ) as connection:
+        found = connection.execute(
+            f"SELECT {is_bound} FROM pg_roles WHERE rolname = %s", [APP_ROLE]
+        ).fetchone()
         if found != (True,):
             verb = sql.SQL("ALTER" if found else "CREATE")
             connection.execute(sql.SQL("{} ROLE {} {}").format(verb, role, sql.SQL(bound)))
-        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
+        if not connection.execute(
+            "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
+        ).fetchone():
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))

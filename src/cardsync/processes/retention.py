@@ -1,5 +1,6 @@
-"""What is kept no longer: objects nobody claimed, raw uploads, screenshots, receipts and price history past their time, sessions that
-are over, full rate limits. Any worker may run it at any moment."""
+"""What is kept no longer: objects nobody claimed, raw uploads, screenshots, receipts and price
+history past their time, sessions that are over, full rate limits. Any worker may run it at any
+moment."""
 
 from __future__ import annotations
 
@@ -17,16 +18,24 @@ log = structlog.get_logger(__name__)
 
 
 async def tidy(work: Work) -> dict[str, int]:
-    """Delete what is too old; returns how many objects of each kind, months of history and limits went."""
+    """Delete what is too old; returns how many objects of each kind, months of history and limits
+    went.
+    """
     now, settings = clock.now(), work.settings
     unclaimed = now - timedelta(days=settings.unclaimed_retention_days)
     removed = {
         "unclaimed": await work.store.sweep("syncs/", unclaimed),
         "incoming": await work.store.sweep("incoming/", unclaimed),
-        "uploads": await work.store.sweep("accepted/", now - timedelta(days=settings.upload_retention_days)),
-        "receipts": await work.store.sweep("receipts/", now - timedelta(days=settings.receipt_retention_days)),
+        "uploads": await work.store.sweep(
+            "accepted/", now - timedelta(days=settings.upload_retention_days)
+        ),
+        "receipts": await work.store.sweep(
+            "receipts/", now - timedelta(days=settings.receipt_retention_days)
+        ),
         # Their rows go by the stream "screenshots" of work_due, a transaction a seller.
-        "screenshots": await work.store.sweep("debug/", now - timedelta(days=settings.screenshot_retention_days)),
+        "screenshots": await work.store.sweep(
+            "debug/", now - timedelta(days=settings.screenshot_retention_days)
+        ),
         "history_months": await history.drop_old(work),
         "sessions": await sessions.drop_past(work.database, settings, now),
         "rate_limits": await buckets.drop_past(work.database),

@@ -1,6 +1,8 @@
-"""Running the service: settings in, processes out. One supervisor starts the database, web and worker processes and stops them.
+"""Running the service: settings in, processes out. One supervisor starts the database, web and
+worker processes and stops them.
 
-Children watch their parent: when the supervisor is killed they end by themselves, and the next start adopts the database.
+Children watch their parent: when the supervisor is killed they end by themselves, and the next
+start adopts the database.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from cardsync.settings import PREFIX, Settings
 log = structlog.get_logger(__name__)
 
 STOP_SECONDS = 25
-# A process that fails so soon after its start, so often in a row, is given up; the pauses between add up to 12 s.
+# A process that fails so soon after its start, so often in a row, is given up; the pauses between
+# add up to 12 s.
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 WEB = "web"
@@ -42,14 +45,19 @@ Say = Callable[[str], None]
 
 @contextmanager
 def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator[Settings]:
-    """Settings whose `database_url` is reachable and at the current schema: the one given, or the embedded server's."""
+    """Settings whose `database_url` is reachable and at the current schema: the one given, or the
+    embedded server's.
+    """
     with ExitStack() as stack:
         if settings.database_url is None:
             server = stack.enter_context(embedded.running(settings.data_dir, say=say))
             stack.enter_context(_kept_up(server, settings.data_dir, say))
             owner, url = server.admin_url(), server.url()
         else:
-            owner, url = settings.migration_database_url or settings.database_url, settings.database_url
+            owner, url = (
+                settings.migration_database_url or settings.database_url,
+                settings.database_url,
+            )
         if migrated:
             migrate(owner)
         yield settings.model_copy(update={"database_url": url, "migration_database_url": owner})
@@ -57,7 +65,9 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
 
 @contextmanager
 def _kept_up(server: embedded.EmbeddedServer, data_dir: Path, say: Say) -> Iterator[None]:
-    """Start the embedded server again when it dies while the block lasts; web and worker processes connect anew."""
+    """Start the embedded server again when it dies while the block lasts; web and worker
+    processes connect anew.
+    """
     over = threading.Event()
 
     def watch() -> None:
@@ -95,21 +105,27 @@ class Child:
 
     def start(self) -> None:
         self.started_at, self.restart_at = clock.monotonic(), None
-        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops things in order.
-        self.process = subprocess.Popen(self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL)
+        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops
+        # things in order.
+        self.process = subprocess.Popen(
+            self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL
+        )
 
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
     def died(self, *, starting: bool) -> None:
-        """Plan the next start: at once, or after a growing pause when it fails soon after its start again and again.
+        """Plan the next start: at once, or after a growing pause when it fails soon after its
+        start again and again.
 
         A process that somebody killed has not failed, but one that never gets ready is given up
         all the same.
         """
         assert self.process is not None
         now, failed = clock.monotonic(), starting or self.process.returncode not in _KILLED
-        self.quick_deaths = self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
+        self.quick_deaths = (
+            self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
+        )
         self.restart_at = now + (min(0.25 * 2**self.quick_deaths, 5) if self.quick_deaths else 0)
 
 
@@ -151,7 +167,10 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
     env["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)
     program = [sys.executable, "-m", "cardsync"]
     children = [Child(WEB, [*program, "web"], env)]
-    children += [Child(f"worker-{n + 1}", [*program, "worker"], frugal(env)) for n in range(settings.job_workers)]
+    children += [
+        Child(f"worker-{n + 1}", [*program, "worker"], frugal(env))
+        for n in range(settings.job_workers)
+    ]
     try:
         for child in children:
             child.start()
@@ -186,7 +205,9 @@ def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
 
 def stop(children: list[Child]) -> None:
     """SIGTERM to all, SIGKILL to what is left after a while."""
-    running = [child.process for child in children if child.process and child.process.poll() is None]
+    running = [
+        child.process for child in children if child.process and child.process.poll() is None
+    ]
     for process in running:
         process.terminate()
     deadline = clock.monotonic() + STOP_SECONDS
@@ -199,7 +220,9 @@ def stop(children: list[Child]) -> None:
 
 
 def supervise(children: list[Child]) -> None:
-    """Start dead children again until a signal comes (`Stopped`); give up when one dies at once again and again."""
+    """Start dead children again until a signal comes (`Stopped`); give up when one dies at once
+    again and again.
+    """
     pause = threading.Event()
     while True:
         pause.wait(0.5)
@@ -247,7 +270,9 @@ def _serve(settings: Settings, say: Say) -> None:
         supervise(children)
 
 
-def wait_until_ready(settings: Settings, children: list[Child], say: Say, seconds: float = 60) -> None:
+def wait_until_ready(
+    settings: Settings, children: list[Child], say: Say, seconds: float = 60
+) -> None:
     """Until /readyz says so. Raises when a process dies again and again, or it takes too long.
 
     A store that takes no bytes holds no start up: only uploads need it, and it may come back.
@@ -265,7 +290,9 @@ def wait_until_ready(settings: Settings, children: list[Child], say: Say, second
                 say("the object store cannot be written: uploads are refused until it can")
                 return
         if clock.monotonic() > deadline:
-            raise RuntimeError(f"{settings.bind} did not get ready within {seconds:.0f} s: {missing}")
+            raise RuntimeError(
+                f"{settings.bind} did not get ready within {seconds:.0f} s: {missing}"
+            )
         pause.wait(0.1)
 
 
@@ -279,7 +306,8 @@ def _missing(settings: Settings) -> str:
             return ""
         checks = json.loads(answer.read()).get("checks", {})
         return (
-            ", ".join(f"{name}: {state}" for name, state in checks.items() if state != "ok") or f"HTTP {answer.status}"
+            ", ".join(f"{name}: {state}" for name, state in checks.items() if state != "ok")
+            or f"HTTP {answer.status}"
         )
     except (OSError, HTTPException, ValueError) as e:
         return f"no answer ({e})"

@@ -1,4 +1,6 @@
-"""A web process as the supervisor starts it: settings in, granian serving the application until SIGTERM, its workers sharing the address."""
+"""A web process as the supervisor starts it: settings in, granian serving the application until
+SIGTERM, its workers sharing the address.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,12 @@ from cardsync.processes.bind_address import held
 from cardsync.processes.parent_watch import be_parent, watch_parent
 from cardsync.settings import Settings
 
-# So many a web process holds, idle ones too: every agent keeps one open between its polls. Who comes after them waits unheard.
+# So many a web process holds, idle ones too: every agent keeps one open between its polls. Who
+# comes after them waits unheard.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000
-# Requests that are being answered have so long when the process is told to end, and less when its supervisor is dead: the next one
-# waits for the address.
+# Requests that are being answered have so long when the process is told to end, and less when its
+# supervisor is dead: the next one waits for the address.
 ENDING_SECONDS = 20
 ORPHANS_ENDING_SECONDS = 5
 
@@ -54,8 +57,9 @@ def run_web(settings: Settings) -> None:
 
 
 def workers_end_at_signals_from_the_start() -> None:
-    """A worker inherits the server's handlers, which would swallow the signal that ends it, until it has some of its own: what
-    arrives at its beginning waits until the default ones are in place."""
+    """A worker inherits the server's handlers, which would swallow the signal that ends it, until
+    it has some of its own: what arrives at its beginning waits until the default ones are in
+    place."""
     signals = {signal.SIGTERM, signal.SIGINT}
 
     def end_at_signals() -> None:
@@ -87,7 +91,8 @@ def web_app() -> object:
     # Nobody else is left to end it when its parent was killed.
     watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
     app = create_app(settings)
-    # What stands from here on is kept out of the garbage collector's rounds: walking it took 0.2 s, and every caller waited.
+    # What stands from here on is kept out of the garbage collector's rounds: walking it took 0.2
+    # s, and every caller waited.
     gc.collect()
     gc.freeze()
     return app

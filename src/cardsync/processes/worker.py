@@ -1,4 +1,7 @@
-"""A worker: works jobs off, sweeps what got no job or lost it, and tidies. Every task's module is imported here: a worker knows no others."""
+"""A worker: works jobs off, sweeps what got no job or lost it, and tidies.
+
+Every task's module is imported here: a worker knows no others.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +58,13 @@ async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastina
 
 
 async def run_worker(work: Work, *, wait: bool = True) -> None:
-    """Work jobs off; with `wait=False`, return when there is none left (tests run jobs inline that way)."""
-    async with opened(work.database) as app, beside(_sweep_forever(work)) if wait else contextlib.nullcontext():
+    """Work jobs off; with `wait=False`, return when there is none left (tests run jobs inline
+    that way).
+    """
+    async with (
+        opened(work.database) as app,
+        beside(_sweep_forever(work)) if wait else contextlib.nullcontext(),
+    ):
         await app.run_worker_async(
             wait=wait,
             concurrency=1,
@@ -82,23 +90,34 @@ async def _sweep_forever(work: Work) -> None:
 
 
 async def sweep(work: Work) -> int:
-    """Nudge every stream whose work has waited too long; forget jobs of killed workers. Returns how many were nudged."""
+    """Nudge every stream whose work has waited too long; forget jobs of killed workers.
+
+    Returns how many were nudged.
+    """
     before = clock.now() - timedelta(seconds=work.settings.sweep_seconds)
     rested = or_(WorkDue.rests_until.is_(None), WorkDue.rests_until <= clock.now())
     async with work.database.shared() as session:
-        # A killed worker's job stays `doing` for ever and nothing needs it: work_due below finds the work itself.
+        # A killed worker's job stays `doing` for ever and nothing needs it: work_due below finds
+        # the work itself.
         await session.execute(
-            text("DELETE FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL OR status = 'failed'")
+            text(
+                "DELETE FROM procrastinate_jobs WHERE status = 'doing' AND worker_id IS NULL OR status = 'failed'"
+            )
         )
         due = (
             await session.scalars(
-                select(WorkDue).where(WorkDue.due_at < before, rested).order_by(WorkDue.due_at).limit(1000)
+                select(WorkDue)
+                .where(WorkDue.due_at < before, rested)
+                .order_by(WorkDue.due_at)
+                .limit(1000)
             )
         ).all()
     for row in due:
         task = STREAMS[row.stream]
         with contextlib.suppress(AlreadyEnqueued):
-            await task.configure(queueing_lock=turn_of(task, row.seller_id)).defer_async(seller_id=row.seller_id)
+            await task.configure(queueing_lock=turn_of(task, row.seller_id)).defer_async(
+                seller_id=row.seller_id
+            )
     return len(due)
 
 
@@ -107,7 +126,9 @@ def serve_jobs(settings: Settings) -> None:
 
     async def main() -> None:
         assert settings.database_url is not None
-        async with Database.open(settings.database_url, pool=settings.database_pool, hot_pool=0) as opened:
+        async with Database.open(
+            settings.database_url, pool=settings.database_pool, hot_pool=0
+        ) as opened:
             await run_worker(Work(settings, opened, open_store(settings)))
 
     watch_parent()

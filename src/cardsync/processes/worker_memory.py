@@ -1,4 +1,5 @@
-"""How a worker takes memory and gives it back: an environment in, the same with the allocators' settings out.
+"""How a worker takes memory and gives it back: an environment in, the same with the allocators'
+settings out.
 
 Allocators read them when a process starts, and never again.
 """
@@ -15,7 +16,8 @@ FRUGAL = {
     # Fixed, because glibc raises both by itself and then keeps what large buffers leave behind.
     "MALLOC_MMAP_THRESHOLD_": "262144",
     "MALLOC_TRIM_THRESHOLD_": "262144",
-    # Huge pages for what is not a frame's, where the system gives them: a third fewer page faults. Frames in them cost more than they save.
+    # Huge pages for what is not a frame's, where the system gives them: a third fewer page
+    # faults. Frames in them cost more than they save.
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     "_RJEM_MALLOC_CONF": "background_thread:true,dirty_decay_ms:700,muzzy_decay_ms:0,narenas:2",
 }
@@ -30,4 +32,6 @@ def begin_anew() -> None:
     """The same program in the same process with a worker's memory, unless it began with that."""
     # Polars writes its own beside ours into the environment of whoever imports it.
     if not all(value in os.environ.get(name, "") for name, value in FRUGAL.items()):
-        os.execve(sys.executable, [sys.executable, "-m", "cardsync", *sys.argv[1:]], frugal(os.environ))  # noqa: S606
+        os.execve(  # noqa: S606
+            sys.executable, [sys.executable, "-m", "cardsync", *sys.argv[1:]], frugal(os.environ)
+        )

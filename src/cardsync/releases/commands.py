@@ -25,11 +25,18 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group()
 def release() -> None:
-    """Publish versions of the agent and the desktop wrapper, and kill versions that must not run on."""
+    """Publish versions of the agent and the desktop wrapper, and kill versions that must not run
+    on.
+    """
 
 
 @release.command("keygen")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the new key.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder of the new key.",
+)
 @AS_JSON
 def keygen(out: Path, as_json: bool) -> None:
     """Make an Ed25519 key that signs releases; prints the public key, which agents pin."""
@@ -68,7 +75,9 @@ def publish_release(
 ) -> None:
     """Sign FILE and offer it. The same file again changes percentage, min-from and expiry."""
     settings, key = settings_with(), signing.load_key(key_file)
-    draft = publish.read_draft(product, version, platform, channel, percentage, min_from, expires_days, clock.now())
+    draft = publish.read_draft(
+        product, version, platform, channel, percentage, min_from, expires_days, clock.now()
+    )
 
     async def put_out(database: Database) -> Release:
         return await publish.publish(database, open_store(settings), draft, file, key)
@@ -92,11 +101,14 @@ def kill_version(version: str, product: str, undo: bool) -> None:
 
     known = with_database(change)
     if undo and not known:
-        raise click.ClickException(f"{product} {version} is not killed; `cardsync admin release list` shows what is")
+        raise click.ClickException(
+            f"{product} {version} is not killed; `cardsync admin release list` shows what is"
+        )
     click.echo(f"{product} {version} is {'no longer killed' if undo else 'killed'}")
     if not known:
         click.echo(
-            f"no {product} {version} was published here: is that the version you mean? --undo takes it back", err=True
+            f"no {product} {version} was published here: is that the version you mean? --undo takes it back",
+            err=True,
         )
 
 
@@ -109,7 +121,10 @@ def list_releases(as_json: bool) -> None:
     async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         async with database.shared() as session:
             releases, kills = await publish.listed(session)
-            killed = [{"product": k.product, "version": k.version, "killed_at": plain(k.killed_at)} for k in kills]
+            killed = [
+                {"product": k.product, "version": k.version, "killed_at": plain(k.killed_at)}
+                for k in kills
+            ]
             return [_told(row, settings.origin) for row in releases], killed
 
     releases, kills = with_database(read, settings)
@@ -126,8 +141,20 @@ def list_releases(as_json: bool) -> None:
 
 
 def _told(row: Release, origin: str) -> dict[str, Any]:
-    names = ("product", "version", "platform", "channel", "percentage", "min_from", "expires_at", "published_at")
+    names = (
+        "product",
+        "version",
+        "platform",
+        "channel",
+        "percentage",
+        "min_from",
+        "expires_at",
+        "published_at",
+    )
     files = ("size", "sha256", "signature", "record_signature")
     told = {name: plain(getattr(row, name)) for name in (*names, *files)}
     told["release_signature"] = told.pop("record_signature")
-    return told | {"release": json.loads(row.record), "download_url": origin + download_path(published_of(row))}
+    return told | {
+        "release": json.loads(row.record),
+        "download_url": origin + download_path(published_of(row)),
+    }

@@ -1,4 +1,5 @@
-"""What a download request gets: release and conditional headers in, status, byte range and headers out. Pure.
+"""What a download request gets: release and conditional headers in, status, byte range and
+headers out. Pure.
 
 One range a request (RFC 9110, section 14); several, or one that cannot be read, get the whole file.
 """
@@ -43,7 +44,10 @@ def part_of(release: Published, asked: Mapping[str, str]) -> Part:
     if wanted is None or asked.get("if-range", headers["ETag"]) != headers["ETag"]:
         return Part(200, 0, release.size, headers | {"Content-Length": str(release.size)})
     start, end = wanted
-    told = {"Content-Range": f"bytes {start}-{end - 1}/{release.size}", "Content-Length": str(end - start)}
+    told = {
+        "Content-Range": f"bytes {start}-{end - 1}/{release.size}",
+        "Content-Length": str(end - start),
+    }
     return Part(206, start, end, headers | told)
 
 

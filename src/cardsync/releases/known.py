@@ -1,6 +1,8 @@
-"""The releases and kills that this process knows: read once, read again on a notice and at a slow pace, asked without a statement.
+"""The releases and kills that this process knows: read once, read again on a notice and at a slow
+pace, asked without a statement.
 
-`shelf(product)` is what `offer.choose` decides on. While the database is away the last known state stands.
+`shelf(product)` is what `offer.choose` decides on. While the database is away the last known
+state stands.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ log = structlog.get_logger(__name__)
 
 TOPIC = "releases"
 READ_SECONDS, RETRY_SECONDS = 5.0, 2.0
-# A download that this process does not know may be newer than its last reading, but strangers' guesses are no reason to read on.
+# A download that this process does not know may be newer than its last reading, but strangers'
+# guesses are no reason to read on.
 MISS_SECONDS = 1.0
 
 
@@ -81,7 +84,9 @@ class KnownReleases:
             async with self._database.shared() as session:
                 self._shelves = await read_shelves(session)
 
-    async def artifact(self, product: str, version: str, platform: str, file_name: str) -> Published | None:
+    async def artifact(
+        self, product: str, version: str, platform: str, file_name: str
+    ) -> Published | None:
         """What a download address names; a killed release is no longer handed out."""
         found = self._find(product, version, platform, file_name)
         if found is None and clock.monotonic() - self._read_at >= MISS_SECONDS:
@@ -99,7 +104,9 @@ class KnownReleases:
 
     @asynccontextmanager
     async def kept_fresh(self, every: float) -> AsyncIterator[None]:
-        """Known before the first request, if the database answers; from then on kept fresh in the background."""
+        """Known before the first request, if the database answers; from then on kept fresh in the
+        background.
+        """
         await self._try_to_read()
         async with beside(self._keep_fresh(every)):
             yield

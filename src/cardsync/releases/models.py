@@ -1,4 +1,6 @@
-"""`release` and `release_kill` (global): what the operator published of the agent and the desktop wrapper, and what must not run."""
+"""`release` and `release_kill` (global): what the operator published of the agent and the desktop
+wrapper, and what must not run.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from cardsync.database.columns import NOW, Base, Moment
 
 
 class Release(Base):
-    """One artifact. `record` is the canonical JSON that `record_signature` signs; both signatures are base64 Ed25519."""
+    """One artifact.
+
+    `record` is the canonical JSON that `record_signature` signs; both signatures are base64
+    Ed25519.
+    """
 
     __tablename__ = "release"
     __table_args__ = (

@@ -1,6 +1,8 @@
-"""Which release an installation is offered, and whether it must update. Facts in, time included, decision out; pure.
+"""Which release an installation is offered, and whether it must update. Facts in, time included,
+decision out; pure.
 
-Versions compare by PEP 440. What cannot be compared is left alone, unless the kill list names exactly that text.
+Versions compare by PEP 440. What cannot be compared is left alone, unless the kill list names
+exactly that text.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class Published:
 
 @dataclass(frozen=True)
 class Shelf:
-    """Everything known of one product: releases newest first, killed versions as the operator named them."""
+    """Everything known of one product: releases newest first, killed versions as the operator
+    named them.
+    """
 
     releases: tuple[Published, ...] = ()
     kills: frozenset[str] = frozenset()
@@ -69,7 +73,10 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Installation:
-    """Who asks. `seat` is stable for one installation and decides its place in a staged roll-out."""
+    """Who asks.
+
+    `seat` is stable for one installation and decides its place in a staged roll-out.
+    """
 
     seat: str
     version: str | None
@@ -79,7 +86,9 @@ class Installation:
 
 @dataclass(frozen=True)
 class Offer:
-    """`must_update` without a release: the version was killed before there is anything to update to."""
+    """`must_update` without a release: the version was killed before there is anything to update
+    to.
+    """
 
     must_update: bool
     release: Published | None
@@ -115,9 +124,14 @@ def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
     if installed is None and not must_update:
         return Offer(False, None)
     fitting = (r for r in _newer(shelf, installed) if _fits(r, asks, installed, now))
-    # A killed version leaves at once, whatever the stage of the roll-out, but never for a release that was pulled.
+    # A killed version leaves at once, whatever the stage of the roll-out, but never for a release
+    # that was pulled.
     offered = next(
-        (r for r in fitting if (must_update and r.percentage > 0) or takes_part(asks.seat, r.version, r.percentage)),
+        (
+            r
+            for r in fitting
+            if (must_update and r.percentage > 0) or takes_part(asks.seat, r.version, r.percentage)
+        ),
         None,
     )
     return Offer(must_update, offered)
@@ -137,11 +151,15 @@ def _fits(release: Published, asks: Installation, installed: Version | None, now
         return False
     if asks.platform and same_platform(release.platform) != same_platform(asks.platform):
         return False
-    # An older installation goes by a release in between; one that cannot be compared takes none that asks for a minimum.
+    # An older installation goes by a release in between; one that cannot be compared takes none
+    # that asks for a minimum.
     return release.min_from is None or (installed is not None and installed >= release.min_from)
 
 
 def takes_part(seat: str, version: Version, percentage: int) -> bool:
-    """Whether a roll-out at `percentage` reaches this seat. Raising it only adds seats; each version draws anew."""
+    """Whether a roll-out at `percentage` reaches this seat.
+
+    Raising it only adds seats; each version draws anew.
+    """
     digest = hashlib.sha256(f"{seat}/{version}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % 100 < percentage

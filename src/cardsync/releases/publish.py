@@ -1,7 +1,9 @@
-"""What the operator does with releases: publish an artifact with its signatures, kill a version, list both.
+"""What the operator does with releases: publish an artifact with its signatures, kill a version,
+list both.
 
-Every change tells all processes in its own transaction. Under one product, version and platform there are only ever one artifact's
-bytes, whatever the channel; publishing them again changes the stage of the roll-out, `min_from` and the expiry.
+Every change tells all processes in its own transaction. Under one product, version and platform
+there are only ever one artifact's bytes, whatever the channel; publishing them again changes the
+stage of the roll-out, `min_from` and the expiry.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ def read_draft(
     now: datetime,
 ) -> Draft:
     if not _PLATFORM.fullmatch(platform) or len(platform) > limits.RELEASE_NAME_CHARACTERS:
-        raise errors.CommandError(f"platform {platform!r} is not of the form os/arch, like linux/amd64")
+        raise errors.CommandError(
+            f"platform {platform!r} is not of the form os/arch, like linux/amd64"
+        )
     if not _CHANNEL.fullmatch(channel):
         raise errors.CommandError(f"channel {channel!r} is not one word of letters and digits")
     return Draft(
@@ -106,7 +110,9 @@ def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
 
 
 def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
-    """What `release_signature` covers: beside the bytes, everything that keeps an old build from being served as new."""
+    """What `release_signature` covers: beside the bytes, everything that keeps an old build from
+    being served as new.
+    """
     return {
         "version": str(draft.version),
         "platform": draft.platform,
@@ -116,7 +122,9 @@ def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
     }
 
 
-async def publish(database: Database, store: Store, draft: Draft, path: Path, key: Ed25519PrivateKey) -> Release:
+async def publish(
+    database: Database, store: Store, draft: Draft, path: Path, key: Ed25519PrivateKey
+) -> Release:
     artifact = await asyncio.to_thread(read_artifact, path, key)
     async with database.shared() as session:
         await _refuse_killed(session, draft)
@@ -145,11 +153,15 @@ async def _keep(store: Store, artifact: Artifact) -> None:
 
 
 def _is_same(version: str, other: str) -> bool:
-    return version == other or ((read := read_version(other)) is not None and read == read_version(version))
+    return version == other or (
+        (read := read_version(other)) is not None and read == read_version(version)
+    )
 
 
 async def _refuse_killed(session: AsyncSession, draft: Draft) -> None:
-    kills = await session.scalars(select(ReleaseKill.version).where(ReleaseKill.product == draft.product))
+    kills = await session.scalars(
+        select(ReleaseKill.version).where(ReleaseKill.product == draft.product)
+    )
     if any(_is_same(str(draft.version), killed) for killed in kills):
         raise errors.CommandError(
             f"{draft.product} {draft.version} is killed and would be offered to nobody; give the build a new version"
@@ -157,15 +169,21 @@ async def _refuse_killed(session: AsyncSession, draft: Draft) -> None:
 
 
 async def _refuse_other_bytes(session: AsyncSession, draft: Draft, sha256: str) -> None:
-    query = select(Release.version, Release.platform).where(Release.product == draft.product, Release.sha256 != sha256)
+    query = select(Release.version, Release.platform).where(
+        Release.product == draft.product, Release.sha256 != sha256
+    )
     for version, platform in await session.execute(query):
-        if read_version(version) == draft.version and same_platform(platform) == same_platform(draft.platform):
+        if read_version(version) == draft.version and same_platform(platform) == same_platform(
+            draft.platform
+        ):
             raise errors.CommandError(
                 f"{draft.product} {version} for {platform} is published with other bytes; give these a new version"
             )
 
 
-async def _write(session: AsyncSession, draft: Draft, artifact: Artifact, key: Ed25519PrivateKey) -> Release:
+async def _write(
+    session: AsyncSession, draft: Draft, artifact: Artifact, key: Ed25519PrivateKey
+) -> Release:
     record = canonical(record_of(draft, artifact.sha256))
     row = {
         "percentage": draft.percentage,
@@ -194,14 +212,17 @@ async def _write(session: AsyncSession, draft: Draft, artifact: Artifact, key: E
 
 
 async def kill(session: AsyncSession, product: str, version: str) -> bool:
-    """From now on this version must update before it goes on. Any text: a version that cannot be read can be killed too.
+    """From now on this version must update before it goes on. Any text: a version that cannot be
+    read can be killed too.
 
     Returns whether it is one that was published.
     """
     named = version.strip()
     if not 0 < len(named) <= LONGEST_VERSION:
         raise errors.CommandError(f"a version has 1 to {LONGEST_VERSION} characters")
-    await session.execute(insert(ReleaseKill).values(product=product, version=named).on_conflict_do_nothing())
+    await session.execute(
+        insert(ReleaseKill).values(product=product, version=named).on_conflict_do_nothing()
+    )
     await notify(session, TOPIC)
     published = await session.scalars(select(Release.version).where(Release.product == product))
     return any(_is_same(version, named) for version in published)
@@ -209,7 +230,9 @@ async def kill(session: AsyncSession, product: str, version: str) -> bool:
 
 async def revive(session: AsyncSession, product: str, version: str) -> bool:
     """Take a kill back; False if there was none of that very text."""
-    gone = delete(ReleaseKill).where(ReleaseKill.product == product, ReleaseKill.version == version.strip())
+    gone = delete(ReleaseKill).where(
+        ReleaseKill.product == product, ReleaseKill.version == version.strip()
+    )
     was_killed = (await session.execute(gone.returning(ReleaseKill.version))).first() is not None
     await notify(session, TOPIC)
     return was_killed
@@ -217,5 +240,7 @@ async def revive(session: AsyncSession, product: str, version: str) -> bool:
 
 async def listed(session: AsyncSession) -> tuple[list[Release], list[ReleaseKill]]:
     releases = await session.scalars(select(Release).order_by(Release.product, Release.id))
-    kills = await session.scalars(select(ReleaseKill).order_by(ReleaseKill.product, ReleaseKill.killed_at))
+    kills = await session.scalars(
+        select(ReleaseKill).order_by(ReleaseKill.product, ReleaseKill.killed_at)
+    )
     return list(releases), list(kills)

@@ -1,4 +1,6 @@
-"""Releases over HTTP: the desktop wrapper's update check, and the public downloads that update answers name."""
+"""Releases over HTTP: the desktop wrapper's update check, and the public downloads that update
+answers name.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,17 @@ async def desktop_update(
     request: ApiRequest,
     caller: Caller,
     state: State,
-    version: Annotated[str | None, Parameter(required=False, description="The one installed; none counts as 0")] = None,
-    platform: Annotated[str | None, Parameter(required=False, description="os/arch; none: the newest of any")] = None,
+    version: Annotated[
+        str | None, Parameter(required=False, description="The one installed; none counts as 0")
+    ] = None,
+    platform: Annotated[
+        str | None, Parameter(required=False, description="os/arch; none: the newest of any")
+    ] = None,
     channel: str = STABLE,
 ) -> Update:
-    """Whether the desktop wrapper has a newer version for this installation, and whether it must take it."""
+    """Whether the desktop wrapper has a newer version for this installation, and whether it must
+    take it.
+    """
     settings: Settings = state.settings
     asks = Installation(str(caller.seller_id), version, platform, channel or STABLE)
     origin = settings.origin_for(request.headers.get("host"))
@@ -43,11 +51,17 @@ async def desktop_update(
 _ADDRESS = "/downloads/{product:str}/{version:str}/{path:path}"
 _HEADERS = [
     ResponseHeader("ETag", documentation_only=True, description="Strong; the SHA-256"),
-    ResponseHeader("Cache-Control", documentation_only=True, description="For ever: under one address the bytes stay"),
+    ResponseHeader(
+        "Cache-Control",
+        documentation_only=True,
+        description="For ever: under one address the bytes stay",
+    ),
     ResponseHeader("Accept-Ranges", documentation_only=True, description="bytes"),
 ]
 _BINARY = "application/octet-stream"
-_ELSEWHERE = ResponseSpec(None, description="The bytes lie in the object store, for some minutes at Location")
+_ELSEWHERE = ResponseSpec(
+    None, description="The bytes lie in the object store, for some minutes at Location"
+)
 
 
 async def _found(state: State, product: str, version: str, path: str) -> Published:
@@ -70,14 +84,29 @@ def _elsewhere(state: State, release: Published, method: Literal["GET", "HEAD"])
     media_type=_BINARY,
     response_headers=_HEADERS,
     responses={
-        206: ResponseSpec(bytes, description="The one range asked for", media_type=_BINARY, generate_examples=False),
+        206: ResponseSpec(
+            bytes,
+            description="The one range asked for",
+            media_type=_BINARY,
+            generate_examples=False,
+        ),
         302: _ELSEWHERE,
         304: ResponseSpec(None, description="Unchanged since the ETag in If-None-Match"),
-        **problems(errors.NotFound, errors.RangeNotSatisfiable, errors.RateLimited, errors.ServiceUnavailable),
+        **problems(
+            errors.NotFound,
+            errors.RangeNotSatisfiable,
+            errors.RateLimited,
+            errors.ServiceUnavailable,
+        ),
     },
 )
-async def download_release(request: ApiRequest, state: State, product: str, version: str, path: str) -> Response[bytes]:
-    """A published artifact, whole or one range of it. Public: the signatures say what it is, not the address."""
+async def download_release(
+    request: ApiRequest, state: State, product: str, version: str, path: str
+) -> Response[bytes]:
+    """A published artifact, whole or one range of it.
+
+    Public: the signatures say what it is, not the address.
+    """
     await state.rate_limits.admit_anonymous(request.scope)
     release = await _found(state, product, version, path)
     if url := _elsewhere(state, release, "GET"):
@@ -95,9 +124,14 @@ async def download_release(request: ApiRequest, state: State, product: str, vers
     _ADDRESS,
     media_type=_BINARY,
     response_headers=_HEADERS,
-    responses={302: _ELSEWHERE, **problems(errors.NotFound, errors.RateLimited, errors.ServiceUnavailable)},
+    responses={
+        302: _ELSEWHERE,
+        **problems(errors.NotFound, errors.RateLimited, errors.ServiceUnavailable),
+    },
 )
-async def head_release(request: ApiRequest, state: State, product: str, version: str, path: str) -> Response[None]:
+async def head_release(
+    request: ApiRequest, state: State, product: str, version: str, path: str
+) -> Response[None]:
     """Size and hash of an artifact."""
     await state.rate_limits.admit_anonymous(request.scope)
     release = await _found(state, product, version, path)

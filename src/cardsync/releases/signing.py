@@ -1,4 +1,6 @@
-"""Ed25519: keys as PKCS#8 PEM files, signatures as base64, and the canonical JSON that a record's signature covers."""
+"""Ed25519: keys as PKCS#8 PEM files, signatures as base64, and the canonical JSON that a record's
+signature covers.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,19 @@ def public_key_of(key: Ed25519PrivateKey) -> str:
 
 
 def make_key(folder: Path) -> tuple[Path, str]:
-    """A new key file that only its owner can read, and its public key. An existing one is never written over."""
+    """A new key file that only its owner can read, and its public key.
+
+    An existing one is never written over.
+    """
     key = Ed25519PrivateKey.generate()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / KEY_FILE
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise errors.CommandError(f"{path} exists; a key that agents pin is not written over") from None
+        raise errors.CommandError(
+            f"{path} exists; a key that agents pin is not written over"
+        ) from None
     with os.fdopen(handle, "wb") as file:
         file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         file.flush()

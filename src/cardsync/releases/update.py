@@ -1,4 +1,6 @@
-"""The update fields that the heartbeat and GET /desktop/update have in common: who asks in, `Update` out. No statement."""
+"""The update fields that the heartbeat and GET /desktop/update have in common: who asks in,
+`Update` out. No statement.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def download_path(release: Published) -> str:
     return "/downloads/" + "/".join(quote(part) for part in parts)
 
 
-def update_fields(known: KnownReleases, product: str, asks: Installation, now: datetime, origin: str) -> dict[str, Any]:
+def update_fields(
+    known: KnownReleases, product: str, asks: Installation, now: datetime, origin: str
+) -> dict[str, Any]:
     """The arguments of `Update`, or of what extends it."""
     offer = choose(known.shelf(product), asks, now)
     release = offer.release

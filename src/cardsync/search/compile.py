@@ -1,6 +1,8 @@
-"""A search tree as one condition of SQL over `card c`: the tree and the seller's own names in, the text and its bound values out. Pure.
+"""A search tree as one condition of SQL over `card c`: the tree and the seller's own names in,
+the text and its bound values out. Pure.
 
-A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound; `:seller` and `:now` are the caller's.
+A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound;
+`:seller` and `:now` are the caller's.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ from cardsync.search.flags import AMOUNTS, FLAGS, ON_LIST, SHELVED, THINGS, prev
 from cardsync.search.list_names import name_key
 from cardsync.search.tree import And, Named, Not, Or, Phrase, Place, Range, Term, Tree, Value, Word
 from cardsync.search.variants import ANY, STAMPS, pattern_of, plain_variant
-from cardsync.search.words import NAME, NUMBER, RARITY, SET, TOTAL, folded, plain_text, without_spaces, words
+from cardsync.search.words import (
+    NAME,
+    NUMBER,
+    RARITY,
+    SET,
+    TOTAL,
+    folded,
+    plain_text,
+    without_spaces,
+    words,
+)
 
 NOTHING = "false"
 EVERYTHING = "true"
@@ -36,7 +48,9 @@ class GoverningRule(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """The seller's own names, as far as a search may ask for them, and when each product line was last seen whole."""
+    """The seller's own names, as far as a search may ask for them, and when each product line was
+    last seen whole.
+    """
 
     lists: Mapping[str, int] = field(default_factory=dict)
     list_names: Mapping[str, int] = field(default_factory=dict)
@@ -55,9 +69,11 @@ class Where(NamedTuple):
 
 
 def compile_query(tree: Tree, known: Known, *, of_rule: bool = False, saved: bool = False) -> Where:
-    """Raises QueryError: for a list, rule or game that is not the seller's, and for a rule or sale that asks for rules.
+    """Raises QueryError: for a list, rule or game that is not the seller's, and for a rule or
+    sale that asks for rules.
 
-    In a saved search such a list has no cards; where that would select more, the search selects nothing.
+    In a saved search such a list has no cards; where that would select more, the search selects
+    nothing.
     """
     compiler = _Compiler(known, {}, of_rule, saved)
     sql = compiler.whole(tree)
@@ -94,7 +110,10 @@ class _Compiler:
             case Not():
                 return self._negated(tree.part)
             case And():
-                return _joined(" AND ", sorted(map(self.condition, tree.parts), key=_costs)) or EVERYTHING
+                return (
+                    _joined(" AND ", sorted(map(self.condition, tree.parts), key=_costs))
+                    or EVERYTHING
+                )
             case Or():
                 return _joined(" OR ", map(self.condition, tree.parts))
             case Term():
@@ -114,7 +133,9 @@ class _Compiler:
         found = words(folded(text))
         if not found:
             return self._contains(text)
-        return _joined(" AND ", [self._like("% ", _escaped(word), "%") for word in dict.fromkeys(found)])
+        return _joined(
+            " AND ", [self._like("% ", _escaped(word), "%") for word in dict.fromkeys(found)]
+        )
 
     def _contains(self, text: str) -> str:
         return self._like(f"%{NAME}%", _escaped(folded(text)), f"%{SET}%")
@@ -161,7 +182,9 @@ class _Compiler:
             return f"{expression} {'<>' if differs else '='} {self._amount(value)}"
         if value.low is not None and value.high is not None:
             between = "NOT BETWEEN" if differs else "BETWEEN"
-            return f"{expression} {between} {self._amount(value.low)} AND {self._amount(value.high)}"
+            return (
+                f"{expression} {between} {self._amount(value.low)} AND {self._amount(value.high)}"
+            )
         if value.low is not None:
             return f"{expression} {'<' if differs else '>='} {self._amount(value.low)}"
         return f"{expression} {'>' if differs else '<='} {self._amount(value.high)}"
@@ -202,7 +225,9 @@ class _Compiler:
             key, total = _escaped(number.key), _escaped(number.total or "")
             if not total:
                 return self._like(f"%{NUMBER}{key}{TOTAL}%")
-            return _joined(" OR ", [self._like(f"%{NUMBER}{key}{TOTAL}{end}") for end in (total, "")])
+            return _joined(
+                " OR ", [self._like(f"%{NUMBER}{key}{TOTAL}{end}") for end in (total, "")]
+            )
 
         return self._other(term, self._present(NUMBER, TOTAL), one)
 
@@ -210,7 +235,11 @@ class _Compiler:
         lines = {folded(line): line for line in self.known.lines}
         for value in term.values:
             if value not in lines:
-                raise QueryError(f"game: {value!r} is no product line", term.at, nearest(str(value), self.known.lines))
+                raise QueryError(
+                    f"game: {value!r} is no product line",
+                    term.at,
+                    nearest(str(value), self.known.lines),
+                )
         return self._one_of("c.product_line", term, [lines[str(value)] for value in term.values])
 
     def _one_of(self, column: str, term: Term, values: list[Any]) -> str:
@@ -222,7 +251,12 @@ class _Compiler:
             return self._one_of("c.condition", term, list(term.values))
         ordered = CONDITIONS[:-1]
         place = ordered.index(str(term.values[0]))
-        inside = {"<": ordered[:place], "<=": ordered[: place + 1], ">": ordered[place + 1 :], ">=": ordered[place:]}
+        inside = {
+            "<": ordered[:place],
+            "<=": ordered[: place + 1],
+            ">": ordered[place + 1 :],
+            ">=": ordered[place:],
+        }
         return f"c.condition = ANY (CAST({self.bind(list(inside[term.op]))} AS text[]))"
 
     def _named(self, column: str, term: Term, names: Callable[[str, str], Iterable[str]]) -> str:
@@ -236,7 +270,9 @@ class _Compiler:
         return f"({found} AND c.product_line = 'pokemon_japan')" if value == "No Rarity" else found
 
     def _variants(self, values: list[str]) -> str:
-        """Few cards have any: the others are told by looks that cost less than the pattern, and that PostgreSQL would take behind it."""
+        """Few cards have any: the others are told by looks that cost less than the pattern, and
+        that PostgreSQL would take behind it.
+        """
         pattern = pattern_of(values)
         if pattern is None:
             return NOTHING
@@ -247,7 +283,9 @@ class _Compiler:
 
     def _holds_any(self, texts: Iterable[str]) -> str:
         """A space of a variant may stand as another sign in the search text."""
-        return _joined(" OR ", [self._like("%", _escaped(one).replace(" ", "%"), "%") for one in texts])
+        return _joined(
+            " OR ", [self._like("%", _escaped(one).replace(" ", "%"), "%") for one in texts]
+        )
 
     def _list(self, term: Term, value: Value) -> str:
         known = self.known.list_names if isinstance(value, Named) else self.known.lists
@@ -265,7 +303,9 @@ class _Compiler:
             at = f"l.box = {self.bind(value.box)} AND l.slot = {self.bind(value.slot)}"
         else:
             at = f"l.box = {self._amount(value)}"
-        return f"c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller AND {at})"
+        return (
+            f"c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller AND {at})"
+        )
 
     def _flag(self, value: str) -> str:
         if value == "stamped":
@@ -278,7 +318,9 @@ class _Compiler:
         return FLAGS[value]
 
     def _agreed(self) -> str:
-        """A whole upload of the line came after the card's newest values, or the values before had the same quantity."""
+        """A whole upload of the line came after the card's newest values, or the values before
+        had the same quantity.
+        """
         later = [f"(c.product_line = {self.bind(line)} AND c.observed_at < {self.bind(at)})" for line, at in self.known.seen.items()]  # fmt: skip
         seen_again = _joined(" OR ", later) or NOTHING
         return f"{seen_again} OR c.id IN ({previous_agrees(seen_again)})"
@@ -306,11 +348,16 @@ class _Compiler:
             found = [id for id in ids if id == value]
         if not found:
             told = value.name if isinstance(value, Named) else f"{value}"
-            raise QueryError(f"rule: there is no rule {told!r}", term.at, nearest(told, ids.values()))
+            raise QueryError(
+                f"rule: there is no rule {told!r}", term.at, nearest(told, ids.values())
+            )
         return found
 
     def _rules(self, term: Term) -> dict[int, str]:
-        """What governing rules select, in their turn. Compiled once; but every term that asks for them has all of it in its SQL."""
+        """What governing rules select, in their turn.
+
+        Compiled once; but every term that asks for them has all of it in its SQL.
+        """
         if self.of_rule:
             raise QueryError(f"{term.field}: a rule or a sale can't ask for rules", term.at)
         before = len(self.values)
@@ -328,7 +375,10 @@ class _Compiler:
             try:
                 if rule.tree is None:
                     return
-                yield rule.id, _Compiler(self.known, self.values, of_rule=True, saved=True).whole(rule.tree)
+                yield (
+                    rule.id,
+                    _Compiler(self.known, self.values, of_rule=True, saved=True).whole(rule.tree),
+                )
             except QueryError:
                 return
             self._need_few(len(self.values) - before, term)
@@ -336,16 +386,26 @@ class _Compiler:
     def _need_few(self, values: int, term: Term) -> None:
         if values > limits.SEARCH_RULE_VALUES:
             most = f"{limits.SEARCH_RULE_VALUES:,}"
-            raise QueryError(f"{term.field}: the rules have more than {most} terms to compare with", term.at)
+            raise QueryError(
+                f"{term.field}: the rules have more than {most} terms to compare with", term.at
+            )
 
 
 def _joined(sign: str, parts: Iterable[str]) -> str:
     listed = list(parts)
-    return listed[0] if len(listed) == 1 else f"({sign.join(f'({part})' for part in listed)})" if listed else ""
+    return (
+        listed[0]
+        if len(listed) == 1
+        else f"({sign.join(f'({part})' for part in listed)})"
+        if listed
+        else ""
+    )
 
 
 def _costs(sql: str) -> tuple[bool, bool]:
-    """PostgreSQL takes a look-up and a pass over a text for as cheap as a comparison: what stands first is looked at first."""
+    """PostgreSQL takes a look-up and a pass over a text for as cheap as a comparison: what stands
+    first is looked at first.
+    """
     return "SELECT" in sql, "search_text" in sql
 
 

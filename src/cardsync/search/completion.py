@@ -1,4 +1,6 @@
-"""What may be written next in a search: the text up to the cursor and the seller's own names in, whole terms out. Pure."""
+"""What may be written next in a search: the text up to the cursor and the seller's own names in,
+whole terms out. Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _HIDDEN = "\0"
 # The term under the cursor, where closed quotes are hidden.
 _LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:".*)?)$', re.DOTALL)
 # A selector with its space may stand there without quotes.
-_SPACED = re.compile(r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]*\s[^()"|]*)$', re.IGNORECASE)
+_SPACED = re.compile(
+    r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]*\s[^()"|]*)$', re.IGNORECASE
+)
 _SPACES = re.compile(r"\s+")
 _ESCAPED = re.compile(r'\\(["\\])')
 _FIELD_NAMES = dict.fromkeys([*(field.name for field in FIELDS.values()), "not"], "")
@@ -25,7 +29,9 @@ _TERM = re.compile(r"([a-z_]+)(!=|<=|>=|[:=<>])(.*)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class OwnNames:
-    """What only this seller has: sets in stock, product lines, lists as (slug, name), names of rules."""
+    """What only this seller has: sets in stock, product lines, lists as (slug, name), names of
+    rules.
+    """
 
     sets: Sequence[str] = ()
     games: Sequence[str] = ()
@@ -60,7 +66,9 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
     before = text[at : len(text) - len(last)]
     told = _values(name.lower(), own)
     quoted = _quoted_name if FIELDS.get(name.lower()) is FIELDS["rule"] else _quoted
-    return [Completion(at, before + quoted(word), told[word]) for word in _like(_unquoted(last), told)]
+    return [
+        Completion(at, before + quoted(word), told[word]) for word in _like(_unquoted(last), told)
+    ]
 
 
 def _spaced(text: str, hidden: str) -> list[Completion]:
@@ -91,7 +99,10 @@ def _values(field: str, own: OwnNames) -> dict[str, str]:
 def _like(begun: str, known: Mapping[str, str]) -> list[str]:
     """By the word itself or what is told of it: a list by its slug or its name."""
     wanted = folded(begun)
-    places = [((folded(word).find(wanted), folded(told).find(wanted)), word) for word, told in known.items()]
+    places = [
+        ((folded(word).find(wanted), folded(told).find(wanted)), word)
+        for word, told in known.items()
+    ]
     found = sorted((0 not in of_both, word) for of_both, word in places if max(of_both) >= 0)
     return [word for _, word in found][:MOST]
 
@@ -102,7 +113,9 @@ def _unquoted(begun: str) -> str:
 
 def _quoted(word: str) -> str:
     return (
-        word if re.fullmatch(r"[\w.-]+", word) and ".." not in word else '"' + re.sub(r'(["\\])', r"\\\1", word) + '"'
+        word
+        if re.fullmatch(r"[\w.-]+", word) and ".." not in word
+        else '"' + re.sub(r'(["\\])', r"\\\1", word) + '"'
     )
 
 

@@ -1,4 +1,5 @@
-"""The fields of the search language: a name, an operator and a value as written in; what a term of the tree holds out. Pure.
+"""The fields of the search language: a name, an operator and a value as written in; what a term
+of the tree holds out. Pure.
 
 A name, flag or value that a field can't hold is refused with the nearest one that it can.
 """
@@ -45,7 +46,11 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     alike = SequenceMatcher(b=word.casefold()[:_GUESSED_CHARACTERS])
     for name in known:
         alike.set_seq1(name.casefold()[:_GUESSED_CHARACTERS])
-        if alike.real_quick_ratio() > most and alike.quick_ratio() > most and (ratio := alike.ratio()) > most:
+        if (
+            alike.real_quick_ratio() > most
+            and alike.quick_ratio() > most
+            and (ratio := alike.ratio()) > most
+        ):
             best, most = name, ratio
     return best
 
@@ -61,7 +66,9 @@ _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
 
 # By folded label and by name.
-LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {name: name for name in NAMES}
+LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {
+    name: name for name in NAMES
+}
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,6})?", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
@@ -172,7 +179,9 @@ def _condition(written: Written, op: str) -> Value:
 
 
 def _game(written: Written, op: str) -> Value:
-    """Whether the seller has such a line is asked later: an operator may allow lines that we do not know."""
+    """Whether the seller has such a line is asked later: an operator may allow lines that we do
+    not know.
+    """
     text = folded(written.text).strip()
     if not text:
         raise Refused("there is no game to look for")
@@ -227,7 +236,10 @@ _ALL = (
     Field("printing", _text, EQUALITY, ("finish", "f"), colon_is_equals=False),
     Field("lang", _word_of(_LANGUAGE_WORDS, "a language"), EQUALITY, ("language",)),
     Field("v", _variant, EQUALITY, ("variant",)),
-    *(Field(name, _number, COMPARING) for name in ("price", "target", "market", "low", "lowship", "direct", "cost")),
+    *(
+        Field(name, _number, COMPARING)
+        for name in ("price", "target", "market", "low", "lowship", "direct", "cost")
+    ),
     Field("qty", _number, COMPARING, ("quantity",)),
     Field("unshelved", _number, COMPARING),
     Field("change", _or_range(_percent), COMPARING),
@@ -241,7 +253,9 @@ _ALL = (
     Field("id", _id, COMPARING),
     Field("sku", _id, COMPARING),
 )
-FIELDS: Mapping[str, Field] = {name: field for field in _ALL for name in (field.name, *field.aliases)}
+FIELDS: Mapping[str, Field] = {
+    name: field for field in _ALL for name in (field.name, *field.aliases)
+}
 FIELD_NAMES = (*FIELDS, "not")
 
 

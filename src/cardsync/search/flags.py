@@ -1,4 +1,5 @@
-"""What flags, things and measured fields are in SQL, over `card c` of `:seller` at `:now`. Pure: constants alone.
+"""What flags, things and measured fields are in SQL, over `card c` of `:seller` at `:now`. Pure:
+constants alone.
 
 What a flag looks up in other tables is one sub-select for all cards, never one for each.
 """
@@ -36,7 +37,9 @@ _PREVIOUS = """CROSS JOIN LATERAL (
 
 
 def previous_agrees(seen_again: str) -> str:
-    """Cards whose newest two observations have the same quantity, of those that no later upload confirmed."""
+    """Cards whose newest two observations have the same quantity, of those that no later upload
+    confirmed.
+    """
     return f"""SELECT c.id FROM card c {_PREVIOUS}
  WHERE c.seller_id = :seller AND NOT c.gone AND ({seen_again}) IS NOT TRUE AND before.quantity = c.quantity"""
 
@@ -52,13 +55,15 @@ _MOVED = """c.id IN (SELECT moves.card_id FROM (
  ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
    AND moves.market > 0 AND moves.before > 0 AND abs(moves.market - moves.before) * 20 >= moves.before)"""
 
-# When the quantity was last another one; and whatever others there were in the last 90 days, so that no loss is forgotten for a sale
-# that comes after it, and no sale is counted for two of them.
+# When the quantity was last another one; and whatever others there were in the last 90 days, so
+# that no loss is forgotten for a sale that comes after it, and no sale is counted for two of
+# them.
 _OTHERS = """CROSS JOIN LATERAL (
  SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place FROM price_observation o
   WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity ORDER BY o.observed_at DESC LIMIT 20) other"""
-# The quantity fell by more than was sold since it was seen to be higher. A sale may be a day older than the upload that
-# still had the card; cancelled orders and those refunded in full sell nothing. An order names the listing, a custom one as any other.
+# The quantity fell by more than was sold since it was seen to be higher. A sale may be a day
+# older than the upload that still had the card; cancelled orders and those refunded in full sell
+# nothing. An order names the listing, a custom one as any other.
 _AUDIT = f"""c.id IN (
  SELECT dropped.id FROM (
    SELECT c.id, c.listing_id, other.quantity - c.quantity AS missing, other.observed_at - interval '1 day' AS since
@@ -72,7 +77,8 @@ _AUDIT = f"""c.id IN (
  ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
  GROUP BY dropped.id, dropped.missing, dropped.since HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
 
-# A line's cards are told of by the last sync that priced them all: the upload that spoke of the whole line, or the run that followed one.
+# A line's cards are told of by the last sync that priced them all: the upload that spoke of the
+# whole line, or the run that followed one.
 _TOLD = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
  SELECT r.summary ->> 'receipts' AS key FROM price_run r
   WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed' AND (r.upload_id IS NULL OR r.upload_id = l.upload_id)

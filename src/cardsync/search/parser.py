@@ -1,6 +1,7 @@
 """A search as written in, its tree out: a lexer and a recursive descent by hand. Pure.
 
-query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term | phrase | word. Raises QueryError.
+query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
+phrase | word. Raises QueryError.
 """
 
 from __future__ import annotations
@@ -24,9 +25,15 @@ _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def parse(text: str, *, canonical: bool = False) -> Tree:
-    """Raises QueryError. A text of nothing but space is everything. A canonical text may be longer than the one that was written."""
+    """Raises QueryError. A text of nothing but space is everything.
+
+    A canonical text may be longer than the one that was written.
+    """
     if len(text) > limits.SEARCH_CHARACTERS and not canonical:
-        raise QueryError(f"a search has at most {limits.SEARCH_CHARACTERS:,} characters", limits.SEARCH_CHARACTERS)
+        raise QueryError(
+            f"a search has at most {limits.SEARCH_CHARACTERS:,} characters",
+            limits.SEARCH_CHARACTERS,
+        )
     return _Parser(_NOT_STORABLE.sub("\ufffd", text)).everything()
 
 

@@ -1,6 +1,8 @@
-"""What a search means: the tree that the parser makes and the rest of the code reads, and its canonical text. Pure.
+"""What a search means: the tree that the parser makes and the rest of the code reads, and its
+canonical text. Pure.
 
-Offsets are where a part stood in the text; two trees that differ in them alone are equal. `parse(print_query(tree)) == tree`.
+Offsets are where a part stood in the text; two trees that differ in them alone are equal.
+`parse(print_query(tree)) == tree`.
 """
 
 from __future__ import annotations
@@ -137,9 +139,15 @@ def print_query(tree: Tree) -> str:
             return _term("not", flags)
         case Not():
             inner = print_query(tree.part)
-            return f"-({inner})" if inner.startswith("-") or isinstance(tree.part, And | Or) else f"-{inner}"
+            return (
+                f"-({inner})"
+                if inner.startswith("-") or isinstance(tree.part, And | Or)
+                else f"-{inner}"
+            )
         case And():
-            return " ".join(f"({print_query(p)})" if isinstance(p, Or) else print_query(p) for p in tree.parts)
+            return " ".join(
+                f"({print_query(p)})" if isinstance(p, Or) else print_query(p) for p in tree.parts
+            )
         case Or():
             return " or ".join(map(print_query, tree.parts))
 
@@ -165,7 +173,8 @@ def _value(field: str, value: Value) -> str:
         case Named():
             return _quoted(value.name)
         case str():
-            # Dots may be a range, and with the words behind it a variant may be the name of another.
+            # Dots may be a range, and with the words behind it a variant may be the name of
+            # another.
             plain = _NEEDS_NO_QUOTES.fullmatch(value) and ".." not in value
             begins = field == "v" and folded(value) in SELECTOR_BEGINNINGS
             return value if plain and not begins else _quoted(value)

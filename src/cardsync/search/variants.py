@@ -1,7 +1,9 @@
-"""The selectors of `v:`, and what they look for in a card's search text: selectors in, the pattern of a regular expression out. Pure.
+"""The selectors of `v:`, and what they look for in a card's search text: selectors in, the
+pattern of a regular expression out. Pure.
 
-A variant is what stands inside one (...) or [...] of the product's name or its set's. It is found by whole words: `champion` is not in
-`(World Championships 2004)`. A word ends where no letter of a to z and no digit goes on.
+A variant is what stands inside one (...) or [...] of the product's name or its set's. It is found
+by whole words: `champion` is not in `(World Championships 2004)`. A word ends where no letter of
+a to z and no digit goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from cardsync.search.words import RARITY, SET, folded, without_spaces
 
 # Selectors of `v:` that are stamps.
 STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
-# Selectors of `v:`, folded, by how they may be written. What a product's variant says otherwise can be asked for too.
+# Selectors of `v:`, folded, by how they may be written. What a product's variant says otherwise
+# can be asked for too.
 SELECTORS = {
     **{name: name for name in ("shadowless", *STAMPS)},
     "no symbol": "No Symbol",
@@ -25,7 +28,9 @@ SELECTORS = {
     )},
 }  # fmt: skip
 # What a selector with a space begins with, up to one of its spaces.
-SELECTOR_BEGINNINGS = frozenset(name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name))
+SELECTOR_BEGINNINGS = frozenset(
+    name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name)
+)
 
 _ROUND, _SQUARE = ("(", ")"), ("[", "]")
 _SPACES = f"[ {without_spaces(' ')}]"
@@ -43,7 +48,9 @@ def _anywhere(found: list[str]) -> str:
 
 
 # A product or a set that has a variant at all.
-ANY = _anywhere([_inside(opens, closes, rf"[^\{closes}{_APART}]+") for opens, closes in (_ROUND, _SQUARE)])
+ANY = _anywhere(
+    [_inside(opens, closes, rf"[^\{closes}{_APART}]+") for opens, closes in (_ROUND, _SQUARE)]
+)
 
 
 def plain_variant(value: str) -> str:
@@ -51,7 +58,9 @@ def plain_variant(value: str) -> str:
 
 
 def pattern_of(values: list[str]) -> str | None:
-    """None if no variant can be any of these: what has both closing brackets in it stands inside neither."""
+    """None if no variant can be any of these: what has both closing brackets in it stands inside
+    neither.
+    """
     found = [
         _inside(opens, closes, _among(closes, value))
         for value in map(plain_variant, values)

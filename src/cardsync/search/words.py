@@ -1,7 +1,9 @@
-"""Texts as searches compare them. Pure: a name in; its folded form, its words, and the one text that a card is searched by, out.
+"""Texts as searches compare them. Pure: a name in; its folded form, its words, and the one text
+that a card is searched by, out.
 
-Folded: no case, no accents (`Pokémon` is `pokemon`), compatible forms made one. A voiced kana is a letter of its own.
-A card's search text is made once, when the card is written: a search compares stored texts, and folds nothing but itself.
+Folded: no case, no accents (`Pokémon` is `pokemon`), compatible forms made one. A voiced kana is
+a letter of its own. A card's search text is made once, when the card is written: a search
+compares stored texts, and folds nothing but itself.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from cardsync.catalog.collector_number import number_columns
 from cardsync.texts import apart, is_ascii, spaced, stripped, table, together, words_table
 
 # What normalisation leaves apart although people write both.
-_SAME = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "’": "'", "‘": "'", "ʼ": "'"})
+_SAME = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "’": "'", "‘": "'", "ʼ": "'"}
+)
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 _NO_APOSTROPHES = str.maketrans(dict.fromkeys("'`"))
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
-# What parts the fields of a search text. No text holds them: control characters are folded to spaces.
+# What parts the fields of a search text. No text holds them: control characters are folded to
+# spaces.
 NAME, SET, RARITY, NUMBER, TOTAL = "\x1f", "\x1e", "\x1d", "\x1c", "\x1b"
 # A space where no word of the name begins.
 _SPACE = "\x1a"
@@ -69,13 +74,18 @@ def without_spaces(plain: str) -> str:
     return plain.replace(" ", _SPACE)
 
 
-def search_text(name: str, set_name: str, rarity: str, number_key: str, number_total: str | None) -> str:
-    number = f"{NUMBER}{_CONTROLS.sub('', number_key)}{TOTAL}{_CONTROLS.sub('', number_total or '')}"
+def search_text(
+    name: str, set_name: str, rarity: str, number_key: str, number_total: str | None
+) -> str:
+    number = (
+        f"{NUMBER}{_CONTROLS.sub('', number_key)}{TOTAL}{_CONTROLS.sub('', number_total or '')}"
+    )
     return f"{name_text(name)}{SET}{plain_text(set_name)}{RARITY}{plain_text(rarity)}{number}"
 
 
 def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
-    """`search_text` and `number_leading` (what a number begins with) of product_name, set_name, rarity and number, row for row.
+    """`search_text` and `number_leading` (what a number begins with) of product_name, set_name,
+    rarity and number, row for row.
 
     Cards that have their `number_key` and `number_total` already need not have a number.
     """
@@ -93,7 +103,9 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(parts).select(whole.alias("search_text"), leading.alias("number_leading"))
 
 
-def _of_distinct(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]) -> pl.Series:
+def _of_distinct(
+    texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]
+) -> pl.Series:
     """`_each` of texts that repeat, each made once."""
     known = texts.unique(maintain_order=True)
     made = pl.DataFrame({"text": known, "made": _each(known, one, ascii_ones)})
@@ -101,8 +113,12 @@ def _of_distinct(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callab
     return rows.join(made, on="text", how="left", nulls_equal=True, maintain_order="left")["made"]
 
 
-def _each(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]) -> pl.Series:
-    """`one` of each text, a null is an empty one; `ascii_ones` is the same for texts of ASCII alone, all at once."""
+def _each(
+    texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]
+) -> pl.Series:
+    """`one` of each text, a null is an empty one; `ascii_ones` is the same for texts of ASCII
+    alone, all at once.
+    """
     texts = texts.cast(pl.String).fill_null("")
     if texts.is_empty():
         return texts
@@ -114,7 +130,9 @@ def _each(texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[byt
     return made.scatter(foreign.arg_true(), list(map(one, others.to_list())))
 
 
-_FOLDED: Final = table({byte: 32 if byte < 32 or byte == 127 else ord(chr(byte).lower()) for byte in range(128)})
+_FOLDED: Final = table(
+    {byte: 32 if byte < 32 or byte == 127 else ord(chr(byte).lower()) for byte in range(128)}
+)
 _WORDS: Final = words_table()
 
 

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
-# Kinds whose work the server finishes by importing and pricing; the others end with the agent's log.
+# Kinds whose work the server finishes by importing and pricing; the others end with the agent's
+# log.
 INVENTORY_KINDS = ("full", "pricing")
 
 
@@ -21,7 +22,12 @@ def merge_kinds(waiting: str | None, new: str) -> str:
 
 
 def is_stale(
-    refreshed_at: datetime | None, *, lease_is_live: bool, uploads_open: int, now: datetime, stale_after: timedelta
+    refreshed_at: datetime | None,
+    *,
+    lease_is_live: bool,
+    uploads_open: int,
+    now: datetime,
+    stale_after: timedelta,
 ) -> bool:
     """No refresh for long, nobody writing, nothing accepted unfinished."""
     if lease_is_live or uploads_open:

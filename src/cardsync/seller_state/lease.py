@@ -1,6 +1,8 @@
-"""A lease while it is held: kept alive beside long steps, asked after between them, or had for one reading. A lease in, nothing out.
+"""A lease while it is held: kept alive beside long steps, asked after between them, or had for
+one reading. A lease in, nothing out.
 
-A worker whose lease was taken over, or whose run was cancelled, finds out at its next boundary; until then it writes nothing.
+A worker whose lease was taken over, or whose run was cancelled, finds out at its next boundary;
+until then it writes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +16,15 @@ import structlog
 from cardsync import clock
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
-from cardsync.seller_state.state import CancelRequested, Lease, LeaseLost, hold_lease, locked, release_lease, take_lease
+from cardsync.seller_state.state import (
+    CancelRequested,
+    Lease,
+    LeaseLost,
+    hold_lease,
+    locked,
+    release_lease,
+    take_lease,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -38,12 +48,16 @@ async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def held_to_read(database: Database, seller_id: int, holder: str, seconds: float) -> AsyncIterator[None]:
-    """Keep others from changing prices during one reading. Where somebody is at it already, or left his lease behind, there is nothing
-    to keep: the reader's snapshot has to do."""
+async def held_to_read(
+    database: Database, seller_id: int, holder: str, seconds: float
+) -> AsyncIterator[None]:
+    """Keep others from changing prices during one reading. Where somebody is at it already, or
+    left his lease behind, there is nothing to keep: the reader's snapshot has to do."""
     async with database.tenant(seller_id) as session:
         is_free = (await locked(session, seller_id)).lease_token is None
-        lease = await take_lease(session, seller_id, holder, clock.now(), seconds) if is_free else None
+        lease = (
+            await take_lease(session, seller_id, holder, clock.now(), seconds) if is_free else None
+        )
     if lease is None:
         yield
         return
@@ -56,6 +70,9 @@ async def held_to_read(database: Database, seller_id: int, holder: str, seconds:
 
 
 async def boundary(database: Database, lease: Lease) -> None:
-    """A boundary between two long steps that write nothing: the lease renewed. Raises LeaseLost or CancelRequested."""
+    """A boundary between two long steps that write nothing: the lease renewed.
+
+    Raises LeaseLost or CancelRequested.
+    """
     async with database.tenant(lease.seller_id) as session:
         await hold_lease(session, lease, clock.now())

@@ -39,7 +39,8 @@ class SyncState(Base):
     work_phase: Mapped[str | None] = mapped_column(Text)
     work_done: Mapped[int] = mapped_column(server_default="0")
     work_total: Mapped[int] = mapped_column(server_default="0")
-    # Accepted inventory uploads that are not finished, and the one that waits for the seller's word.
+    # Accepted inventory uploads that are not finished, and the one that waits for the seller's
+    # word.
     uploads_open: Mapped[int] = mapped_column(server_default="0")
     review_upload_id: Mapped[int | None] = mapped_column(BigInteger)
     # Results.
@@ -48,7 +49,8 @@ class SyncState(Base):
     history_fetched_at: Mapped[datetime | None] = mapped_column(Moment)
     scheduled_failures: Mapped[int] = mapped_column(server_default="0")
     last_failure_at: Mapped[datetime | None] = mapped_column(Moment)
-    # From when on the agent's open tasks wait for it, price tasks by themselves: agentwork/tasks.py keeps them, the heartbeat reads them.
+    # From when on the agent's open tasks wait for it, price tasks by themselves:
+    # agentwork/tasks.py keeps them, the heartbeat reads them.
     tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     # Hash of the set of (id, target) that the export would send; null while a run is changing it.

@@ -1,6 +1,8 @@
-"""The sync state of a seller: requests, the lock, the lease. Every function is one step of the protocol on the seller's one row.
+"""The sync state of a seller: requests, the lock, the lease. Every function is one step of the
+protocol on the seller's one row.
 
-Sessions are in the seller's scope. Time comes in as an argument; rows are changed under their row lock or by one statement.
+Sessions are in the seller's scope. Time comes in as an argument; rows are changed under their row
+lock or by one statement.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from cardsync.settings import Settings
 
 
 class LeaseLost(Exception):
-    """Another holder took the price-mutation lease over; whatever was being written must not be committed."""
+    """Another holder took the price-mutation lease over; whatever was being written must not be
+    committed.
+    """
 
 
 class CancelRequested(Exception):
@@ -31,7 +35,8 @@ def lease_is_live(state: Caller | SyncState, now: datetime) -> bool:
 
 
 def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) -> bool:
-    # A cancelled cycle does not go stale: its cancellation is ended, and its request not offered again.
+    # A cancelled cycle does not go stale: its cancellation is ended, and its request not offered
+    # again.
     if state.lock_kind is None or state.cancel_requested_at is not None:
         return False
     return is_stale(
@@ -58,14 +63,20 @@ def clear_lock(state: SyncState) -> None:
 
 def count_failure(state: SyncState, now: datetime) -> None:
     """A scheduled cycle counts once, however many of its uploads fail before it ends."""
-    counted = state.last_failure_at and state.lock_taken_at and state.last_failure_at >= state.lock_taken_at
+    counted = (
+        state.last_failure_at
+        and state.lock_taken_at
+        and state.last_failure_at >= state.lock_taken_at
+    )
     if state.lock_trigger == "scheduled" and not counted:
         state.scheduled_failures += 1
         state.last_failure_at = now
 
 
 def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
-    """What a cancelled cycle leaves: nothing of it is open, it counts as failed when it was scheduled, and nothing is offered again."""
+    """What a cancelled cycle leaves: nothing of it is open, it counts as failed when it was
+    scheduled, and nothing is offered again.
+    """
     count_failure(state, now)
     clear_lock(state)
     state.uploads_open = 0
@@ -73,11 +84,14 @@ def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
 
 
 def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None:
-    """A stale cycle counts as failed when it was scheduled; a manual request that it had taken is offered again."""
+    """A stale cycle counts as failed when it was scheduled; a manual request that it had taken is
+    offered again.
+    """
     if not lock_is_stale(state, now, settings):
         return
     count_failure(state, now)
-    # What was requested meanwhile is the newer of the two. An inventory cycle that uploaded does not end here but with its worker.
+    # What was requested meanwhile is the newer of the two. An inventory cycle that uploaded does
+    # not end here but with its worker.
     done = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
     if state.lock_trigger == "manual" and state.lock_kind and not done:
         newer = state.requested_kind
@@ -85,12 +99,18 @@ def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None
     clear_lock(state)
 
 
-async def clear_stale_lock(session: AsyncSession, seller_id: int, now: datetime, settings: Settings) -> None:
+async def clear_stale_lock(
+    session: AsyncSession, seller_id: int, now: datetime, settings: Settings
+) -> None:
     drop_stale_lock(await locked(session, seller_id), now, settings)
 
 
-def take_lock(state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime) -> None:
-    """For a cycle that begins now; what its holder is told besides, the plan, is the caller's to note."""
+def take_lock(
+    state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime
+) -> None:
+    """For a cycle that begins now; what its holder is told besides, the plan, is the caller's to
+    note.
+    """
     state.lock_kind, state.lock_trigger, state.lock_agent_id = kind, trigger, agent_id
     state.lock_first_sync, state.lock_uploaded = first_sync, False
     state.lock_taken_at = state.lock_refreshed_at = now
@@ -111,13 +131,19 @@ def refresh(state: SyncState, now: datetime) -> None:
 async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:
     """Activity of the cycle keeps its lock fresh; no-op when there is none."""
     await session.execute(
-        text("UPDATE sync_state SET lock_refreshed_at = :now WHERE seller_id = :id AND lock_kind IS NOT NULL"),
+        text(
+            "UPDATE sync_state SET lock_refreshed_at = :now WHERE seller_id = :id AND lock_kind IS NOT NULL"
+        ),
         {"now": now, "id": seller_id},
     )
 
 
-async def upload_accepted(session: AsyncSession, seller_id: int, now: datetime, settings: Settings) -> str:
-    """Count the upload as open work under the lock, taking the lock for old agents and people with curl. Returns the trigger."""
+async def upload_accepted(
+    session: AsyncSession, seller_id: int, now: datetime, settings: Settings
+) -> str:
+    """Count the upload as open work under the lock, taking the lock for old agents and people
+    with curl. Returns the trigger.
+    """
     state = await locked(session, seller_id)
     drop_stale_lock(state, now, settings)
     if state.lock_kind is None:
@@ -137,8 +163,13 @@ class Lease:
     seconds: float
 
 
-async def take_lease(session: AsyncSession, seller_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
-    """None while another holder's lease is live or a cancellation has to be ended first. An expired lease is taken over."""
+async def take_lease(
+    session: AsyncSession, seller_id: int, holder: str, now: datetime, seconds: float
+) -> Lease | None:
+    """None while another holder's lease is live or a cancellation has to be ended first.
+
+    An expired lease is taken over.
+    """
     token = str(uuid.uuid4())
     taken = await session.scalar(
         text("""
@@ -149,7 +180,13 @@ async def take_lease(session: AsyncSession, seller_id: int, holder: str, now: da
                AND cancel_requested_at IS NULL
             RETURNING seller_id
         """),
-        {"holder": holder, "token": token, "expires": now + timedelta(seconds=seconds), "id": seller_id, "now": now},
+        {
+            "holder": holder,
+            "token": token,
+            "expires": now + timedelta(seconds=seconds),
+            "id": seller_id,
+            "now": now,
+        },
     )
     return Lease(seller_id, token, seconds) if taken is not None else None
 
@@ -166,9 +203,10 @@ async def hold_lease(
 ) -> None:
     """Renew, report progress and fence, as the last statement before a commit.
 
-    Raises LeaseLost when another holder has it, or when the progress that stands there is not `after`, because the database lost a commit
-    of ours: the caller's transaction must roll back. Raises CancelRequested when the seller cancelled: nothing of this transaction is
-    committed either.
+    Raises LeaseLost when another holder has it, or when the progress that stands there is not
+    `after`, because the database lost a commit of ours: the caller's transaction must roll back.
+    Raises CancelRequested when the seller cancelled: nothing of this transaction is committed
+    either.
     """
     row = (
         await session.execute(
@@ -200,8 +238,13 @@ async def hold_lease(
 
 
 async def look(session: AsyncSession, lease: Lease) -> None:
-    """The same two questions in the middle of a transaction, writing nothing. Raises LeaseLost or CancelRequested."""
-    query = text("SELECT lease_token = CAST(:token AS uuid), cancel_requested_at FROM sync_state WHERE seller_id = :id")
+    """The same two questions in the middle of a transaction, writing nothing.
+
+    Raises LeaseLost or CancelRequested.
+    """
+    query = text(
+        "SELECT lease_token = CAST(:token AS uuid), cancel_requested_at FROM sync_state WHERE seller_id = :id"
+    )
     row = (await session.execute(query, {"id": lease.seller_id, "token": lease.token})).first()
     if row is None or not row[0]:
         raise LeaseLost
@@ -210,7 +253,10 @@ async def look(session: AsyncSession, lease: Lease) -> None:
 
 
 async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
-    """The seller's state row, locked before the upload's as confirm and discard do. Raises LeaseLost when it isn't ours any more."""
+    """The seller's state row, locked before the upload's as confirm and discard do.
+
+    Raises LeaseLost when it isn't ours any more.
+    """
     state = await locked(session, lease.seller_id)
     if state.lease_token != lease.token:
         raise LeaseLost
@@ -218,7 +264,9 @@ async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
 
 
 async def release_lease(session: AsyncSession, lease: Lease) -> None:
-    """A recorded cancellation stays recorded: only `cancel.end` takes it away, together with what was cancelled."""
+    """A recorded cancellation stays recorded: only `cancel.end` takes it away, together with what
+    was cancelled.
+    """
     await session.execute(
         text("""
             UPDATE sync_state
@@ -229,10 +277,14 @@ async def release_lease(session: AsyncSession, lease: Lease) -> None:
     )
 
 
-async def upload_finished(session: AsyncSession, seller_id: int, outcome: str, now: datetime) -> None:
-    """One open upload less. `outcome` is completed, failed or in_review. Like any upload, its end keeps the cycle's lock fresh.
+async def upload_finished(
+    session: AsyncSession, seller_id: int, outcome: str, now: datetime
+) -> None:
+    """One open upload less. `outcome` is completed, failed or in_review. Like any upload, its end
+    keeps the cycle's lock fresh.
 
-    The inventory cycle's lock is cleared when its last upload is finished; only a completed one counts as a sync.
+    The inventory cycle's lock is cleared when its last upload is finished; only a completed one
+    counts as a sync.
     """
     state = await locked(session, seller_id)
     state.uploads_open = max(state.uploads_open - 1, 0)

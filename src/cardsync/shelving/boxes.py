@@ -1,4 +1,6 @@
-"""The shelves as they are read: all boxes, and what lies in one of them, in the order of the way."""
+"""The shelves as they are read: all boxes, and what lies in one of them, in the order of the
+way.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from cardsync.shelving.place import Place
 
 
 class BoxBody(msgspec.Struct):
-    """`slots` are those in which something lies, `cards` the different ones, `quantity` all of them."""
+    """`slots` are those in which something lies, `cards` the different ones, `quantity` all of
+    them.
+    """
 
     box: int
     slots: int
@@ -51,8 +55,17 @@ async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) ->
 async def lying_in(
     session: AsyncSession, seller_id: int, box: int, page: int, per_page: int, member_id: int | None
 ) -> tuple[list[CardInSlot], int]:
-    """A page of what lies in a box, and how much does. A box in which nothing lies is an empty one."""
-    here = {"seller": seller_id, "box": box, "member": member_id, "limit": per_page, "offset": (page - 1) * per_page}
+    """A page of what lies in a box, and how much does.
+
+    A box in which nothing lies is an empty one.
+    """
+    here = {
+        "seller": seller_id,
+        "box": box,
+        "member": member_id,
+        "limit": per_page,
+        "offset": (page - 1) * per_page,
+    }
     total = await session.scalar(
         text(f"""
             SELECT count(*) FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id

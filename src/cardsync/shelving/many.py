@@ -1,7 +1,8 @@
 """Many cards put at once: a selection and a row of slots in, how many were put and where out.
 
-Only what lies nowhere yet is put, so that the same again puts nothing. Cards follow in the order in which they were selected (those of a
-search by id); a slot takes `per_slot` of them, and a card that does not fit goes on in the next one.
+Only what lies nowhere yet is put, so that the same again puts nothing. Cards follow in the order
+in which they were selected (those of a search by id); a slot takes `per_slot` of them, and a card
+that does not fit goes on in the next one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from cardsync.shelving.place import Place
 
 
 class PutTogether(NamedTuple):
-    """`requested`: how many cards were selected. `truncated`: there were more than are put at once; the same again puts the next ones."""
+    """`requested`: how many cards were selected.
+
+    `truncated`: there were more than are put at once; the same again puts the next ones.
+    """
 
     cards: int
     quantity: int
@@ -86,6 +90,10 @@ async def put_many(
         return PutTogether(0, 0, requested, False, None, None)
     ends = Place(start.box, first), Place(start.box, last)
     note(
-        session, caller, "shelf.put_many", f"{quantity} of {cards} cards put into {ends[0].code} to {ends[1].code}", now
+        session,
+        caller,
+        "shelf.put_many",
+        f"{quantity} of {cards} cards put into {ends[0].code} to {ends[1].code}",
+        now,
     )
     return PutTogether(cards, quantity, requested, truncated, *ends)

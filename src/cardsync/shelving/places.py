@@ -1,7 +1,8 @@
-"""Where cards lie: put, moved and removed. A card may lie in several slots; how many the seller has of it is never changed here.
+"""Where cards lie: put, moved and removed. A card may lie in several slots; how many the seller
+has of it is never changed here.
 
-Whatever writes takes its turn at the account's row first, so that two who shelve at once go one after the other. More on the shelves
-than on hand is allowed, and told as drift.
+Whatever writes takes its turn at the account's row first, so that two who shelve at once go one
+after the other. More on the shelves than on hand is allowed, and told as drift.
 """
 
 from __future__ import annotations
@@ -57,12 +58,23 @@ async def move(
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, origin, quantity)
     await _add(session, caller.seller_id, card_id, target, taken)
-    note(session, caller, "shelf.moved", f"{taken} of {name} moved from {origin.code} to {target.code}", now)
+    note(
+        session,
+        caller,
+        "shelf.moved",
+        f"{taken} of {name} moved from {origin.code} to {target.code}",
+        now,
+    )
     return await shelved(session, caller.seller_id, card_id)
 
 
 async def remove(
-    session: AsyncSession, caller: Caller, card_id: int, place: Place, quantity: int | None, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    card_id: int,
+    place: Place,
+    quantity: int | None,
+    now: datetime,
 ) -> Shelved:
     """Without a quantity, all that lie there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
@@ -88,7 +100,9 @@ async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelve
     return Shelved(card_id, found[0].on_hand, places)
 
 
-async def places_of_items(session: AsyncSession, seller_id: int, session_id: int) -> dict[int, Place]:
+async def places_of_items(
+    session: AsyncSession, seller_id: int, session_id: int
+) -> dict[int, Place]:
     """The first place on the way of each item of a pull session that lies on a shelf."""
     rows = await session.execute(
         text("""
@@ -110,7 +124,9 @@ async def _begin(session: AsyncSession, caller: Caller, card_id: int) -> str:
     """The card's name. Raises NotFound, StockPromotedReload."""
     await one_at_a_time(session, caller.seller_id)
     await refuse_promoted(session, caller.seller_id, [card_id])
-    query = text(f"SELECT c.product_name FROM card c WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}")
+    query = text(
+        f"SELECT c.product_name FROM card c WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}"
+    )
     named = {"seller": caller.seller_id, "card": card_id, "member": caller.member_id}
     name: str | None = await session.scalar(query, named)
     if name is None:
@@ -125,7 +141,9 @@ def _unknown(card_id: int) -> errors.NotFound:
 _HERE = "seller_id = :seller AND card_id = :card AND box = :box AND slot = :slot"
 
 
-async def _add(session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int) -> None:
+async def _add(
+    session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int
+) -> None:
     added = await session.execute(
         text("""
             INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
@@ -147,15 +165,21 @@ async def _add(session: AsyncSession, seller_id: int, card_id: int, place: Place
         )
 
 
-async def _take(session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int | None) -> int:
+async def _take(
+    session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int | None
+) -> int:
     """How many were taken."""
     here = {"seller": seller_id, "card": card_id, **place._asdict()}
-    lying: int | None = await session.scalar(text(f"SELECT quantity FROM card_location WHERE {_HERE}"), here)
+    lying: int | None = await session.scalar(
+        text(f"SELECT quantity FROM card_location WHERE {_HERE}"), here
+    )
     if lying is None:
         raise errors.NotFound(f"card {card_id} does not lie in {place.code}")
     taken = lying if quantity is None else quantity
     if taken > lying:
-        raise errors.InvalidPayload(f"quantity: {lying} of card {card_id} lie in {place.code}, not {taken}")
+        raise errors.InvalidPayload(
+            f"quantity: {lying} of card {card_id} lie in {place.code}, not {taken}"
+        )
     if taken == lying:
         await session.execute(text(f"DELETE FROM card_location WHERE {_HERE}"), here)
     else:

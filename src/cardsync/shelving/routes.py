@@ -1,4 +1,6 @@
-"""The shelves over HTTP, for members who are signed in: boxes, what lies in one, and cards put, moved and removed."""
+"""The shelves over HTTP, for members who are signed in: boxes, what lies in one, and cards put,
+moved and removed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ from cardsync.shelving.boxes import BoxBody, CardInSlot
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
 from cardsync.shelving.places import Shelved
-from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, problems, provide_bounded_session
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_MEMBERS,
+    WITH_JSON_BODY,
+    problems,
+    provide_bounded_session,
+)
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
 Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
@@ -54,7 +62,10 @@ class Remove(PlaceBody, kw_only=True):
 
 
 class PutMany(Selection, kw_only=True):
-    """A selection as lists take it. What of it lies nowhere yet is put, `per_slot` of them into each slot from `start_slot` on."""
+    """A selection as lists take it.
+
+    What of it lies nowhere yet is put, `per_slot` of them into each slot from `start_slot` on.
+    """
 
     box: Number
     start_slot: Number
@@ -62,7 +73,10 @@ class PutMany(Selection, kw_only=True):
 
 
 class PutCards(msgspec.Struct):
-    """How many cards, and of all of them how many; `first` and `last` are codes of slots. `truncated`: the same again puts the next."""
+    """How many cards, and of all of them how many; `first` and `last` are codes of slots.
+
+    `truncated`: the same again puts the next.
+    """
 
     cards: int
     quantity: int
@@ -73,7 +87,10 @@ class PutCards(msgspec.Struct):
 
 
 class ShelvedCard(msgspec.Struct):
-    """`location_code` is the first on the way. `drift`: more lie on the shelves than are on hand."""
+    """`location_code` is the first on the way.
+
+    `drift`: more lie on the shelves than are on hand.
+    """
 
     card_id: int
     locations: list[Location]
@@ -100,7 +117,9 @@ def _place(body: PlaceBody) -> Place:
 
 
 def _told(card: Shelved) -> ShelvedCard:
-    locations = [Location(place.box, place.slot, place.code, quantity) for place, quantity in card.places]
+    locations = [
+        Location(place.box, place.slot, place.code, quantity) for place, quantity in card.places
+    ]
     first = locations[0].code if locations else None
     unshelved = max(card.on_hand - card.quantity, 0)
     return ShelvedCard(card.card_id, locations, first, unshelved, card.quantity > card.on_hand)
@@ -123,28 +142,44 @@ async def read_box(
     session: AsyncSession,
     box: int,
     page: Annotated[int, Parameter(ge=1, le=limits.PAGE_MOST)] = 1,
-    per_page: Annotated[int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)] = limits.PLACES_PER_PAGE,
+    per_page: Annotated[
+        int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)
+    ] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
     """What lies in a box, slot by slot; an unused box is an empty one."""
     if not 1 <= box <= limits.SHELF_NUMBER:
         return BoxPage(box, [], 0, page, per_page, 0)
-    cards, total = await boxes.lying_in(session, caller.seller_id, box, page, per_page, caller.member_id)
+    cards, total = await boxes.lying_in(
+        session, caller.seller_id, box, page, per_page, caller.member_id
+    )
     return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
 
 
 @post("/shelves/put", status_code=200, responses=WRITES)
 async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedCard:
-    """Put some of a card into a slot, beside those that lie there. More than are on hand is allowed, and drift."""
-    return _told(await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now()))
+    """Put some of a card into a slot, beside those that lie there.
+
+    More than are on hand is allowed, and drift.
+    """
+    return _told(
+        await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now())
+    )
 
 
 @post(
-    "/shelves/put_many", status_code=200, responses=WRITES, dependencies={"session": Provide(provide_bounded_session)}
+    "/shelves/put_many",
+    status_code=200,
+    responses=WRITES,
+    dependencies={"session": Provide(provide_bounded_session)},
 )
-async def put_many_cards(caller: Caller, session: AsyncSession, settings: Settings, data: PutMany) -> PutCards:
+async def put_many_cards(
+    caller: Caller, session: AsyncSession, settings: Settings, data: PutMany
+) -> PutCards:
     """Put what of a selection lies nowhere yet into a row of slots."""
     start = Place(data.box, data.start_slot)
-    done = await put_many(session, caller, data, start, data.per_slot, clock.now(), settings.read_seconds)
+    done = await put_many(
+        session, caller, data, start, data.per_slot, clock.now(), settings.read_seconds
+    )
     first, last = (place.code if place else None for place in (done.first, done.last))
     return PutCards(done.cards, done.quantity, done.requested, done.truncated, first, last)
 
@@ -153,15 +188,21 @@ async def put_many_cards(caller: Caller, session: AsyncSession, settings: Settin
 async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
     """Move a card, or some of it, to another slot."""
     origin, target = _place(data.origin), _place(data.target)
-    return _told(await places.move(session, caller, data.card_id, origin, target, data.quantity, clock.now()))
+    return _told(
+        await places.move(session, caller, data.card_id, origin, target, data.quantity, clock.now())
+    )
 
 
 @post("/shelves/remove", status_code=200, responses=WRITES)
 async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> ShelvedCard:
     """Take a card, or some of it, off the shelves. How many are on hand stays as it is."""
-    return _told(await places.remove(session, caller, data.card_id, _place(data), data.quantity, clock.now()))
+    return _told(
+        await places.remove(session, caller, data.card_id, _place(data), data.quantity, clock.now())
+    )
 
 
 router = Router(
-    path="", route_handlers=[read_shelves, read_box, put_card, put_many_cards, move_card, remove_card], tags=["shelves"]
+    path="",
+    route_handlers=[read_shelves, read_box, put_card, put_many_cards, move_card, remove_card],
+    tags=["shelves"],
 )

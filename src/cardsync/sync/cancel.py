@@ -1,7 +1,9 @@
-"""Cancelling a sync: the seller's word in; out the lock cleared at once, or a cancellation recorded for the worker that writes.
+"""Cancelling a sync: the seller's word in; out the lock cleared at once, or a cancellation
+recorded for the worker that writes.
 
-The worker finds it at its next boundary (`state.hold_lease`) and ends it here. Of a worker that died meanwhile, whoever comes first ends
-it: poll, heartbeat, the next cancel or upload, another worker. Nobody goes on with a cancelled import.
+The worker finds it at its next boundary (`state.hold_lease`) and ends it here. Of a worker that
+died meanwhile, whoever comes first ends it: poll, heartbeat, the next cancel or upload, another
+worker. Nobody goes on with a cancelled import.
 """
 
 from __future__ import annotations
@@ -21,21 +23,29 @@ from cardsync.seller_state.models import SyncState
 from cardsync.sync.models import SyncCycle
 from cardsync.work.metrics import UPLOADS
 
-# Whose runs stop at the seller's word: an import, and a pricing of the stored cards, be it an import's or on demand.
+# Whose runs stop at the seller's word: an import, and a pricing of the stored cards, be it an
+# import's or on demand.
 REPRICE = "reprice"
 _WORKERS = ("sync", REPRICE)
 
 
 def is_left(state: Caller | SyncState, now: datetime) -> bool:
-    """A cancellation was recorded and nobody holds the lease any more: its worker died before it could end it."""
+    """A cancellation was recorded and nobody holds the lease any more: its worker died before it
+    could end it.
+    """
     return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
 
 
-async def cancel_sync(session: AsyncSession, caller: Caller, now: datetime) -> Literal["cancelled", "cancelling"]:
-    """`cancelled` when all is done, `cancelling` while a worker is on its way to its next boundary. Raises NoSyncInProgress."""
+async def cancel_sync(
+    session: AsyncSession, caller: Caller, now: datetime
+) -> Literal["cancelled", "cancelling"]:
+    """`cancelled` when all is done, `cancelling` while a worker is on its way to its next
+    boundary. Raises NoSyncInProgress.
+    """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
-    # A rollback or a preview under way is no part of the sync: its lease stays, and the lock goes at once.
+    # A rollback or a preview under way is no part of the sync: its lease stays, and the lock goes
+    # at once.
     working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
     if state.lock_kind is None and state.cancel_requested_at is None and not working:
         raise errors.NoSyncInProgress
@@ -47,7 +57,10 @@ async def cancel_sync(session: AsyncSession, caller: Caller, now: datetime) -> L
 
 
 async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """End what a worker left that died after the cancellation was recorded. True if there was one."""
+    """End what a worker left that died after the cancellation was recorded.
+
+    True if there was one.
+    """
     state = await sync_state.locked(session, seller_id)
     if not is_left(state, now):
         return False
@@ -56,9 +69,11 @@ async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool
 
 
 async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Cancel what is not finished, let go of lock and lease, write the cancelled cycle. The row is locked, and no worker but us is at it.
+    """Cancel what is not finished, let go of lock and lease, write the cancelled cycle. The row
+    is locked, and no worker but us is at it.
 
-    Committed slabs stay, and so does a request that waits for its turn: the cancelled cycle's own was consumed when it was taken.
+    Committed slabs stay, and so does a request that waits for its turn: the cancelled cycle's own
+    was consumed when it was taken.
     """
     if state.lease_holder == REPRICE:
         await _cancel_reprice(session, state.seller_id, now)
@@ -73,7 +88,9 @@ async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
 
 
 def _is_of_a_sync(state: SyncState) -> bool:
-    """A pricing on demand has no lock; one that was taken since its cancellation is another matter."""
+    """A pricing on demand has no lock; one that was taken since its cancellation is another
+    matter.
+    """
     if state.lease_holder != REPRICE or state.cancel_requested_at is None:
         return True
     return state.lock_taken_at is not None and state.lock_taken_at <= state.cancel_requested_at
@@ -83,11 +100,19 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
     cancelled = await _cancel_uploads(session, state.seller_id, now)
     if state.review_upload_id in cancelled:
         state.review_upload_id = None
-    await _write_cycle(session, state, [cycle for cycle in cancelled.values() if cycle is not None], now)
+    await _write_cycle(
+        session, state, [cycle for cycle in cancelled.values() if cycle is not None], now
+    )
     sync_state.drop_cancelled_lock(state, now)
     summary = f"sync cancelled, with {len(cancelled)} uploads that were not finished"
     session.add(
-        Activity(seller_id=state.seller_id, actor="sync", action="sync.cancelled", summary=summary, created_at=now)
+        Activity(
+            seller_id=state.seller_id,
+            actor="sync",
+            action="sync.cancelled",
+            summary=summary,
+            created_at=now,
+        )
     )
 
 
@@ -107,12 +132,22 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
     if run_id is not None:
         told = f"price run {run_id} cancelled"
         session.add(
-            Activity(seller_id=seller_id, actor="pricing", action="pricing.cancelled", summary=told, created_at=now)
+            Activity(
+                seller_id=seller_id,
+                actor="pricing",
+                action="pricing.cancelled",
+                summary=told,
+                created_at=now,
+            )
         )
 
 
-async def _cancel_uploads(session: AsyncSession, seller_id: int, now: datetime) -> dict[int, str | None]:
-    """Every open inventory upload and its price run; returns the ids with the cycles that they came of."""
+async def _cancel_uploads(
+    session: AsyncSession, seller_id: int, now: datetime
+) -> dict[int, str | None]:
+    """Every open inventory upload and its price run; returns the ids with the cycles that they
+    came of.
+    """
     ended = await session.execute(
         text("""
             WITH ended AS (
@@ -132,8 +167,12 @@ async def _cancel_uploads(session: AsyncSession, seller_id: int, now: datetime) 
     return cancelled
 
 
-async def _write_cycle(session: AsyncSession, state: SyncState, cycles: list[str], now: datetime) -> None:
-    """The rows of the cycles that the uploads named; a cycle that named none gets a row of its own."""
+async def _write_cycle(
+    session: AsyncSession, state: SyncState, cycles: list[str], now: datetime
+) -> None:
+    """The rows of the cycles that the uploads named; a cycle that named none gets a row of its
+    own.
+    """
     known = await session.scalars(
         text("""
             UPDATE sync_cycle SET status = 'cancelled', logged_at = :now
@@ -146,6 +185,10 @@ async def _write_cycle(session: AsyncSession, state: SyncState, cycles: list[str
         trigger = state.lock_trigger or state.cycle_trigger
         session.add(
             SyncCycle(
-                seller_id=state.seller_id, status="cancelled", trigger_source=trigger, started_at=began, logged_at=now
+                seller_id=state.seller_id,
+                status="cancelled",
+                trigger_source=trigger,
+                started_at=began,
+                logged_at=now,
             )
         )

@@ -1,6 +1,8 @@
-"""What a cycle's first log does to the seller's row: the lock, the schedule, the history flags. The log and the row in, the row changed.
+"""What a cycle's first log does to the seller's row: the lock, the schedule, the history flags.
+The log and the row in, the row changed.
 
-A log without a lock is only recorded, save that it may end a first sync; so is one of another cycle than the lock's.
+A log without a lock is only recorded, save that it may end a first sync; so is one of another
+cycle than the lock's.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from cardsync.sync.planner import HISTORY_STEPS, STEPS
 
 
 def is_of_another(state: SyncState, row: SyncCycle | None, agent_id: str | None) -> bool:
-    """Whether a log that arrives belongs to another cycle than the lock's: the agent says that it is not the lock's holder, or
-    its cycle was heard of (by an upload or a screenshot) before the lock was taken."""
+    """Whether a log that arrives belongs to another cycle than the lock's: the agent says that it
+    is not the lock's holder, or its cycle was heard of (by an upload or a screenshot) before the
+    lock was taken."""
     if state.lock_kind is None or state.lock_taken_at is None:
         return False
     if agent_id is not None and state.lock_agent_id is not None and agent_id != state.lock_agent_id:
@@ -35,7 +38,10 @@ async def end_cycle(
     results: Mapping[str, str],
     now: datetime,
 ) -> tuple[str | None, bool]:
-    """The log of the newest cycle handed out, whose lock may be over. Returns that cycle's trigger and first_sync."""
+    """The log of the newest cycle handed out, whose lock may be over.
+
+    Returns that cycle's trigger and first_sync.
+    """
     trigger, first_sync = state.cycle_trigger, state.cycle_first_sync
     if first_sync and history_is_fetched(
         status, results, orders_before=await _orders_fetched(session, state.seller_id)
@@ -44,10 +50,12 @@ async def end_cycle(
         # What succeeded in this first sync says nothing about the next one that is asked for.
         first_sync = False
         await session.execute(
-            text("UPDATE sync_step SET in_first_sync = false WHERE seller_id = :id"), {"id": state.seller_id}
+            text("UPDATE sync_step SET in_first_sync = false WHERE seller_id = :id"),
+            {"id": state.seller_id},
         )
         await session.execute(
-            text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"), {"id": state.seller_id}
+            text("UPDATE account SET full_history_requested = false WHERE seller_id = :id"),
+            {"id": state.seller_id},
         )
     # An inventory cycle that uploaded ends with its worker, a cancelled one with its cancellation.
     by_worker = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
@@ -71,11 +79,12 @@ def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
 
 
 def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before: bool) -> bool:
-    """Whether a first sync is over with this log: the orders came, and no step that needs them failed.
+    """Whether a first sync is over with this log: the orders came, and no step that needs them
+    failed.
 
-    A step that was skipped had nothing to bring. Orders may be skipped too where they came earlier in
-    the same first sync (`orders_before`). A log without steps, or with names alone that are not ours,
-    says it by its status. Pure.
+    A step that was skipped had nothing to bring. Orders may be skipped too where they came
+    earlier in the same first sync (`orders_before`). A log without steps, or with names alone
+    that are not ours, says it by its status. Pure.
     """
     if not results.keys() & STEPS.keys():
         return status == "success"

@@ -1,7 +1,8 @@
-"""Debug screenshots: a cycle's picture in, an object and a row out, and both away again when they are old.
+"""Debug screenshots: a cycle's picture in, an object and a row out, and both away again when they
+are old.
 
-The object is written before the row that names it; one whose row never came is swept with the old ones (processes/retention.py).
-Reading them belongs to the seller's members, who sign in.
+The object is written before the row that names it; one whose row never came is swept with the old
+ones (processes/retention.py). Reading them belongs to the seller's members, who sign in.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class DebugScreenshotBody(msgspec.Struct, kw_only=True):
 async def keep_screenshot(
     database: Database, store: Store, settings: Settings, seller_id: int, body: DebugScreenshotBody
 ) -> None:
-    """Raises PayloadTooLarge, InvalidPayload, or NotFound when no cycle is named and there is none."""
+    """Raises PayloadTooLarge, InvalidPayload, or NotFound when no cycle is named and there is
+    none.
+    """
     try:
         png = await asyncio.to_thread(read_screenshot, body.screenshot)
     except BadScreenshot as e:
@@ -62,7 +65,12 @@ async def keep_screenshot(
 
 
 async def _keep_row(
-    session: AsyncSession, settings: Settings, seller_id: int, body: DebugScreenshotBody, key: str, size: int
+    session: AsyncSession,
+    settings: Settings,
+    seller_id: int,
+    body: DebugScreenshotBody,
+    key: str,
+    size: int,
 ) -> None:
     now = clock.now()
     state = await locked(session, seller_id)
@@ -82,13 +90,20 @@ async def _keep_row(
     await mark_due_by(session, seller_id, STREAM, now + _kept(settings))
 
 
-async def _newest_cycle(session: AsyncSession, seller_id: int, sync_cycle_id: str | None = None) -> int:
-    """Of those with that client's id, if there is one. By our own order: what agents call the start may lie in the future."""
+async def _newest_cycle(
+    session: AsyncSession, seller_id: int, sync_cycle_id: str | None = None
+) -> int:
+    """Of those with that client's id, if there is one.
+
+    By our own order: what agents call the start may lie in the future.
+    """
     query = select(func.max(SyncCycle.id)).where(SyncCycle.seller_id == seller_id)
     if sync_cycle_id is not None:
         query = query.where(SyncCycle.sync_cycle_id == sync_cycle_id)
     if (found := await session.scalar(query)) is None:
-        raise errors.NotFound("no cycle was logged yet that the screenshot could belong to; send a sync_cycle_id")
+        raise errors.NotFound(
+            "no cycle was logged yet that the screenshot could belong to; send a sync_cycle_id"
+        )
     return found
 
 
@@ -98,15 +113,22 @@ def _kept(settings: Settings) -> timedelta:
 
 @jobs.task(name="sync.drop_screenshots", queue="housekeeping", pass_context=True)
 async def drop_screenshots(context: procrastinate.JobContext, seller_id: int) -> None:
-    """Delete the seller's rows that are too old, and say when the next ones will be. Their objects go by their own age."""
+    """Delete the seller's rows that are too old, and say when the next ones will be.
+
+    Their objects go by their own age.
+    """
     work = work_of(context)
     async with work.database.tenant(seller_id) as session:
         await drop_old_rows(session, seller_id, clock.now(), _kept(work.settings))
 
 
-async def drop_old_rows(session: AsyncSession, seller_id: int, now: datetime, kept: timedelta) -> None:
+async def drop_old_rows(
+    session: AsyncSession, seller_id: int, now: datetime, kept: timedelta
+) -> None:
     # A screenshot that arrives meanwhile waits for this row, so that its own time is not forgotten.
-    await session.execute(text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id})
+    await session.execute(
+        text("SELECT FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller_id}
+    )
     await session.execute(
         text("DELETE FROM debug_screenshot WHERE seller_id = :id AND received_at <= :before"),
         {"id": seller_id, "before": now - kept},
@@ -115,7 +137,8 @@ async def drop_old_rows(session: AsyncSession, seller_id: int, now: datetime, ke
         select(func.min(DebugScreenshot.received_at)).where(DebugScreenshot.seller_id == seller_id)
     )
     await session.execute(
-        text("DELETE FROM work_due WHERE seller_id = :id AND stream = :stream"), {"id": seller_id, "stream": STREAM}
+        text("DELETE FROM work_due WHERE seller_id = :id AND stream = :stream"),
+        {"id": seller_id, "stream": STREAM},
     )
     if oldest is not None:
         await mark_due_by(session, seller_id, STREAM, oldest + kept)

@@ -1,6 +1,7 @@
 """Shall this seller's agent run a cycle now? Facts (time included) in, decision out. Pure.
 
-Precedence: in_progress > manual_request > auto_sync_paused > scheduled > no_sync_needed (decisions.md, section 3).
+Precedence: in_progress > manual_request > auto_sync_paused > scheduled > no_sync_needed
+(decisions.md, section 3).
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ def due_at(
     last_failure_at: datetime | None,
     retry: timedelta,
 ) -> datetime | None:
-    """When the schedule wants the next cycle; None means at once. Failures in a row double the wait, up to the interval."""
+    """When the schedule wants the next cycle; None means at once.
+
+    Failures in a row double the wait, up to the interval.
+    """
     due = last_pricing_at + interval if last_pricing_at else None
     if not failures or last_failure_at is None:
         return due
@@ -62,10 +66,12 @@ def due_at(
 
 
 def in_quiet_hours(now: datetime, hours: str | None, time_zone: str) -> bool:
-    """Whether a clock on the seller's wall shows a time within `22:00-06:00`: its end included no more, across midnight or not.
+    """Whether a clock on the seller's wall shows a time within `22:00-06:00`: its end included no
+    more, across midnight or not.
 
-    Reading the wall clock needs no arithmetic over the days when it jumps: hours that it skips are over when it has
-    passed them, hours that it shows twice are quiet twice. A span that ends where it begins is none.
+    Reading the wall clock needs no arithmetic over the days when it jumps: hours that it skips
+    are over when it has passed them, hours that it shows twice are quiet twice. A span that ends
+    where it begins is none.
     """
     if hours is None:
         return False
@@ -87,7 +93,9 @@ def decide(facts: SyncFacts) -> SyncDecision:
             return SyncDecision("sync", reason, manual or requested, lock.kind, lock.first_sync)
         return SyncDecision("wait", "in_progress", requested)
     if facts.requested_kind is not None:
-        return SyncDecision("sync", "manual_request", True, facts.requested_kind, facts.first_sync_due)
+        return SyncDecision(
+            "sync", "manual_request", True, facts.requested_kind, facts.first_sync_due
+        )
     if facts.auto_sync_paused:
         return SyncDecision("wait", "auto_sync_paused", False)
     due = facts.next_due_at is None or facts.now >= facts.next_due_at
@@ -107,7 +115,10 @@ def phase(
     in_review: bool,
     push: str | None,
 ) -> str:
-    """`phase` of GET /status. `push` is push_queued or pushing where the account pushes prices at all."""
+    """`phase` of GET /status.
+
+    `push` is push_queued or pushing where the account pushes prices at all.
+    """
     if cancelling and lease_is_live:
         return "cancelling"
     if lease_is_live and work_phase:
@@ -121,7 +132,8 @@ def phase(
         return "awaiting_review"
     if push == "pushing":
         return push
-    # A sync that was asked for comes before prices that wait: they may wait for a seller who imports them by hand.
+    # A sync that was asked for comes before prices that wait: they may wait for a seller who
+    # imports them by hand.
     if requested:
         return "requested"
     return push or "idle"

@@ -1,4 +1,5 @@
-"""When agents were last heard of: noted in memory per heartbeat, flushed by one set-wise statement a second.
+"""When agents were last heard of: noted in memory per heartbeat, flushed by one set-wise
+statement a second.
 
 A process that is killed forgets at most one second of it, which the next heartbeat makes good.
 """
@@ -39,7 +40,9 @@ class LastSeen:
         self._noted: dict[int, tuple[datetime, str | None, str | None]] = {}
         self._in_writing: dict[int, tuple[datetime, str | None, str | None]] = {}
 
-    def note(self, seller_id: int, now: datetime, version: str | None, platform: str | None) -> None:
+    def note(
+        self, seller_id: int, now: datetime, version: str | None, platform: str | None
+    ) -> None:
         self._noted[seller_id] = (now, version, platform)
 
     async def flush(self) -> None:
@@ -59,8 +62,12 @@ class LastSeen:
     async def at(self, session: AsyncSession, seller_id: int) -> datetime | None:
         """The newest of what is stored and what this process has not written yet."""
         unwritten = self._noted.get(seller_id) or self._in_writing.get(seller_id)
-        stored = await session.scalar(select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == seller_id))
-        return max((moment for moment in (stored, unwritten and unwritten[0]) if moment), default=None)
+        stored = await session.scalar(
+            select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == seller_id)
+        )
+        return max(
+            (moment for moment in (stored, unwritten and unwritten[0]) if moment), default=None
+        )
 
     async def _write(self, noted: dict[int, tuple[datetime, str | None, str | None]]) -> None:
         moments, versions, platforms = zip(*noted.values(), strict=True)

@@ -1,4 +1,6 @@
-"""Cycle logs: what an agent reports of a cycle in, one row a cycle out, merged by the client's `sync_cycle_id`."""
+"""Cycle logs: what an agent reports of a cycle in, one row a cycle out, merged by the client's
+`sync_cycle_id`.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,15 @@ class CycleLog(msgspec.Struct, kw_only=True):
 
 
 async def place_cycle(
-    session: AsyncSession, seller_id: int, sync_cycle_id: str | None, trigger: str | None, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    sync_cycle_id: str | None,
+    trigger: str | None,
+    now: datetime,
 ) -> None:
-    """The placeholder of a cycle whose upload or screenshot came before its log: failed, until the log says otherwise."""
+    """The placeholder of a cycle whose upload or screenshot came before its log: failed, until
+    the log says otherwise.
+    """
     if sync_cycle_id is None:
         return
     await session.execute(
@@ -55,21 +63,33 @@ async def place_cycle(
 
 
 async def cycle_of(session: AsyncSession, seller_id: int, sync_cycle_id: str) -> SyncCycle | None:
-    query = select(SyncCycle).where(SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == sync_cycle_id)
+    query = select(SyncCycle).where(
+        SyncCycle.seller_id == seller_id, SyncCycle.sync_cycle_id == sync_cycle_id
+    )
     return (await session.scalars(query)).one_or_none()
 
 
 async def record_cycle(
-    session: AsyncSession, caller: Caller, log: CycleLog, agent_id: str | None, started_at: datetime, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    log: CycleLog,
+    agent_id: str | None,
+    started_at: datetime,
+    now: datetime,
 ) -> None:
-    """Insert or update the cycle's row. Only the first log of a cycle moves the lock; a repeated one only updates the row."""
+    """Insert or update the cycle's row.
+
+    Only the first log of a cycle moves the lock; a repeated one only updates the row.
+    """
     # The state row first: two logs of one cycle at the same time go one after the other.
     state = await locked(session, caller.seller_id)
     refresh(state, now)
     row = await _row_of(session, caller.seller_id, log.sync_cycle_id, started_at)
     # Of a step that was tried again, the last try.
     results = {step.name: step.status for step in log.steps or ()}
-    succeeded = {name for name, result in results.items() if result == "success"} - _told_before(row)
+    succeeded = {name for name, result in results.items() if result == "success"} - _told_before(
+        row
+    )
     trigger, first_sync = None, False
     if (row is None or row.placeholder) and not is_of_another(state, row, agent_id):
         trigger, first_sync = await end_cycle(session, state, log.status, results, now)
@@ -83,7 +103,9 @@ async def record_cycle(
 async def _row_of(
     session: AsyncSession, seller_id: int, sync_cycle_id: str | None, started_at: datetime
 ) -> SyncCycle | None:
-    """The cycle's row: by its id, else the nameless one of the cycle that was cancelled after this one had begun."""
+    """The cycle's row: by its id, else the nameless one of the cycle that was cancelled after
+    this one had begun.
+    """
     if sync_cycle_id is None:
         return None
     if row := await cycle_of(session, seller_id, sync_cycle_id):
@@ -106,7 +128,9 @@ def _told_before(row: SyncCycle | None) -> set[str]:
     return {step["name"] for step in row.steps if step["status"] == "success"} if row else set()
 
 
-def _fill(row: SyncCycle, log: CycleLog, trigger: str | None, started_at: datetime, now: datetime) -> None:
+def _fill(
+    row: SyncCycle, log: CycleLog, trigger: str | None, started_at: datetime, now: datetime
+) -> None:
     # A cycle that the seller cancelled stays so, whatever its agent made of that.
     row.status = "cancelled" if row.status == "cancelled" else log.status
     row.placeholder = False

@@ -1,5 +1,6 @@
-"""Tables of the sync protocol: `sync_state` (one row a seller: request, lock, lease, results), `sync_cycle` (logs), `sync_step`,
-`debug_screenshot`, and the global `agent_seen`, which web processes flush set-wise across sellers.
+"""Tables of the sync protocol: `sync_state` (one row a seller: request, lock, lease, results),
+`sync_cycle` (logs), `sync_step`, `debug_screenshot`, and the global `agent_seen`, which web
+processes flush set-wise across sellers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from cardsync.database.columns import FALSE, NOW, Base, Moment
 
 
 class SyncCycle(Base):
-    """One agent cycle as the agent reported it. `trigger_source` is ours and is never shown to clients."""
+    """One agent cycle as the agent reported it.
+
+    `trigger_source` is ours and is never shown to clients.
+    """
 
     __tablename__ = "sync_cycle"
     __table_args__ = (
@@ -49,15 +53,20 @@ class SyncStep(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
-    # Whether that was in a cycle handed out with first_sync: then the step's whole history is fetched.
+    # Whether that was in a cycle handed out with first_sync: then the step's whole history is
+    # fetched.
     in_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
 class DebugScreenshot(Base):
-    """A picture of the agent's browser, for the seller's members; the PNG itself is in the object store."""
+    """A picture of the agent's browser, for the seller's members; the PNG itself is in the object
+    store.
+    """
 
     __tablename__ = "debug_screenshot"
-    __table_args__ = (ForeignKeyConstraint(["seller_id", "cycle_id"], ["sync_cycle.seller_id", "sync_cycle.id"]),)
+    __table_args__ = (
+        ForeignKeyConstraint(["seller_id", "cycle_id"], ["sync_cycle.seller_id", "sync_cycle.id"]),
+    )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     cycle_id: Mapped[int] = mapped_column(BigInteger)
@@ -70,7 +79,10 @@ class DebugScreenshot(Base):
 
 
 class AgentSeen(Base):
-    """Global: when a seller's agent was last heard of. Many sellers' rows are written by one statement a second."""
+    """Global: when a seller's agent was last heard of.
+
+    Many sellers' rows are written by one statement a second.
+    """
 
     __tablename__ = "agent_seen"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -1,6 +1,8 @@
-"""Which steps of the agent's registry a cycle of some kind shall run: kind, capabilities and last successes in, a plan out. Pure.
+"""Which steps of the agent's registry a cycle of some kind shall run: kind, capabilities and last
+successes in, a plan out. Pure.
 
-The registry is decisions.md's, section 3: names, what each step needs first, the kind that it is a kind's own, freshness.
+The registry is decisions.md's, section 3: names, what each step needs first, the kind that it is
+a kind's own, freshness.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ Advertised: TypeAlias = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Step:
-    """`kind` is the cycle that exists for this step; other kinds run it only because something of theirs needs it."""
+    """`kind` is the cycle that exists for this step; other kinds run it only because something of
+    theirs needs it.
+    """
 
     kind: str
     freshness_seconds: int
@@ -74,12 +78,17 @@ class PlanFacts:
 
 
 def read_capabilities(values: Iterable[str] | None) -> Advertised | None:
-    """`step@version, step, …` of all the parameters together; None when there are none, or more than 2 KB of them.
+    """`step@version, step, …` of all the parameters together; None when there are none, or more
+    than 2 KB of them.
 
-    A name without a version means 1. Names that we don't know and versions that are no number say nothing.
+    A name without a version means 1. Names that we don't know and versions that are no number say
+    nothing.
     """
     texts = list(values or ())
-    if not any(text.strip() for text in texts) or sum(len(text.encode()) for text in texts) > limits.CAPABILITIES_BYTES:
+    if (
+        not any(text.strip() for text in texts)
+        or sum(len(text.encode()) for text in texts) > limits.CAPABILITIES_BYTES
+    ):
         return None
     found = set()
     for entry in ",".join(texts).split(","):
@@ -106,7 +115,9 @@ def steps_of(kind: str, *, read_only: bool) -> tuple[str, ...]:
 
 
 def make_plan(facts: PlanFacts) -> Plan:
-    """Refused as a whole when a step that has to run is not advertised in the version that we need."""
+    """Refused as a whole when a step that has to run is not advertised in the version that we
+    need.
+    """
     wanted = steps_of(facts.kind, read_only=facts.read_only)
     kept = own_steps(facts.kind) if facts.manual else ()
     fresh = _fresh_steps(facts, wanted)
@@ -124,8 +135,9 @@ def make_plan(facts: PlanFacts) -> Plan:
 
 
 def _fresh_steps(facts: PlanFacts, wanted: Iterable[str]) -> set[str]:
-    """The pricing chain is fresh as a whole or not at all: an upload needs the file that this very cycle exports, and waiting
-    for the repricing of an upload that was not made would call a failed sync done."""
+    """The pricing chain is fresh as a whole or not at all: an upload needs the file that this
+    very cycle exports, and waiting for the repricing of an upload that was not made would call a
+    failed sync done."""
     fresh = {name for name in wanted if _is_fresh(name, facts)}
     chain = {name for name in wanted if name in PRICING_CHAIN}
     return fresh if chain <= fresh else fresh - chain

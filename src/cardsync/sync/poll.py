@@ -1,7 +1,9 @@
-"""GET /sync/pending: what stands in the seller's row in, the decision out, and with it the sync lock and the plan.
+"""GET /sync/pending: what stands in the seller's row in, the decision out, and with it the sync
+lock and the plan.
 
-Most polls change nothing that others look at, and cost what a heartbeat costs: one read, beside whatever import holds the seller's
-row. Only one that takes the lock, or ends what nobody else will, waits for that row.
+Most polls change nothing that others look at, and cost what a heartbeat costs: one read, beside
+whatever import holds the seller's row. Only one that takes the lock, or ends what nobody else
+will, waits for that row.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ from cardsync.sync.planner import Advertised, Plan, PlanFacts, make_plan
 
 
 def facts_of(
-    caller: Caller, state: Caller | SyncState, agent_id: str | None, now: datetime, settings: Settings
+    caller: Caller,
+    state: Caller | SyncState,
+    agent_id: str | None,
+    now: datetime,
+    settings: Settings,
 ) -> SyncFacts:
     lock = None
     if state.lock_kind is not None and not lock_is_stale(state, now, settings):
@@ -63,7 +69,8 @@ def holds_lock(state: Caller | SyncState, agent_id: str | None) -> bool:
     return state.lock_kind is not None and agent_id is not None and state.lock_agent_id == agent_id
 
 
-# Only the lock that was read, so that no other's is touched; who has the row locked refreshes it, or the next poll does.
+# Only the lock that was read, so that no other's is touched; who has the row locked refreshes it,
+# or the next poll does.
 REFRESH = PolledQuery(
     "refresh_lock",
     """
@@ -81,7 +88,9 @@ RETURNING seller_id
 def changes_something(
     caller: Caller, decision: SyncDecision, agent_id: str | None, now: datetime, settings: Settings
 ) -> bool:
-    """Whether this poll has to go through `poll`: it takes the lock, clears a stale one or ends a cancelled cycle."""
+    """Whether this poll has to go through `poll`: it takes the lock, clears a stale one or ends a
+    cancelled cycle.
+    """
     takes = decision.action == "sync" and caller.lock_kind is None
     return (
         takes
@@ -92,15 +101,24 @@ def changes_something(
 
 
 def _grows_old(caller: Caller, agent_id: str | None, now: datetime, settings: Settings) -> bool:
-    """Whether a lock's holder has not refreshed it for so long that it must happen now, whoever holds the row."""
+    """Whether a lock's holder has not refreshed it for so long that it must happen now, whoever
+    holds the row.
+    """
     if not holds_lock(caller, agent_id) or caller.uploads_open or caller.lock_refreshed_at is None:
         return False
     return now - caller.lock_refreshed_at > timedelta(seconds=settings.stale_lock_seconds / 2)
 
 
 async def keep(database: Database, caller: Caller, agent_id: str | None, now: datetime) -> None:
-    """The holder's poll refreshes its lock. Beside open work it need not: none goes stale, and who ends the work refreshes it."""
-    if holds_lock(caller, agent_id) and not caller.uploads_open and caller.lock_refreshed_at is not None:
+    """The holder's poll refreshes its lock.
+
+    Beside open work it need not: none goes stale, and who ends the work refreshes it.
+    """
+    if (
+        holds_lock(caller, agent_id)
+        and not caller.uploads_open
+        and caller.lock_refreshed_at is not None
+    ):
         moments = (clock.microseconds(moment) for moment in (caller.lock_refreshed_at, now))
         await database.polled.first_row(caller.seller_id, REFRESH, *moments)
 
@@ -122,7 +140,10 @@ async def poll(
     now: datetime,
     settings: Settings,
 ) -> SyncDecision:
-    """Decide again on the row as it is now, under its lock. Its holder hears what it was told when it took the sync lock."""
+    """Decide again on the row as it is now, under its lock.
+
+    Its holder hears what it was told when it took the sync lock.
+    """
     state = await locked(session, caller.seller_id)
     if cancel.is_left(state, now):
         await cancel.end(session, state, now)
@@ -152,7 +173,11 @@ def _begin(state: SyncState, decision: SyncDecision, agent_id: str | None, now: 
 
 
 async def _plan(
-    session: AsyncSession, caller: Caller, decision: SyncDecision, advertised: Advertised | None, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    decision: SyncDecision,
+    advertised: Advertised | None,
+    now: datetime,
 ) -> Plan | None:
     """Only for sellers who opted in, and agents that say what they can do."""
     if advertised is None or not caller.planner_opt_in:
@@ -165,6 +190,9 @@ async def _plan(
             manual=decision.reason == "manual_request",
             read_only=caller.entitlements(now).sync_mode == "read_only",
             advertised=advertised,
-            last_successes={step.name: step.last_succeeded_at.astimezone(UTC) for step in await session.scalars(query)},
+            last_successes={
+                step.name: step.last_succeeded_at.astimezone(UTC)
+                for step in await session.scalars(query)
+            },
         )
     )

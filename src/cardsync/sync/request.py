@@ -1,4 +1,6 @@
-"""A manual request for a sync: refused inside the cooldown where that binds, else noted for the next poll."""
+"""A manual request for a sync: refused inside the cooldown where that binds, else noted for the
+next poll.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,24 @@ from cardsync.sync.cooldown import meets, remaining_seconds
 
 
 async def request_sync(
-    session: AsyncSession, caller: Caller, kind: str, now: datetime, settings: Settings, *, full_history: bool = False
+    session: AsyncSession,
+    caller: Caller,
+    kind: str,
+    now: datetime,
+    settings: Settings,
+    *,
+    full_history: bool = False,
 ) -> None:
     """Under the row lock: a cycle that ends meanwhile starts its cooldown before or after.
 
-    With `full_history` the cycle that takes the request is a first sync again. Raises MeteredCooldown
-    or Cooldown.
+    With `full_history` the cycle that takes the request is a first sync again. Raises
+    MeteredCooldown or Cooldown.
     """
     state = await sync_state.locked(session, caller.seller_id)
-    if state.requested_kind is None or merge_kinds(state.requested_kind, kind) != state.requested_kind:
+    if (
+        state.requested_kind is None
+        or merge_kinds(state.requested_kind, kind) != state.requested_kind
+    ):
         _refuse_in_cooldown(state, caller, now, settings)
         sync_state.note_request(state, kind, now)
     # Else it waits already: asked again, it is answered again.
@@ -34,9 +45,15 @@ async def request_sync(
         await _ask_for_history(session, caller, now)
 
 
-def _refuse_in_cooldown(state: SyncState, caller: Caller, now: datetime, settings: Settings) -> None:
-    remaining = remaining_seconds(state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now)
-    match meets(remaining, metering=caller.credits_metering_enabled, paid=caller.entitlements(now).paid):
+def _refuse_in_cooldown(
+    state: SyncState, caller: Caller, now: datetime, settings: Settings
+) -> None:
+    remaining = remaining_seconds(
+        state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now
+    )
+    match meets(
+        remaining, metering=caller.credits_metering_enabled, paid=caller.entitlements(now).paid
+    ):
         case "metered":
             raise errors.MeteredCooldown(remaining, caller.credit_balance)
         case "free":

@@ -1,4 +1,7 @@
-"""The sync protocol over HTTP: heartbeat, decision, status, request, log. Polled by every agent, so the steady state writes nothing."""
+"""The sync protocol over HTTP: heartbeat, decision, status, request, log.
+
+Polled by every agent, so the steady state writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,8 @@ class Pending(msgspec.Struct, omit_defaults=True):
 
 # Who is asking, where there may be several installations.
 AgentId = Annotated[
-    str | None, Parameter(required=False, description="Random per installation; names the lock's holder")
+    str | None,
+    Parameter(required=False, description="Random per installation; names the lock's holder"),
 ]
 
 
@@ -121,8 +125,8 @@ def _rfc3339(moment: datetime | None) -> str | None:
 @post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
-    # Nothing injected into the two polls: dependencies are resolved anew with each request, several in a task group, which costs as
-    # much as the work itself.
+    # Nothing injected into the two polls: dependencies are resolved anew with each request,
+    # several in a task group, which costs as much as the work itself.
     caller, state = provide_caller(request), request.app.state
     database: Database = state.database
     settings: Settings = state.settings
@@ -138,7 +142,9 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
         # Time made the account read-only (a trial's end): no change of it cancelled them.
         async with database.tenant(caller.seller_id) as session:
             await tasks.cancel_lost(session, caller.seller_id, now)
-    waiting = tasks.advertised(caller.tasks_due_at, caller.price_tasks_due_at, allowed.price_tasks, now)
+    waiting = tasks.advertised(
+        caller.tasks_due_at, caller.price_tasks_due_at, allowed.price_tasks, now
+    )
     lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
     asks = Installation(str(caller.seller_id), body.version, body.platform)
     origin = settings.origin_for(request.headers.get("host"))
@@ -158,10 +164,14 @@ async def pending(
     request: ApiRequest,
     agent_id: AgentId = None,
     capabilities: Annotated[
-        list[str] | None, Parameter(required=False, description="The agent's steps: `step@version`, comma-separated")
+        list[str] | None,
+        Parameter(required=False, description="The agent's steps: `step@version`, comma-separated"),
     ] = None,
 ) -> Polled[Pending]:
-    """Whether this seller's agent shall run a cycle now. An answer of `sync` takes the sync lock."""
+    """Whether this seller's agent shall run a cycle now.
+
+    An answer of `sync` takes the sync lock.
+    """
     caller, state = provide_caller(request), request.app.state
     database: Database = state.database
     settings: Settings = state.settings
@@ -170,7 +180,9 @@ async def pending(
     decision = decide(facts_of(caller, caller, agent, now, settings))
     if changes_something(caller, decision, agent, now, settings):
         async with database.tenant(caller.seller_id) as session:
-            decision = await poll(session, caller, agent, read_capabilities(capabilities), now, settings)
+            decision = await poll(
+                session, caller, agent, read_capabilities(capabilities), now, settings
+            )
     else:
         await keep(database, caller, agent, now)
         decision = told_again(caller, decision)
@@ -195,14 +207,20 @@ def _pending(decision: SyncDecision) -> Pending:
 
 
 @get("/status", opt=BY_EITHER | POLLED, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
-async def status(request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings) -> Status:
+async def status(
+    request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings
+) -> Status:
     """What the seller's sync is doing."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
     allowed = caller.entitlements(now)
     # Like a stale lock: over, though nobody has come by yet to end it.
     cancelled = cancel.is_left(caller, now)
-    held = caller.lock_kind is not None and not cancelled and not sync_state.lock_is_stale(caller, now, settings)
+    held = (
+        caller.lock_kind is not None
+        and not cancelled
+        and not sync_state.lock_is_stale(caller, now, settings)
+    )
     live = sync_state.lease_is_live(caller, now)
     full = allowed.sync_mode == "full"
     current = phase(
@@ -212,7 +230,8 @@ async def status(request: ApiRequest, caller: Caller, session: AsyncSession, set
         lease_is_live=live,
         work_phase=caller.work_phase,
         cancelling=caller.cancel_requested_at is not None,
-        in_review=caller.review_upload_id is not None or (full and await run_waits(session, caller.seller_id)),
+        in_review=caller.review_upload_id is not None
+        or (full and await run_waits(session, caller.seller_id)),
         push=await tasks.push_of(session, caller.seller_id, now) if full else None,
     )
     return Status(
@@ -221,7 +240,9 @@ async def status(request: ApiRequest, caller: Caller, session: AsyncSession, set
         agent_last_seen_at=_rfc3339(await seen.at(session, caller.seller_id)),
         sync_mode=allowed.sync_mode,
         phase=current,
-        phase_progress=PhaseProgress(caller.work_done, caller.work_total) if live and caller.work_total else None,
+        phase_progress=PhaseProgress(caller.work_done, caller.work_total)
+        if live and caller.work_total
+        else None,
     )
 
 
@@ -235,7 +256,10 @@ async def status(request: ApiRequest, caller: Caller, session: AsyncSession, set
 async def request_sync(
     caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
 ) -> Requested:
-    """Ask for a sync; the next poll hands it out. Asking again changes nothing, of two kinds `full` wins."""
+    """Ask for a sync; the next poll hands it out.
+
+    Asking again changes nothing, of two kinds `full` wins.
+    """
     asked = data or SyncRequest()
     kind, history = read_kind(asked.kind), asked.full_history
     await request.request_sync(session, caller, kind, clock.now(), settings, full_history=history)
@@ -257,7 +281,9 @@ async def request_sync(
     security=[A_SESSION],
 )
 async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancelled]:
-    """Stop the sync that is in progress: at once, or as soon as the worker that writes has reached a slab boundary."""
+    """Stop the sync that is in progress: at once, or as soon as the worker that writes has
+    reached a slab boundary.
+    """
     status = await cancel.cancel_sync(session, caller, clock.now())
     return Response(Cancelled(status), status_code=200 if status == "cancelled" else 202)
 
@@ -270,8 +296,15 @@ async def clear_upload_approval(caller: Caller, session: AsyncSession) -> Upload
 
 
 # Text, because JSON would send `null` where nothing is meant.
-@post("/sync/log", status_code=201, media_type=MediaType.TEXT, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
-async def log_cycle(caller: Caller, session: AsyncSession, data: CycleLog, agent_id: AgentId = None) -> None:
+@post(
+    "/sync/log",
+    status_code=201,
+    media_type=MediaType.TEXT,
+    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY),
+)
+async def log_cycle(
+    caller: Caller, session: AsyncSession, data: CycleLog, agent_id: AgentId = None
+) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()
     started_at = clock.read_moment(data.started_at) or now

@@ -24,9 +24,14 @@ class BadScreenshot(Exception):
 
 
 def read_screenshot(encoded: str) -> bytes:
-    """Raises BadScreenshot, or PayloadTooLarge before anything is decoded. CPU work: call it in a thread."""
+    """Raises BadScreenshot, or PayloadTooLarge before anything is decoded.
+
+    CPU work: call it in a thread.
+    """
     if _decoded_size(encoded) > limits.SCREENSHOT_BYTES:
-        raise PayloadTooLarge(f"screenshot is larger than {limits.SCREENSHOT_BYTES:,} bytes decoded")
+        raise PayloadTooLarge(
+            f"screenshot is larger than {limits.SCREENSHOT_BYTES:,} bytes decoded"
+        )
     try:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as e:
@@ -40,7 +45,10 @@ def _decoded_size(encoded: str) -> int:
 
 
 def check_png(data: bytes) -> None:
-    """Signature, IHDR first, every chunk's CRC, IEND last and nothing after it. Raises BadScreenshot."""
+    """Signature, IHDR first, every chunk's CRC, IEND last and nothing after it.
+
+    Raises BadScreenshot.
+    """
     if not data.startswith(_SIGNATURE):
         raise BadScreenshot("it does not begin with the PNG signature")
     view, at, kind = memoryview(data), len(_SIGNATURE), b""
@@ -60,7 +68,11 @@ def check_png(data: bytes) -> None:
 
 def _chunk(view: memoryview, at: int) -> tuple[bytes, memoryview]:
     length = int.from_bytes(view[at : at + 4])
-    kind, content, crc = view[at + 4 : at + 8], view[at + 8 : at + 8 + length], view[at + 8 + length : at + 12 + length]
+    kind, content, crc = (
+        view[at + 4 : at + 8],
+        view[at + 8 : at + 8 + length],
+        view[at + 8 + length : at + 12 + length],
+    )
     if len(crc) != 4:
         raise BadScreenshot(f"it ends within the chunk at byte {at}")
     if zlib.crc32(view[at + 4 : at + 8 + length]) != int.from_bytes(crc):

@@ -1,5 +1,6 @@
-"""Around every request: an id, which stands in the response header, error bodies and every log line; one metric, and one log line
-unless it is a good poll; where the caller stands with its limits; and that no browser guesses what the answer is.
+"""Around every request: an id, which stands in the response header, error bodies and every log
+line; one metric, and one log line unless it is a good poll; where the caller stands with its
+limits; and that no browser guesses what the answer is.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def _incoming_id(scope: Scope) -> str:
 
 
 def observing(app: ASGIApp) -> ASGIApp:
-    """Middleware: the request id, where the caller stands with its limits, one metric and, unless it is a good poll, one log line a request."""
+    """Middleware: the request id, where the caller stands with its limits, one metric and, unless
+    it is a good poll, one log line a request.
+    """
 
     async def observed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != ScopeType.HTTP:
@@ -57,7 +60,11 @@ def observing(app: ASGIApp) -> ASGIApp:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message["headers"], (b"x-request-id", request_id.encode()), *told(scope)]
+                headers = [
+                    *message["headers"],
+                    (b"x-request-id", request_id.encode()),
+                    *told(scope),
+                ]
                 if not any(name == _NO_GUESSES[0] for name, _ in headers):
                     headers.append(_NO_GUESSES)
                 message["headers"] = headers
@@ -75,13 +82,25 @@ def _metrics(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
 
 
 def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> None:
-    # The route's template, never the path: paths carry ids, and unknown ones would grow the metrics without bound.
+    # The route's template, never the path: paths carry ids, and unknown ones would grow the
+    # metrics without bound.
     route = str(scope.get("path_template") or "unmatched")
-    method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD") else "other"
+    method = (
+        scope["method"]
+        if scope["method"] in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+        else "other"
+    )
     requests, took = _metrics(method, route, status)
     requests.inc()
     took.observe(seconds)
     if status >= 400 or route not in _QUIET:
         # A caller that went away is nobody's trouble.
         tell = log.debug if client_left(scope) else log.info
-        tell("request", method=method, route=route, status=status, ms=round(seconds * 1000, 1), request_id=request_id)
+        tell(
+            "request",
+            method=method,
+            route=route,
+            status=status,
+            ms=round(seconds * 1000, 1),
+            request_id=request_id,
+        )

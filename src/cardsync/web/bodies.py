@@ -1,8 +1,9 @@
 """Wire rules shared by uploads: is a body gzip, and what does it hold, never inflating past a cap.
 
-Bytes or a file in; the inflated bytes, or only their beginning and number, out. Blocking: async callers use a thread.
-Everything streams through isal's file reader: it verifies each member's CRC and length and stays linear however many
-members there are, where a hand loop over `unused_data` is quadratic.
+Bytes or a file in; the inflated bytes, or only their beginning and number, out. Blocking: async
+callers use a thread. Everything streams through isal's file reader: it verifies each member's CRC
+and length and stays linear however many members there are, where a hand loop over `unused_data`
+is quadratic.
 """
 
 from __future__ import annotations
@@ -23,14 +24,18 @@ Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 128 * 1024
-# Small enough that what is made of a piece doesn't matter beside the file, large enough that beginning it doesn't.
+# Small enough that what is made of a piece doesn't matter beside the file, large enough that
+# beginning it doesn't.
 PIECE_BYTES = 4 * 1024 * 1024
 # isal's stubs declare its exception class as an instance, and leave its file class untyped.
 _ISAL_ERROR = cast("type[Exception]", igzip_lib.error)
 
 
 class BadGzip(Exception):
-    """Not whole gzip: damaged, truncated, or followed by something else. The caller knows which refusal that is."""
+    """Not whole gzip: damaged, truncated, or followed by something else.
+
+    The caller knows which refusal that is.
+    """
 
 
 def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:
@@ -46,14 +51,19 @@ def inflate(source: Source, cap: int) -> bytes:
 
 
 def pieces(body: bytes, cap: int) -> Iterator[bytes]:
-    """The bytes themselves or inflated, in order: each piece is inflated while the one before it is read. Raises as `inflate`."""
+    """The bytes themselves or inflated, in order: each piece is inflated while the one before it
+    is read. Raises as `inflate`.
+    """
     if not is_gzip(body):
         return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
     return ahead(_in_pieces(_inflated(body, cap)))
 
 
 def plain(body: bytes, cap: int) -> bytes:
-    """The bytes themselves or inflated, as the first two say. Raises InvalidGzip or DecompressedTooLarge."""
+    """The bytes themselves or inflated, as the first two say.
+
+    Raises InvalidGzip or DecompressedTooLarge.
+    """
     if is_gzip(body):
         try:
             return inflate(body, cap)
@@ -63,7 +73,9 @@ def plain(body: bytes, cap: int) -> bytes:
 
 
 def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
-    """Inflate to the end without keeping the output: its first `head` bytes and how many there are. Raises as `inflate`."""
+    """Inflate to the end without keeping the output: its first `head` bytes and how many there
+    are. Raises as `inflate`.
+    """
     first = bytearray()
     total = 0
     for chunk in _inflated(source, cap):
@@ -87,7 +99,9 @@ def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
         while got := _read(reader, buffer[: cap - total + 1]):
             total += got
             if total > cap:
-                raise DecompressedTooLarge(f"the body is larger than {cap:,} bytes once decompressed")
+                raise DecompressedTooLarge(
+                    f"the body is larger than {cap:,} bytes once decompressed"
+                )
             yield buffer[:got]
 
 

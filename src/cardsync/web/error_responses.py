@@ -1,6 +1,8 @@
-"""Every failure as an answer: `Problem`s as they say, everything unforeseen as InternalError in JSON or HTML.
+"""Every failure as an answer: `Problem`s as they say, everything unforeseen as InternalError in
+JSON or HTML.
 
-A 5xx never tells a message, SQL or a path; the request id connects what the caller sees with the log.
+A 5xx never tells a message, SQL or a path; the request id connects what the caller sees with the
+log.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def _quality(accept: str) -> dict[str, float]:
 
 
 def wants_html(accept: str | None) -> bool:
-    """True if text/html is named with a higher q than application/json gets; a wildcard lends json its own."""
+    """True if text/html is named with a higher q than application/json gets; a wildcard lends
+    json its own.
+    """
     ranges = _quality(accept or "")
     json = ranges.get("application/json", ranges.get("application/*", ranges.get("*/*", 0.0)))
     return ranges.get("text/html", 0.0) > json
@@ -75,14 +79,21 @@ def internal_error(request: AnyRequest, status: int, message: str) -> Response[A
     if wants_html(request.headers.get("accept")):
         title, advice = TITLES.get(status, TITLES[500]), ADVICE.get(status, ADVICE[500])
         page = markup.failure(status, title, advice, request_id)
-        return Response(str(page), status_code=status, media_type=MediaType.HTML, headers=markup.HEADERS | headers)
+        return Response(
+            str(page),
+            status_code=status,
+            media_type=MediaType.HTML,
+            headers=markup.HEADERS | headers,
+        )
     code = CODES.get(status, "internal_server_error")
     body = {"error": message, "code": code, "status": status, "request_id": request_id}
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)
 
 
 def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
-    return Response(exc.body(), status_code=exc.status, media_type=MediaType.JSON, headers=exc.headers)
+    return Response(
+        exc.body(), status_code=exc.status, media_type=MediaType.JSON, headers=exc.headers
+    )
 
 
 def _unread_body(exc: ValidationException) -> str:
@@ -93,9 +104,15 @@ def _unread_body(exc: ValidationException) -> str:
 
 
 def _reason(item: dict[str, Any]) -> str:
-    """`data` is the framework's word for the body; all it has to say of one that is missing is that word."""
+    """`data` is the framework's word for the body; all it has to say of one that is missing is
+    that word.
+    """
     key, message = item.get("key") or "body", item.get("message")
-    return "the body is missing" if message == "'data'" else f"{'body' if key == 'data' else key}: {message}"
+    return (
+        "the body is missing"
+        if message == "'data'"
+        else f"{'body' if key == 'data' else key}: {message}"
+    )
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
@@ -106,7 +123,10 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
         given = {name.lower(): value for name, value in (exc.headers or {}).items()}
         allowed = ", ".join(sorted(given.get("allow", "").split(", ")))
         headers = {"Allow": allowed}
-        return problem(request, errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=headers))
+        return problem(
+            request,
+            errors.MethodNotAllowed(f"{request.method} is not allowed here", headers=headers),
+        )
     if isinstance(exc, NotFoundException):
         return internal_error(request, 404, "There is no such address")
     if exc.status_code == 413:
@@ -117,7 +137,9 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
 
 
 def away(request: AnyRequest, exc: Exception) -> Response[Any]:
-    """The database is away, all its connections are taken, or it ended a statement that took too long."""
+    """The database is away, all its connections are taken, or it ended a statement that took too
+    long.
+    """
     if isinstance(getattr(exc, "orig", exc), psycopg.errors.QueryCanceled):
         log.warning("read_took_too_long", request_id=request_id_of(request.scope))
         return problem(request, errors.ServiceUnavailable(TOO_LONG))
@@ -128,7 +150,12 @@ def away(request: AnyRequest, exc: Exception) -> Response[Any]:
 def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
     """The disk is full or read-only, or the bucket is out of reach."""
     reason = errno.errorcode.get(getattr(exc, "errno", None) or 0, "")
-    log.warning("object_store_away", kind=type(exc).__name__, reason=reason, request_id=request_id_of(request.scope))
+    log.warning(
+        "object_store_away",
+        kind=type(exc).__name__,
+        reason=reason,
+        request_id=request_id_of(request.scope),
+    )
     return problem(request, errors.ServiceUnavailable())
 
 

@@ -43,9 +43,13 @@ async def healthz() -> Health:
 @get(
     "/readyz",
     tags=["health"],
-    responses={503: ResponseSpec(Readiness, description="Something is missing", generate_examples=False)},
+    responses={
+        503: ResponseSpec(Readiness, description="Something is missing", generate_examples=False)
+    },
 )
-async def readyz(request: ApiRequest, database: Database, settings: Settings) -> Response[Readiness]:
+async def readyz(
+    request: ApiRequest, database: Database, settings: Settings
+) -> Response[Readiness]:
     """Database, migrations, queue and object store; 503 names what is missing."""
     patience.allow(request.scope, patience.POLLED, settings)
     # A little less: what hangs is told by its name.
@@ -55,7 +59,9 @@ async def readyz(request: ApiRequest, database: Database, settings: Settings) ->
     )
     checks = {**database_checks, "object_store": store_check}
     ready = all(state == "ok" for state in checks.values())
-    return Response(Readiness("ok" if ready else "unavailable", checks), status_code=200 if ready else 503)
+    return Response(
+        Readiness("ok" if ready else "unavailable", checks), status_code=200 if ready else 503
+    )
 
 
 class StoreHealth:
@@ -100,7 +106,9 @@ async def _database_checks(database: Database, seconds: float) -> dict[str, str]
         with connections.until(connections.Deadline(at)):
             async with asyncio.timeout_at(at + 0.1), database.shared() as session:
                 bypass = await session.scalar(
-                    text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+                    text(
+                        "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+                    )
                 )
                 checks["database"] = "ok"
                 checks["role"] = "bypasses row-level security" if bypass else "ok"

@@ -1,6 +1,8 @@
-"""A refusal of a body that is too large, while the body is still coming: its rest is read before the answer goes out, up to a bound.
+"""A refusal of a body that is too large, while the body is still coming: its rest is read before
+the answer goes out, up to a bound.
 
-A client that sends all before it reads, as plain ones do, would find the connection reset and not the answer.
+A client that sends all before it reads, as plain ones do, would find the connection reset and not
+the answer.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
             return message
 
         async def answer(message: Message) -> None:
-            is_late = message["type"] == "http.response.start" and message["status"] == TOO_LARGE and not ended
+            is_late = (
+                message["type"] == "http.response.start"
+                and message["status"] == TOO_LARGE
+                and not ended
+            )
             if is_late and (begun or not _waits_to_be_asked(scope)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(REST_SECONDS):
@@ -45,7 +51,9 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
 
 def _waits_to_be_asked(scope: Scope) -> bool:
     """Who announces a body by `Expect: 100-continue` sends none before it is asked for."""
-    return any(name == b"expect" and b"100-continue" in value.lower() for name, value in scope["headers"])
+    return any(
+        name == b"expect" and b"100-continue" in value.lower() for name, value in scope["headers"]
+    )
 
 
 async def _throw_away(receive: Receive) -> None:

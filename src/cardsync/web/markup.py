@@ -1,4 +1,6 @@
-"""The pages of members, and of failures: values in, HTML out, and the headers that every page goes out with. Every value is escaped; texts of ours that are HTML already are `Html`. Pure."""
+"""The pages of members, and of failures: values in, HTML out, and the headers that every page
+goes out with. Every value is escaped; texts of ours that are HTML already are `Html`. Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from typing import NamedTuple
 
 from cardsync import limits
 
-# No script, no frame, no other site; and what a page says of a member stays in no cache. The referrer policy keeps an invitation's
-# token to ourselves, and lets our own forms say their origin.
+# No script, no frame, no other site; and what a page says of a member stays in no cache. The
+# referrer policy keeps an invitation's token to ourselves, and lets our own forms say their
+# origin.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -39,13 +42,18 @@ def asset(name: str) -> str:
 
 
 def _part(part: str, /, **values: str) -> Html:
-    escaped = {key: value if isinstance(value, Html) else html.escape(value) for key, value in values.items()}
+    escaped = {
+        key: value if isinstance(value, Html) else html.escape(value)
+        for key, value in values.items()
+    }
     return Html(Template(asset(f"{part}.html")).substitute(escaped))
 
 
 def _page(heading: str, content: Html, *, failed: bool = False) -> Html:
     # The title is what a screen reader reads first.
-    return _part("frame", title=f"Error: {heading}" if failed else heading, heading=heading, content=content)
+    return _part(
+        "frame", title=f"Error: {heading}" if failed else heading, heading=heading, content=content
+    )
 
 
 def _notice(problem: str | None, done: str | None = None) -> Html:
@@ -60,9 +68,15 @@ def sign_in(email: str = "", problem: str | None = None, done: str | None = None
     return _page("Sign in", _part("sign_in", email=email, **parts), failed=bool(problem))
 
 
-def invitation(seller: str, role: str, email: str, *, joined: bool, name: str = "", problem: str | None = None) -> Html:
+def invitation(
+    seller: str, role: str, email: str, *, joined: bool, name: str = "", problem: str | None = None
+) -> Html:
     """Who has joined already chooses a new password."""
-    lead = f"For {seller}. Afterwards you are signed out on all other devices." if joined else _invites(seller, role)
+    lead = (
+        f"For {seller}. Afterwards you are signed out on all other devices."
+        if joined
+        else _invites(seller, role)
+    )
     # Of two fields that may be wrong, the message says which.
     about_name = bool(problem) and str(problem).lower().startswith("name")
     name_state = _INVALID if about_name else NOTHING
@@ -89,7 +103,9 @@ def _invites(seller: str, role: str) -> str:
 
 
 def account(seller: str, name: str, email: str, role: str, csrf_token: str) -> Html:
-    return _page(seller, _part("account", name=name, email=email, role=ROLES[role], csrf_token=csrf_token))
+    return _page(
+        seller, _part("account", name=name, email=email, role=ROLES[role], csrf_token=csrf_token)
+    )
 
 
 class LedgerLine(NamedTuple):
@@ -137,4 +153,8 @@ def message(heading: str, text: str) -> Html:
 
 def failure(status: int, title: str, advice: str, request_id: str) -> Html:
     """What a browser gets for an unknown address or a failure on our side."""
-    return _page(title, _part("failure", status=str(status), advice=advice, request_id=request_id), failed=True)
+    return _page(
+        title,
+        _part("failure", status=str(status), advice=advice, request_id=request_id),
+        failed=True,
+    )

@@ -1,7 +1,9 @@
-"""The interface description: generated from the routes, completed with what all of them have in common, in git as openapi.json.
+"""The interface description: generated from the routes, completed with what all of them have in
+common, in git as openapi.json.
 
-The framework describes parameters, bodies and the answers that a route names; `complete` adds the request id, the headers of
-refusals, the codes behind each status, and the 500 that any route may give.
+The framework describes parameters, bodies and the answers that a route names; `complete` adds the
+request id, the headers of refusals, the codes behind each status, and the 500 that any route may
+give.
 """
 
 from __future__ import annotations
@@ -52,14 +54,22 @@ SESSION = (
 )
 TEXT = {"type": "string"}
 REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
-LIMITS = {name: {"$ref": f"#/components/headers/{name}"} for name in ("RateLimit-Policy", "RateLimit")}
+LIMITS = {
+    name: {"$ref": f"#/components/headers/{name}"} for name in ("RateLimit-Policy", "RateLimit")
+}
 HEADERS = {
-    "X-Request-Id": {"description": "Names this request in the log; quote it to support", "schema": TEXT},
+    "X-Request-Id": {
+        "description": "Names this request in the log; quote it to support",
+        "schema": TEXT,
+    },
     "WWW-Authenticate": {
         "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent (RFC 6750)',
         "schema": TEXT,
     },
-    "Retry-After": {"description": "Seconds to wait before trying again", "schema": {"type": "integer", "minimum": 0}},
+    "Retry-After": {
+        "description": "Seconds to wait before trying again",
+        "schema": {"type": "integer", "minimum": 0},
+    },
     "RateLimit-Policy": {
         "description": 'The limits that bind this request: requests `q` in `w` seconds, as `"general";q=300;w=60`, one or two of them',
         "schema": TEXT,
@@ -86,8 +96,12 @@ def openapi_config() -> OpenAPIConfig:
         tags=TAGS,
         components=Components(
             security_schemes={
-                "api_key": SecurityScheme(type="http", scheme="bearer", description="A seller API key, csk_…"),
-                "session": SecurityScheme(type="apiKey", security_scheme_in="cookie", name=COOKIE, description=SESSION),
+                "api_key": SecurityScheme(
+                    type="http", scheme="bearer", description="A seller API key, csk_…"
+                ),
+                "session": SecurityScheme(
+                    type="apiKey", security_scheme_in="cookie", name=COOKIE, description=SESSION
+                ),
             }
         ),
         path="/openapi",
@@ -123,13 +137,19 @@ class _Config(OpenAPIConfig):
 
 def complete(schema: dict[str, Any]) -> dict[str, Any]:
     components = schema["components"]
-    _, own = msgspec.json.schema_components([InternalError], ref_template="#/components/schemas/{name}")
+    _, own = msgspec.json.schema_components(
+        [InternalError], ref_template="#/components/schemas/{name}"
+    )
     components["schemas"].update(own)
     components["headers"] = HEADERS
     components["responses"] = {
-        "InternalError": _internal_error("500", "internal_server_error", "An unhandled failure on our side"),
+        "InternalError": _internal_error(
+            "500", "internal_server_error", "An unhandled failure on our side"
+        ),
         "UnknownRoute": _internal_error("404", "not_found", "There is no such address"),
-        "MethodNotAllowed": _finished("405", {"description": problems(errors.MethodNotAllowed)[405].description}),
+        "MethodNotAllowed": _finished(
+            "405", {"description": problems(errors.MethodNotAllowed)[405].description}
+        ),
     }
     for name in ("Selection", "PutMany"):
         _tell_ids(components["schemas"][name]["properties"])
@@ -145,17 +165,25 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answers(responses: dict[str, Any]) -> dict[str, Any]:
-    told = {status: _finished(status, answer) for status, answer in responses.items() if not _is_framework(answer)}
+    told = {
+        status: _finished(status, answer)
+        for status, answer in responses.items()
+        if not _is_framework(answer)
+    }
     told["500"] = {"$ref": "#/components/responses/InternalError"}
     if "304" in told:
         # It repeats what a 200 would say about caching (RFC 9110, section 15.4.5).
         told["304"]["headers"] |= {
-            name: header for name, header in told["200"]["headers"].items() if name in ("ETag", "Cache-Control", "Vary")
+            name: header
+            for name, header in told["200"]["headers"].items()
+            if name in ("ETag", "Cache-Control", "Vary")
         }
     return dict(sorted(told.items()))
 
 
-_REPORTS = [{"$ref": f"#/components/schemas/{name}"} for name in ("InventoryReport", "UploadReport")]
+_REPORTS = [
+    {"$ref": f"#/components/schemas/{name}"} for name in ("InventoryReport", "UploadReport")
+]
 
 
 def _tell_reports(answers: dict[str, Any]) -> None:
@@ -179,13 +207,19 @@ def _is_framework(answer: dict[str, Any]) -> bool:
 
 
 def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """With its headers and, for a refusal, the codes that `web.problems` names in the description as the schema's choice."""
-    headers = {name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()}
+    """With its headers and, for a refusal, the codes that `web.problems` names in the description
+    as the schema's choice.
+    """
+    headers = {
+        name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
+    }
     # `code` alone, or status `code` of a body of its own.
     told = re.findall(r"(?:^|; )(status )?`(\w+)`: ", answer["description"])
     codes = [code for own, code in told if not own]
     if codes:
-        schema = _with_codes(answer.get("content", {}).get("application/json", {}).get("schema", ERROR_BODY), codes)
+        schema = _with_codes(
+            answer.get("content", {}).get("application/json", {}).get("schema", ERROR_BODY), codes
+        )
         answer = {**answer, "content": {"application/json": {"schema": schema}}}
     names = {OF_CODE.get(code, OF_STATUS.get(status)) for _, code in told} - {None}
     headers |= {name: {"$ref": f"#/components/headers/{name}"} for name in names}
@@ -195,13 +229,21 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
 def _with_codes(schema: dict[str, Any], codes: list[str]) -> dict[str, Any]:
     if schema == ERROR_BODY:
         return {"allOf": [schema, {"properties": {"code": {"enum": codes}}}]}
-    return {**schema, "oneOf": [_with_codes(part, codes) if part == ERROR_BODY else part for part in schema["oneOf"]]}
+    return {
+        **schema,
+        "oneOf": [
+            _with_codes(part, codes) if part == ERROR_BODY else part for part in schema["oneOf"]
+        ],
+    }
 
 
 def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
     same = {"properties": {"code": {"const": code}, "status": {"const": int(status)}}}
     body = {"schema": {"allOf": [{"$ref": "#/components/schemas/InternalError"}, same]}}
-    answer = {"description": description, "content": {"application/json": body, "text/html": {"schema": TEXT}}}
+    answer = {
+        "description": description,
+        "content": {"application/json": body, "text/html": {"schema": TEXT}},
+    }
     return {**answer, "headers": {"Vary": {"$ref": "#/components/headers/Vary"}, **REQUEST_ID}}
 
 
@@ -212,7 +254,9 @@ def _tell_body(body: dict[str, Any]) -> None:
         return
     body["required"] = {"type": "null"} not in form["schema"].get("oneOf", [])
     body["description"] = "JSON in UTF-8, plain or gzipped."
-    body["content"]["application/gzip"] = {"schema": {"type": "string", "contentMediaType": "application/json"}}
+    body["content"]["application/gzip"] = {
+        "schema": {"type": "string", "contentMediaType": "application/json"}
+    }
 
 
 def _tell_ids(properties: dict[str, Any]) -> None:

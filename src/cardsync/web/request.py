@@ -1,5 +1,5 @@
-"""What every route shares: the request class that reads JSON by the wire rules, the caller and session dependencies, the
-descriptions of failures for OpenAPI.
+"""What every route shares: the request class that reads JSON by the wire rules, the caller and
+session dependencies, the descriptions of failures for OpenAPI.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from cardsync.web import bodies
 
 T = TypeVar("T")
 JSON_HEADERS = [(b"content-type", b"application/json")]
-_JSON_TYPES = ("application/json", "application/gzip", "application/x-gzip", "application/octet-stream", "")
+_JSON_TYPES = (
+    "application/json",
+    "application/gzip",
+    "application/x-gzip",
+    "application/octet-stream",
+    "",
+)
 
 
 class ErrorBody(msgspec.Struct):
@@ -57,7 +63,9 @@ def media_type(headers: Headers) -> str:
 
 
 def storable(value: Any) -> Any:
-    """The same JSON value with U+FFFD for every NUL, which PostgreSQL stores neither as text nor as JSON."""
+    """The same JSON value with U+FFFD for every NUL, which PostgreSQL stores neither as text nor
+    as JSON.
+    """
     match value:
         case str():
             return value.replace("\0", "\ufffd")
@@ -69,7 +77,9 @@ def storable(value: Any) -> Any:
 
 
 def takes_json(headers: Headers) -> None:
-    """Raises UnsupportedMediaType for a Content-Type that can't be meant as JSON, gzipped or not."""
+    """Raises UnsupportedMediaType for a Content-Type that can't be meant as JSON, gzipped or
+    not.
+    """
     kind = media_type(headers)
     if kind not in _JSON_TYPES and not kind.endswith("+json"):
         raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
@@ -94,7 +104,9 @@ class ApiRequest(Request[Any, Any, State]):
 
 
 class Polled(Response[T]):
-    """A struct as JSON with status 200, straight to the wire: what the framework does for any response costs more than the encoding."""
+    """A struct as JSON with status 200, straight to the wire: what the framework does for any
+    response costs more than the encoding.
+    """
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Any:
         body = msgspec.json.encode(self.content)
@@ -139,20 +151,26 @@ def provide_database(state: State) -> Database:
 
 
 def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Reading]:
-    """One of the caller's readings, without injection: as with the polls, that would cost a tenth of a page of orders."""
+    """One of the caller's readings, without injection: as with the polls, that would cost a tenth
+    of a page of orders.
+    """
     database, settings = provide_database(request.app.state), provide_settings(request.app.state)
     return database.readings.of(provide_caller(request).seller_id, settings.read_seconds)
 
 
 def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
-    """OpenAPI's error answers of a route: one entry a status, naming its codes or, for bodies of their own, their `status`."""
+    """OpenAPI's error answers of a route: one entry a status, naming its codes or, for bodies of
+    their own, their `status`.
+    """
     by_status: dict[int, list[type[errors.Problem]]] = {}
     for kind in kinds:
         by_status.setdefault(kind.status, []).append(kind)
     return {
         status: ResponseSpec(
             data_container=Union[tuple(_shape(kind) for kind in group)],  # type: ignore[arg-type]  # noqa: UP007
-            description="; ".join(f"{_names_it(kind)}`{kind.code}`: {kind.__doc__}" for kind in group),
+            description="; ".join(
+                f"{_names_it(kind)}`{kind.code}`: {kind.__doc__}" for kind in group
+            ),
             generate_examples=False,
         )
         for status, group in by_status.items()
@@ -176,7 +194,12 @@ WITH_JSON_BODY = (
 )
 """What every route that reads a JSON body may answer."""
 
-BEHIND_A_KEY = (errors.Unauthorized, errors.AccountSuspended, errors.RateLimited, errors.ServiceUnavailable)
+BEHIND_A_KEY = (
+    errors.Unauthorized,
+    errors.AccountSuspended,
+    errors.RateLimited,
+    errors.ServiceUnavailable,
+)
 """What every route behind an API key may answer."""
 
 FOR_AGENTS = (*BEHIND_A_KEY, errors.KeyRequired)
@@ -192,4 +215,6 @@ FOR_OWNERS = (*FOR_EITHER, errors.OwnerRequired)
 """What every route may answer that a key or a signed-in owner writes with."""
 
 FOR_MEMBERS = (*FOR_EITHER, errors.SessionRequired)
-"""What every route may answer that only a signed-in member writes with; of reads all but `csrf_failed`."""
+"""What every route may answer that only a signed-in member writes with; of reads all but
+`csrf_failed`.
+"""

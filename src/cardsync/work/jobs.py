@@ -1,7 +1,9 @@
-"""Background work: Procrastinate in our own database. A job is only a nudge; the tables of accepted work are the truth.
+"""Background work: Procrastinate in our own database. A job is only a nudge; the tables of
+accepted work are the truth.
 
-`enqueue` defers on the session's own connection, so a job exists if and only if the transaction commits. `grep @jobs.task` lists
-all tasks. A job that a killed worker left behind is never retried: the sweep finds the work itself through `work_due`.
+`enqueue` defers on the session's own connection, so a job exists if and only if the transaction
+commits. `grep @jobs.task` lists all tasks. A job that a killed worker left behind is never
+retried: the sweep finds the work itself through `work_due`.
 """
 
 from __future__ import annotations
@@ -26,14 +28,17 @@ from cardsync.storage import Store
 
 jobs = procrastinate.App(connector=procrastinate.PsycopgConnector())
 
-# The stream of a seller's sales: due when the next of them starts or ends (pricing/runs/sale_runs.py).
+# The stream of a seller's sales: due when the next of them starts or ends
+# (pricing/runs/sale_runs.py).
 SALES = "sales"
 
 
 class WorkDue(Base):
-    """Global: which seller's stream has accepted work, since when. Written in the tenant's own transaction.
+    """Global: which seller's stream has accepted work, since when. Written in the tenant's own
+    transaction.
 
-    And what of it was put back: which upload, run, event or rollback, how often, since when, and until when it rests.
+    And what of it was put back: which upload, run, event or rollback, how often, since when, and
+    until when it rests.
     """
 
     __tablename__ = "work_due"
@@ -65,18 +70,22 @@ def turn_of(task: Task[Any, Any, Any], seller_id: int) -> str:
     return f"{task.name}:{seller_id}"
 
 
-_WAITING = text("SELECT id FROM procrastinate_jobs WHERE queueing_lock = :turn AND status = 'todo' FOR SHARE")
+_WAITING = text(
+    "SELECT id FROM procrastinate_jobs WHERE queueing_lock = :turn AND status = 'todo' FOR SHARE"
+)
 
 
 async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
     """Defer `task` inside this session's transaction, unless the seller's turn is waiting already.
 
-    One turn does one piece of work and queues the next behind everybody else's: who uploads fifty files keeps nobody waiting for fifty.
+    One turn does one piece of work and queues the next behind everybody else's: who uploads fifty
+    files keeps nobody waiting for fifty.
     """
     turn = turn_of(task, seller_id)
     connection = await driver(session)
     deferrer = task.configure(connection=connection, queueing_lock=turn)
-    # A turn that waits is held until our commit: no worker takes it up before there is what it is to find.
+    # A turn that waits is held until our commit: no worker takes it up before there is what it is
+    # to find.
     while await session.scalar(_WAITING, {"turn": turn}) is None:
         with contextlib.suppress(AlreadyEnqueued):
             async with connection.transaction():

@@ -11,5 +11,7 @@ UPLOADS = Counter("cardsync_uploads_finished_total", "Uploads worked off", ["sta
 
 
 UPLOAD_SECONDS = Histogram(
-    "cardsync_upload_seconds", "From acceptance to the end of the import", buckets=(0.5, 1, 2, 5, 10, 30, 60, 300, 1800)
+    "cardsync_upload_seconds",
+    "From acceptance to the end of the import",
+    buckets=(0.5, 1, 2, 5, 10, 30, 60, 300, 1800),
 )

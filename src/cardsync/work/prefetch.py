@@ -1,4 +1,7 @@
-"""Items of an iterator made ahead: each in a thread of its own while the one before it is used. What goes wrong comes where it would."""
+"""Items of an iterator made ahead: each in a thread of its own while the one before it is used.
+
+What goes wrong comes where it would.
+"""
 
 from __future__ import annotations
 

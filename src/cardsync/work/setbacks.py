@@ -1,5 +1,5 @@
-"""What becomes of work that failed: the error, how often the work was put back, and the time in; out
-whether it is put back and until when, tried again at once, or given up and why. Pure.
+"""What becomes of work that failed: the error, how often the work was put back, and the time in;
+out whether it is put back and until when, tried again at once, or given up and why. Pure.
 
 A dependency that is away is waited for, longer each time, as it is not the work's fault. Not for
 ever: what was put back often enough for long enough is given up, and so is what can never succeed.
@@ -127,7 +127,9 @@ def _of_database(error: psycopg.Error) -> Kind:
 
 
 def _of_system(error: OSError) -> Kind:
-    """An OSError by itself says little: damaged gzip is one, and so is a folder in a file's place."""
+    """An OSError by itself says little: damaged gzip is one, and so is a folder in a file's
+    place.
+    """
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror) or error.errno in _AWAY:
         return Kind.AWAY
     if error.errno in _NO_ROOM:
@@ -135,7 +137,9 @@ def _of_system(error: OSError) -> Kind:
     return Kind.FORBIDDEN if error.errno in _FORBIDDEN else Kind.OWN
 
 
-def decide(error: BaseException, tries: Tries, failures: int, now: datetime, *, most: int = MAX_FAILURES) -> Setback:
+def decide(
+    error: BaseException, tries: Tries, failures: int, now: datetime, *, most: int = MAX_FAILURES
+) -> Setback:
     """`failures` of the work itself came before this one; so many in all are too many: `most`."""
     kind = kind_of(error)
     if kind is Kind.MISSING:
@@ -144,7 +148,9 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime, *, 
         return GiveUp(kind, "") if failures + 1 >= most else TryAgain(failures + 1)
     since, times = tries.since or now, tries.times + 1
     if times > MAX_TIMES and now - since >= MAX_AGE:
-        return GiveUp(kind, f"given up after {times} attempts in {_told(now - since)}: {_WHY[kind]}")
+        return GiveUp(
+            kind, f"given up after {times} attempts in {_told(now - since)}: {_WHY[kind]}"
+        )
     return PutBack(kind, now + _pause(times), Tries(times, since))
 
 

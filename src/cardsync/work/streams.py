@@ -1,5 +1,6 @@
-"""What the streams of accepted work share: where uploads' bytes lie and which upload is next; each stream's mark for the sweep, and
-what becomes of its oldest piece of work when that fails (`work/setbacks.py`).
+"""What the streams of accepted work share: where uploads' bytes lie and which upload is next;
+each stream's mark for the sweep, and what becomes of its oldest piece of work when that fails
+(`work/setbacks.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
         .order_by(Upload.id)
         .limit(1)
     )
-    return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one_or_none()
+    return (
+        await session.execute(statement.execution_options(populate_existing=True))
+    ).scalar_one_or_none()
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,12 @@ class Due:
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
-        """Whether that piece was put back and its pause is not over: a nudge may come all the same."""
-        return self.put_back_id == work_id and self.rests_until is not None and now < self.rests_until
+        """Whether that piece was put back and its pause is not over: a nudge may come all the
+        same.
+        """
+        return (
+            self.put_back_id == work_id and self.rests_until is not None and now < self.rests_until
+        )
 
 
 async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | None:
@@ -66,18 +73,24 @@ async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | No
     )
     if row is None:
         return None
-    return Due(row.due_at, row.put_back_id, Tries(row.put_back_times, row.put_back_since), row.rests_until)
+    return Due(
+        row.due_at, row.put_back_id, Tries(row.put_back_times, row.put_back_since), row.rests_until
+    )
 
 
 class Queue(NamedTuple):
-    """`ahead`: the seller's own uploads of the stream before this one, and the other sellers' streams that wait for a turn. Nobody is named."""
+    """`ahead`: the seller's own uploads of the stream before this one, and the other sellers'
+    streams that wait for a turn. Nobody is named.
+    """
 
     ahead: int
     oldest_seconds: int
 
 
 async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
-    """How much comes before an upload that is queued, and for how long the longest of all that wait has waited."""
+    """How much comes before an upload that is queued, and for how long the longest of all that
+    wait has waited.
+    """
     row = (
         await session.execute(
             text("""
@@ -98,31 +111,53 @@ async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | 
     """Only the mark that was read: an upload accepted since has set a newer one."""
     if due is not None:
         await session.execute(
-            delete(WorkDue).where(WorkDue.seller_id == seller_id, WorkDue.stream == stream, WorkDue.due_at == due.at)
+            delete(WorkDue).where(
+                WorkDue.seller_id == seller_id, WorkDue.stream == stream, WorkDue.due_at == due.at
+            )
         )
 
 
 def setback(
-    error: Exception, seller_id: int, stream: str, work_id: int, due: Due | None, failures: int = 0, **most: int
+    error: Exception,
+    seller_id: int,
+    stream: str,
+    work_id: int,
+    due: Due | None,
+    failures: int = 0,
+    **most: int,
 ) -> Setback:
     """What becomes of a stream's oldest piece of work, which failed; the log says it."""
     now = clock.now()
     tries = due.tries_of(work_id) if due is not None else Tries()
     decided = decide(error, tries, failures, now, **most)
-    bound = log.bind(seller_id=seller_id, stream=stream, work_id=work_id, error=type(error).__name__)
+    bound = log.bind(
+        seller_id=seller_id, stream=stream, work_id=work_id, error=type(error).__name__
+    )
     match decided:
         case PutBack():
             pause = round((decided.until - now).total_seconds())
-            bound.warning("work_put_back", kind=decided.kind, times=decided.tries.times, pause_seconds=pause)
+            bound.warning(
+                "work_put_back", kind=decided.kind, times=decided.tries.times, pause_seconds=pause
+            )
         case TryAgain():
             bound.exception("work_crashed", exc_info=error, failures=decided.failures)
         case GiveUp():
-            bound.error("work_given_up", exc_info=error, kind=decided.kind, times=tries.times, failures=failures)
+            bound.error(
+                "work_given_up",
+                exc_info=error,
+                kind=decided.kind,
+                times=tries.times,
+                failures=failures,
+            )
     return decided
 
 
-async def rest(session: AsyncSession, seller_id: int, stream: str, work_id: int, back: PutBack) -> None:
-    """Remember, beside what the caller puts back, until when it rests; the sweep comes back to it then."""
+async def rest(
+    session: AsyncSession, seller_id: int, stream: str, work_id: int, back: PutBack
+) -> None:
+    """Remember, beside what the caller puts back, until when it rests; the sweep comes back to it
+    then.
+    """
     await session.execute(
         text("""
             INSERT INTO work_due AS w (seller_id, stream, due_at, put_back_id, put_back_times, put_back_since, rests_until)

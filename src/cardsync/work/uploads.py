@@ -44,9 +44,11 @@ class Upload(Base):
     # Starts that ended in nothing we know of (a killed worker), and failures of the file itself.
     attempts: Mapped[int] = mapped_column(server_default="0")
     failures: Mapped[int] = mapped_column(server_default="0")
-    # How often its writing in halves was begun: a writer of an earlier beginning writes nothing more.
+    # How often its writing in halves was begun: a writer of an earlier beginning writes nothing
+    # more.
     claims: Mapped[int] = mapped_column(server_default="0")
-    # Decided once, before the first row is written, so that a run that starts again decides the same.
+    # Decided once, before the first row is written, so that a run that starts again decides the
+    # same.
     verdict: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     confirmed: Mapped[bool] = mapped_column(server_default=FALSE)
     report: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")

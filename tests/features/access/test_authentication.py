@@ -1,4 +1,6 @@
-"""Who may call: keys, their refusals, and that they are checked before anything else of a request."""
+"""Who may call: keys, their refusals, and that they are checked before anything else of a
+request.
+"""
 
 import re
 
@@ -147,18 +149,32 @@ def wrong_check(key: str) -> str:
         "Bearer " + "ü" * 42,
         "Bearer " + "x" * 5000,
     ],
-    ids=["scheme-only", "blank", "nonsense", "basic", "no-scheme", "unknown", "mistyped", "not-ascii", "long"],
+    ids=[
+        "scheme-only",
+        "blank",
+        "nonsense",
+        "basic",
+        "no-scheme",
+        "unknown",
+        "mistyped",
+        "not-ascii",
+        "long",
+    ],
 )
 async def test_bad_credentials_are_named_as_the_error(service, authorization):
     async with service.client() as http:
-        answer = await http.get("/api/v1/status", headers={"Authorization": authorization.encode("latin-1")})
+        answer = await http.get(
+            "/api/v1/status", headers={"Authorization": authorization.encode("latin-1")}
+        )
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
     assert answer.headers["WWW-Authenticate"] == BAD_CREDENTIALS
 
 
 async def test_a_good_key_with_one_wrong_character_is_refused(a_seller):
     seller = await a_seller()
-    answer = await seller.get("/api/v1/status", headers={"Authorization": f"Bearer {wrong_check(seller.api_key)}"})
+    answer = await seller.get(
+        "/api/v1/status", headers={"Authorization": f"Bearer {wrong_check(seller.api_key)}"}
+    )
     assert answer.status_code == 401
 
 
@@ -178,7 +194,9 @@ async def test_revoking_one_key_leaves_the_others_good(a_seller, service):
         second = await keys.mint(session, seller.id, "second")
         await keys.revoke(session, second.key_id)
     assert (await seller.get("/api/v1/status")).status_code == 200
-    refused = await seller.get("/api/v1/status", headers={"Authorization": f"Bearer {second.api_key}"})
+    refused = await seller.get(
+        "/api/v1/status", headers={"Authorization": f"Bearer {second.api_key}"}
+    )
     assert refused.status_code == 401
 
 
@@ -212,7 +230,9 @@ async def test_an_account_that_falls_back_to_free_keeps_its_key(a_seller):
     assert (await seller.get("/api/v1/status")).json()["sync_mode"] == "read_only"
 
 
-@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1", "/nothing", "/api/v1/uploads/abc", "/openapi/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/api/v1/nothing", "/api/v1", "/nothing", "/api/v1/uploads/abc", "/openapi/nothing"]
+)
 async def test_an_unknown_route_is_not_found_also_without_credentials(service, path):
     async with service.client() as http:
         answer = await http.get(path)
@@ -235,7 +255,9 @@ async def test_an_impossible_upload_id_is_not_found(a_seller, upload_id):
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize(("method", "action"), [("GET", ""), ("POST", "/confirm"), ("POST", "/discard")])
+@pytest.mark.parametrize(
+    ("method", "action"), [("GET", ""), ("POST", "/confirm"), ("POST", "/discard")]
+)
 async def test_a_foreign_upload_is_not_found_in_the_very_same_words(a_seller, method, action):
     mine, theirs = await a_seller(), await a_seller()
     upload_id = (await theirs.upload(a_csv(a_row()))).json()["upload_id"]
@@ -243,12 +265,20 @@ async def test_a_foreign_upload_is_not_found_in_the_very_same_words(a_seller, me
     absent = await mine.http.request(method, f"/api/v1/uploads/999999999{action}")
     assert foreign.status_code == absent.status_code == 404
     assert set(foreign.json()) == {"error", "code"}
-    assert foreign.json()["error"].replace(str(upload_id), "N") == absent.json()["error"].replace("999999999", "N")
+    assert foreign.json()["error"].replace(str(upload_id), "N") == absent.json()["error"].replace(
+        "999999999", "N"
+    )
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/v1/heartbeat", "/api/v1/sync/request", "/api/v1/sync/log", "/api/v1/sync/upload-request", "/api/v1/sync"],
+    [
+        "/api/v1/heartbeat",
+        "/api/v1/sync/request",
+        "/api/v1/sync/log",
+        "/api/v1/sync/upload-request",
+        "/api/v1/sync",
+    ],
 )
 @pytest.mark.parametrize("content_type", ["application/json", "text/html"])
 async def test_the_key_is_checked_before_the_body(service, suspended, path, content_type):
@@ -270,6 +300,8 @@ async def test_the_body_of_a_caller_without_a_key_is_not_even_read(service):
 
     # ASGITransport hands the body over as it is asked for.
     async with service.client() as http:
-        answer = await http.post("/api/v1/sync", content=endless(), headers={"Content-Type": "text/csv"})
+        answer = await http.post(
+            "/api/v1/sync", content=endless(), headers={"Content-Type": "text/csv"}
+        )
     assert answer.status_code == 401
     assert read < 200

@@ -1,4 +1,6 @@
-"""Rate limits over HTTP: headers, order of checks, groups, addresses, neighbours, several processes, a database that is away."""
+"""Rate limits over HTTP: headers, order of checks, groups, addresses, neighbours, several
+processes, a database that is away.
+"""
 
 import asyncio
 import re
@@ -25,19 +27,25 @@ SLOW = "1/min"
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch):
-    """However slow the machine, processes hear of each other: one that gives up admits on what it knows alone."""
+    """However slow the machine, processes hear of each other: one that gives up admits on what it
+    knows alone.
+    """
     monkeypatch.setattr(buckets, "EXCHANGE_SECONDS", 60)
 
 
 @pytest.fixture
 def a_service(service: Service, alive):
-    """`async with a_service(general="60/min:3") as limited:` another web process on the same database, with these limits."""
+    """`async with a_service(general="60/min:3") as limited:` another web process on the same
+    database, with these limits.
+    """
 
     @asynccontextmanager
     async def make(**limits: str):
         proxies = {"trusted_proxies": limits.pop("trusted_proxies", "")}
         update = {f"rate_limit_{group}": limit for group, limit in limits.items()} | proxies
-        settings = service.settings.model_copy(update={**update, "rate_limit_exchange_seconds": 0.05})
+        settings = service.settings.model_copy(
+            update={**update, "rate_limit_exchange_seconds": 0.05}
+        )
         app = create_app(settings)
         async with alive(app):
             yield replace(service, settings=settings, app=app)
@@ -47,7 +55,9 @@ def a_service(service: Service, alive):
 
 def through(seller: Seller, service: Service) -> Seller:
     """The same seller, calling another process."""
-    return replace(seller, service=service, http=service.client(Authorization=f"Bearer {seller.api_key}"))
+    return replace(
+        seller, service=service, http=service.client(Authorization=f"Bearer {seller.api_key}")
+    )
 
 
 async def statuses(seller: Seller, times: int, path: str = HEARTBEAT) -> list[int]:
@@ -58,7 +68,9 @@ async def minutes_ahead(seller: Seller) -> float:
     """Where the arrival time of its general limit stands in the table."""
     async with seller.service.database.shared() as session:
         [(key_id, *_)] = await keys.listed(session, seller.id)
-        query = text("SELECT extract(epoch FROM tat - now())::float8 / 60 FROM rate_limit WHERE bucket = :name")
+        query = text(
+            "SELECT extract(epoch FROM tat - now())::float8 / 60 FROM rate_limit WHERE bucket = :name"
+        )
         return float(await session.scalar(query, {"name": f"general:k{key_id}"}))
 
 
@@ -66,7 +78,9 @@ def item(header: str, group: str) -> dict[str, int]:
     """The parameters of one item of RateLimit or RateLimit-Policy."""
     found = re.search(rf'"{group}"((?:;[a-z]=[0-9]+)+)', header)
     assert found is not None, header
-    return {name: int(value) for name, value in (pair.split("=") for pair in found[1][1:].split(";"))}
+    return {
+        name: int(value) for name, value in (pair.split("=") for pair in found[1][1:].split(";"))
+    }
 
 
 async def test_every_answer_tells_the_policy_and_what_is_left(a_seller, a_service):
@@ -111,7 +125,9 @@ async def test_who_waits_as_long_as_retry_after_says_is_admitted(a_seller, a_ser
         assert (await seller.post(HEARTBEAT)).status_code == 200
 
 
-async def test_all_that_was_admitted_is_told_before_a_refusal_says_how_long_to_wait(a_seller, a_service):
+async def test_all_that_was_admitted_is_told_before_a_refusal_says_how_long_to_wait(
+    a_seller, a_service
+):
     """Told later, it would count from later on, and who comes back in time would come too soon."""
     async with a_service(general=f"{SLOW}:3") as service:
         seller = through(await a_seller(), service)
@@ -139,7 +155,9 @@ async def test_two_keys_of_a_seller_have_a_limit_each(a_seller, a_service):
 
 
 async def test_a_narrower_group_binds_beside_the_general_one(a_seller, a_service):
-    async with a_service(general=f"{SLOW}:20", sync_request=f"{SLOW}:2", uploads=f"{SLOW}:3") as service:
+    async with a_service(
+        general=f"{SLOW}:20", sync_request=f"{SLOW}:2", uploads=f"{SLOW}:3"
+    ) as service:
         seller = through(await a_seller(), service)
         first = await seller.post(REQUEST)
         assert first.headers["RateLimit-Policy"] == '"general";q=1;w=60, "sync_request";q=1;w=60'
@@ -164,7 +182,10 @@ async def test_a_limit_of_0_is_none(a_seller, a_service):
         seller = through(await a_seller(), service)
         answers = await asyncio.gather(*(seller.post(HEARTBEAT) for _ in range(150)))
         assert {answer.status_code for answer in answers} == {200}
-        assert not any("RateLimit" in answer.headers or "RateLimit-Policy" in answer.headers for answer in answers)
+        assert not any(
+            "RateLimit" in answer.headers or "RateLimit-Policy" in answer.headers
+            for answer in answers
+        )
         answer = await seller.get("/api/v1/status", headers={"Authorization": ""})
         assert (answer.status_code, "RateLimit" in answer.headers) == (401, False)
 
@@ -177,10 +198,13 @@ async def test_health_and_unknown_addresses_carry_no_limits(a_service):
                 assert (answer.status_code, "RateLimit" in answer.headers) == (status, False)
 
 
-# Without a valid credential ------------------------------------------------------------------------------------------------------
+# Without a valid credential
+# ------------------------------------------------------------------------------------------------------
 
 
-async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_ones_are_not(a_seller, a_service):
+async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_ones_are_not(
+    a_seller, a_service
+):
     async with a_service(anonymous=f"{SLOW}:4", trusted_proxies="127.0.0.1") as service:
         wrong = (None, "Bearer nonsense", f"Bearer {keys.new_key()}", "Basic dXNlcjpwYXNz", None)
         here = {"X-Forwarded-For": "198.51.100.21"}
@@ -189,10 +213,18 @@ async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_one
             for value in wrong:
                 headers = {"Authorization": value} if value else {}
                 answers += [await http.get("/api/v1/status", headers=headers)]
-            elsewhere = await http.get("/api/v1/status", headers={"X-Forwarded-For": "198.51.100.22"})
+            elsewhere = await http.get(
+                "/api/v1/status", headers={"X-Forwarded-For": "198.51.100.22"}
+            )
         assert [answer.status_code for answer in answers] == [401, 401, 401, 401, 429]
         assert answers[0].headers["RateLimit-Policy"] == '"anonymous";q=1;w=60'
-        assert [item(answer.headers["RateLimit"], "anonymous")["r"] for answer in answers] == [3, 2, 1, 0, 0]
+        assert [item(answer.headers["RateLimit"], "anonymous")["r"] for answer in answers] == [
+            3,
+            2,
+            1,
+            0,
+            0,
+        ]
         assert answers[-1].json()["code"] == "rate_limited"
         assert "WWW-Authenticate" not in answers[-1].headers
         assert int(answers[-1].headers["Retry-After"]) >= 1
@@ -203,9 +235,13 @@ async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_one
 
 
 async def test_addresses_of_one_ipv6_network_count_as_one(a_service):
-    async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.0/8") as service, service.client() as http:
+    async with (
+        a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.0/8") as service,
+        service.client() as http,
+    ):
         answers = [
-            await http.get("/api/v1/status", headers={"X-Forwarded-For": f"2001:db8:77:1::{n:x}"}) for n in range(3)
+            await http.get("/api/v1/status", headers={"X-Forwarded-For": f"2001:db8:77:1::{n:x}"})
+            for n in range(3)
         ]
         assert [answer.status_code for answer in answers] == [401, 401, 429]
 
@@ -215,13 +251,16 @@ async def test_what_nobody_trusted_forwarded_counts_for_nothing(a_service):
         transport = httpx.ASGITransport(app=service.app, client=("192.0.2.77", 4711))
         async with httpx.AsyncClient(transport=transport, base_url=service.settings.origin) as http:
             answers = [
-                await http.get("/api/v1/status", headers={"X-Forwarded-For": f"203.0.113.{n}"}) for n in range(3)
+                await http.get("/api/v1/status", headers={"X-Forwarded-For": f"203.0.113.{n}"})
+                for n in range(3)
             ]
         assert [answer.status_code for answer in answers] == [401, 401, 429]
 
 
 async def test_a_revoked_key_is_401_and_spends_of_its_address(a_seller, a_service):
-    async with a_service(general=f"{SLOW}:5", trusted_proxies="127.0.0.1", anonymous=f"{SLOW}:1") as service:
+    async with a_service(
+        general=f"{SLOW}:5", trusted_proxies="127.0.0.1", anonymous=f"{SLOW}:1"
+    ) as service:
         seller = through(await a_seller(), service)
         assert await statuses(seller, 1) == [200]
         async with service.database.shared() as session:
@@ -239,17 +278,27 @@ async def test_a_suspended_account_is_403_within_the_limits_of_its_key(a_seller,
         await seller.set(suspended=True)
         answers = [await seller.post(HEARTBEAT) for _ in range(4)]
         assert [answer.status_code for answer in answers] == [403, 403, 429, 429]
-        assert [item(answer.headers["RateLimit"], "general")["r"] for answer in answers] == [1, 0, 0, 0]
+        assert [item(answer.headers["RateLimit"], "general")["r"] for answer in answers] == [
+            1,
+            0,
+            0,
+            0,
+        ]
 
 
 async def test_public_downloads_and_forged_upload_addresses_are_limited_by_address(a_service):
     async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.1") as service:
         async with service.client(**{"X-Forwarded-For": "198.51.100.25"}) as http:
-            got = [await http.get("/downloads/agent/1.0/linux/amd64/cardsync.whl") for _ in range(3)]
+            got = [
+                await http.get("/downloads/agent/1.0/linux/amd64/cardsync.whl") for _ in range(3)
+            ]
         assert [answer.status_code for answer in got] == [404, 404, 429]
     async with a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.1") as service:
         async with service.client(**{"X-Forwarded-For": "198.51.100.24"}) as http:
-            put = [await http.put("/objects/uploads/1/x?expires=1&signature=no", content=b"x") for _ in range(3)]
+            put = [
+                await http.put("/objects/uploads/1/x?expires=1&signature=no", content=b"x")
+                for _ in range(3)
+            ]
         assert [answer.status_code for answer in put] == [403, 403, 429]
 
 
@@ -279,26 +328,36 @@ async def test_sign_ins_are_limited_by_address_and_account(a_service):
         await limits.admit_sign_in(scope("198.51.100.32"), "a@example.invalid")
         await limits.buckets.flush()
         async with service.database.shared() as session:
-            names = (await session.scalars(text("SELECT bucket FROM rate_limit WHERE bucket LIKE 'sign_in:%'"))).all()
+            names = (
+                await session.scalars(
+                    text("SELECT bucket FROM rate_limit WHERE bucket LIKE 'sign_in:%'")
+                )
+            ).all()
         assert names
         assert not any("example" in name for name in names)
 
 
-# Several processes, and the database -------------------------------------------------------------------------------------------------
+# Several processes, and the database
+# -------------------------------------------------------------------------------------------------
 
 
 async def test_several_processes_share_a_limit(a_seller, a_service):
     async with AsyncExitStack() as stack:
-        services = [await stack.enter_async_context(a_service(general=f"{SLOW}:40")) for _ in range(4)]
+        services = [
+            await stack.enter_async_context(a_service(general=f"{SLOW}:40")) for _ in range(4)
+        ]
         seller = await a_seller()
         doors = [through(seller, service) for service in services]
         given = []
         for _ in range(60):
             given += [(await door.post(HEARTBEAT)).status_code for door in doors]
-        # Each may have left a part of its own unsaid; all of it stands in the table afterwards, and every process knows.
+        # Each may have left a part of its own unsaid; all of it stands in the table afterwards,
+        # and every process knows.
         admitted = given.count(200)
         assert 40 <= admitted <= 40 + 3 * (40 // 8)
-        await asyncio.gather(*(service.app.state.rate_limits.buckets.flush() for service in services))
+        await asyncio.gather(
+            *(service.app.state.rate_limits.buckets.flush() for service in services)
+        )
         assert admitted - 2 <= await minutes_ahead(seller) <= admitted + 0.1
         assert [await statuses(door, 1) for door in doors] == [[429]] * 4
 
@@ -320,7 +379,9 @@ async def test_an_ordinary_agent_adds_no_statement_to_its_requests(a_seller, a_s
             assert await statuses(door, 10) == [200] * 10
 
 
-async def test_without_the_table_requests_go_on_and_what_was_spent_is_told_later(a_seller, a_service, service):
+async def test_without_the_table_requests_go_on_and_what_was_spent_is_told_later(
+    a_seller, a_service, service
+):
     async with a_service(general=f"{SLOW}:20") as limited:
         seller = await a_seller()
         door = through(seller, limited)
@@ -347,7 +408,11 @@ async def test_full_buckets_are_forgotten(service):
         )
     assert await buckets.drop_past(service.database) >= 1
     async with service.database.shared() as session:
-        left = (await session.scalars(text("SELECT bucket FROM rate_limit WHERE bucket LIKE 'general:k-%'"))).all()
+        left = (
+            await session.scalars(
+                text("SELECT bucket FROM rate_limit WHERE bucket LIKE 'general:k-%'")
+            )
+        ).all()
     assert left == ["general:k-2"]
 
 

@@ -12,7 +12,9 @@ from builders import a_csv, a_row
 from roles import AGENTS, OWNERS, STAFF, STRANGERS
 
 DOCUMENT = json.loads((Path(__file__).parents[3] / "openapi.json").read_text())
-ROUTES = {f"{method.upper()} {path}" for path, methods in DOCUMENT["paths"].items() for method in methods}
+ROUTES = {
+    f"{method.upper()} {path}" for path, methods in DOCUMENT["paths"].items() for method in methods
+}
 MEMBERS = STAFF | OWNERS
 
 # A body without which the framework refuses a request before the operation has seen who asks.
@@ -46,7 +48,9 @@ async def asked(browser, route):
 
 async def refused_to(browser, wanted):
     """Of the wanted routes, those that refuse the member with the code."""
-    found = {route: await asked(browser, route) for route in sorted(wanted - {"DELETE /api/session"})}
+    found = {
+        route: await asked(browser, route) for route in sorted(wanted - {"DELETE /api/session"})
+    }
     assert not [route for route, (status, _) in found.items() if status >= 500]
     return {route: code for route, (status, code) in found.items() if status == 403}
 
@@ -104,15 +108,28 @@ async def test_staff_can_not_set_prices_by_any_way(a_seller):
     staff = await joined(seller, f"staff-{seller.email}")
     before = (await seller.get("/api/pricing/rules")).json()
     target = (await seller.cards())[0]["target_price"]
-    sale = {"name": "All", "adjust_bp": -9000, "starts_at": "2020-01-01T00:00:00Z", "ends_at": "2099-01-01T00:00:00Z"}
-    rule = {"name": "Cheap", "price_source": "market", "adjust_bp": -9000, "state": "published", "priority": 1}
+    sale = {
+        "name": "All",
+        "adjust_bp": -9000,
+        "starts_at": "2020-01-01T00:00:00Z",
+        "ends_at": "2099-01-01T00:00:00Z",
+    }
+    rule = {
+        "name": "Cheap",
+        "price_source": "market",
+        "adjust_bp": -9000,
+        "state": "published",
+        "priority": 1,
+    }
     tries = [
         await staff.post("/api/pricing/rules", json=rule),
         await staff.send("PUT", "/api/pricing/pins/1", json={"price": "0.01"}),
         await staff.post("/api/pricing/sales", json=sale),
         await staff.post("/api/pricing/reprice"),
     ]
-    assert {(answer.status_code, answer.json()["code"]) for answer in tries} == {(403, "owner_required")}
+    assert {(answer.status_code, answer.json()["code"]) for answer in tries} == {
+        (403, "owner_required")
+    }
     await seller.service.run_jobs()
     assert (await seller.get("/api/pricing/rules")).json() == before
     assert (await seller.cards())[0]["target_price"] == target
@@ -130,7 +147,9 @@ async def test_a_session_without_its_csrf_token_writes_nothing_of_the_agents_sur
 async def test_a_session_asks_for_a_sync_and_cancels_it_as_a_key_does(a_seller):
     seller = await a_seller.synced()
     owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
-    assert (await staff.post("/api/v1/sync/request", json={"kind": "orders"})).json() == {"status": "requested"}
+    assert (await staff.post("/api/v1/sync/request", json={"kind": "orders"})).json() == {
+        "status": "requested"
+    }
     assert (await seller.get("/api/v1/sync/pending")).json()["kind"] == "orders"
     assert (await owner.get("/api/v1/status")).json()["phase"] == "collecting"
     assert (await owner.post("/api/v1/sync/cancel")).json() == {"status": "cancelled"}

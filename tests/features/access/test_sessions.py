@@ -24,7 +24,12 @@ async def test_signing_in_tells_who_and_gives_a_token(a_seller):
     browser = await signed_in(seller)
     assert browser.session == {
         "csrf_token": tokens.csrf_token(browser.cookie),
-        "member": {"id": browser.member_id, "name": "A Seller", "email": seller.email, "role": "owner"},
+        "member": {
+            "id": browser.member_id,
+            "name": "A Seller",
+            "email": seller.email,
+            "role": "owner",
+        },
         "seller": {"id": seller.id, "name": "A Seller"},
     }
     again = await browser.get("/api/session")
@@ -45,13 +50,22 @@ async def test_what_is_wrong_is_not_told(a_seller, service, wrong):
     async with service.client() as http:
         answer = await http.post("/api/session", json={"email": email, "password": password})
     assert answer.status_code == 401
-    assert answer.json() == {"error": "The email or the password is wrong.", "code": "invalid_credentials"}
+    assert answer.json() == {
+        "error": "The email or the password is wrong.",
+        "code": "invalid_credentials",
+    }
     assert "Set-Cookie" not in answer.headers
 
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"email": "a@example.invalid"}, {"email": 1, "password": "x"}, {"email": "a", "password": "x" * 1001}, []],
+    [
+        {},
+        {"email": "a@example.invalid"},
+        {"email": 1, "password": "x"},
+        {"email": "a", "password": "x" * 1001},
+        [],
+    ],
 )
 async def test_a_body_of_another_shape_is_refused(service, body):
     async with service.client() as http:
@@ -61,7 +75,9 @@ async def test_a_body_of_another_shape_is_refused(service, body):
 async def test_only_hashes_are_kept(a_seller, service):
     seller = await a_seller()
     browser = await signed_in(seller)
-    [row] = await service.sql(seller.id, "SELECT * FROM member_session WHERE seller_id = :id", id=seller.id)
+    [row] = await service.sql(
+        seller.id, "SELECT * FROM member_session WHERE seller_id = :id", id=seller.id
+    )
     assert row["token_hash"] == tokens.token_hash(browser.cookie)
     assert browser.cookie not in str(row)
 
@@ -74,7 +90,9 @@ def cookie_of(answer):
 async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(a_seller, service):
     seller = await a_seller()
     async with service.client() as http:
-        answer = await http.post("/api/session", json={"email": seller.email, "password": seller.password})
+        answer = await http.post(
+            "/api/session", json={"email": seller.email, "password": seller.password}
+        )
     cookie = cookie_of(answer)
     assert cookie.key == "cardsync_session"
     assert (cookie["httponly"], cookie["samesite"].lower(), cookie["path"]) == (True, "lax", "/")
@@ -85,10 +103,15 @@ async def test_behind_https_the_cookie_is_secure_and_bound_to_the_host(a_seller,
     seller = await a_seller()
     app = create_app(service.settings.model_copy(update={"public_url": "https://cards.example"}))
     secure = type(service)(
-        service.settings.model_copy(update={"public_url": "https://cards.example"}), app, service.database, service.work
+        service.settings.model_copy(update={"public_url": "https://cards.example"}),
+        app,
+        service.database,
+        service.work,
     )
     async with alive(app), secure.client() as http:
-        answer = await http.post("/api/session", json={"email": seller.email, "password": seller.password})
+        answer = await http.post(
+            "/api/session", json={"email": seller.email, "password": seller.password}
+        )
         cookie = cookie_of(answer)
         assert cookie.key == "__Host-cardsync_session"
         assert cookie["secure"] is True
@@ -103,7 +126,9 @@ async def test_a_new_sign_in_is_a_new_session_and_ends_the_browsers_old_one(a_se
     seller = await a_seller()
     browser = await signed_in(seller)
     first = browser.cookie
-    await browser.http.post("/api/session", json={"email": seller.email, "password": seller.password})
+    await browser.http.post(
+        "/api/session", json={"email": seller.email, "password": seller.password}
+    )
     assert browser.cookie != first
     old = {"Cookie": f"cardsync_session={first}"}
     async with seller.service.client() as http:
@@ -121,7 +146,9 @@ async def test_a_cookie_that_somebody_planted_is_never_adopted(a_seller):
         assert (await http.get("/api/session")).status_code == 401
 
 
-@pytest.mark.parametrize("cookie", ["", "x", "a" * 43, "a" * 5000, "ü" * 43, 'é"; cardsync_session'])
+@pytest.mark.parametrize(
+    "cookie", ["", "x", "a" * 43, "a" * 5000, "ü" * 43, 'é"; cardsync_session']
+)
 async def test_a_cookie_that_is_none_of_ours_is_refused(service, cookie):
     async with service.client() as http:
         header = f"cardsync_session={cookie}".encode("latin-1")
@@ -205,7 +232,9 @@ async def test_a_suspended_seller_is_refused_at_once_and_nobody_signs_in(a_selle
     browser = await signed_in(seller)
     await seller.set(suspended=True)
     assert refused(await browser.get("/api/session")) == (403, "account_suspended")
-    again = await browser.http.post("/api/session", json={"email": seller.email, "password": seller.password})
+    again = await browser.http.post(
+        "/api/session", json={"email": seller.email, "password": seller.password}
+    )
     assert refused(again) == (403, "account_suspended")
     await seller.set(suspended=False)
     assert await browser.is_in()
@@ -218,7 +247,10 @@ async def test_a_removed_member_is_out_at_once(a_seller, service):
         await roster.remove(session, bea.member_id)
     assert not await bea.is_in()
     credentials = {"email": f"bea-{seller.email}", "password": "correct horse battery"}
-    assert refused(await bea.http.post("/api/session", json=credentials)) == (401, "invalid_credentials")
+    assert refused(await bea.http.post("/api/session", json=credentials)) == (
+        401,
+        "invalid_credentials",
+    )
 
 
 async def test_a_role_that_changes_holds_from_the_next_request_on(a_seller, service):
@@ -250,7 +282,9 @@ async def test_sessions_that_are_over_are_not_kept(a_seller, service):
     assert await kept.is_in()
     clock.shift(timedelta(hours=2))
     await tidy(service.work)
-    [row] = await service.sql(seller.id, "SELECT token_hash FROM member_session WHERE seller_id = :id", id=seller.id)
+    [row] = await service.sql(
+        seller.id, "SELECT token_hash FROM member_session WHERE seller_id = :id", id=seller.id
+    )
     assert row["token_hash"] == tokens.token_hash(kept.cookie)
 
 
@@ -260,7 +294,12 @@ async def test_sessions_that_are_over_are_not_kept(a_seller, service):
 async def test_a_write_needs_the_sessions_own_token(a_seller):
     seller = await a_seller()
     browser, other = await signed_in(seller), await signed_in(seller)
-    for headers in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": "é"}, {"X-CSRF-Token": other.session["csrf_token"]}):
+    for headers in (
+        {},
+        {"X-CSRF-Token": ""},
+        {"X-CSRF-Token": "é"},
+        {"X-CSRF-Token": other.session["csrf_token"]},
+    ):
         raw = {name: value.encode("latin-1") for name, value in headers.items()}
         answer = await browser.http.post("/api/pull_sessions", headers=raw)
         assert refused(answer) == (403, CSRF), headers
@@ -288,12 +327,20 @@ OTHER_SITES = [
 async def test_another_site_can_neither_write_nor_sign_in_nor_accept(a_seller, told):
     seller = await a_seller()
     browser = await signed_in(seller)
-    headers = {name: value.format(host=browser.http.base_url.netloc.decode()) for name, value in told.items()}
+    headers = {
+        name: value.format(host=browser.http.base_url.netloc.decode())
+        for name, value in told.items()
+    }
     assert refused(await browser.post("/api/pull_sessions", headers=headers)) == (403, CSRF)
     credentials = {"email": seller.email, "password": seller.password}
     async with seller.service.client() as http:
-        assert refused(await http.post("/api/session", json=credentials, headers=headers)) == (403, CSRF)
-        accepting = await http.post(f"/api/invitations/{'a' * 43}", json={"password": "x"}, headers=headers)
+        assert refused(await http.post("/api/session", json=credentials, headers=headers)) == (
+            403,
+            CSRF,
+        )
+        accepting = await http.post(
+            f"/api/invitations/{'a' * 43}", json={"password": "x"}, headers=headers
+        )
         assert refused(accepting) == (403, CSRF)
     assert await browser.is_in()
 
@@ -305,7 +352,10 @@ async def test_another_site_can_neither_write_nor_sign_in_nor_accept(a_seller, t
 )  # fmt: skip
 async def test_our_own_pages_may(a_seller, told):
     browser = await signed_in(await a_seller())
-    headers = {name: value.format(host=browser.http.base_url.netloc.decode()) for name, value in told.items()}
+    headers = {
+        name: value.format(host=browser.http.base_url.netloc.decode())
+        for name, value in told.items()
+    }
     assert (await browser.send("DELETE", "/api/session", headers=headers)).status_code == 200
 
 
@@ -314,7 +364,9 @@ async def test_our_own_pages_may(a_seller, told):
 
 async def test_routes_of_both_take_a_session_and_give_what_the_key_gives(a_seller):
     seller = await a_seller()
-    await seller.orders([{"order_number": "A-1", "status": "Ready to Ship", "order_date": "11/01/2026"}])
+    await seller.orders(
+        [{"order_number": "A-1", "status": "Ready to Ship", "order_date": "11/01/2026"}]
+    )
     browser = await signed_in(seller)
     for path in ("/api/orders", "/api/customers", "/api/v1/status"):
         by_key, by_session = await seller.get(path), await browser.get(path)
@@ -336,7 +388,11 @@ async def test_a_member_sees_the_own_seller_alone(a_seller):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("POST", "/api/v1/heartbeat"), ("GET", "/api/v1/sync/pending"), ("GET", "/api/v1/export/price-updates")],
+    [
+        ("POST", "/api/v1/heartbeat"),
+        ("GET", "/api/v1/sync/pending"),
+        ("GET", "/api/v1/export/price-updates"),
+    ],
 )
 async def test_the_agents_routes_take_keys_alone(a_seller, method, path):
     browser = await signed_in(await a_seller())
@@ -352,7 +408,10 @@ async def test_the_agents_routes_take_keys_alone(a_seller, method, path):
 async def test_a_review_is_confirmed_or_discarded_by_a_member_too(a_seller):
     browser = await signed_in(await a_seller())
     for action in ("confirm", "discard"):
-        assert refused(await browser.post(f"/api/v1/uploads/999999999/{action}")) == (404, "not_found")
+        assert refused(await browser.post(f"/api/v1/uploads/999999999/{action}")) == (
+            404,
+            "not_found",
+        )
 
 
 async def test_who_sends_a_key_is_judged_by_the_key(a_seller):
@@ -361,7 +420,8 @@ async def test_who_sends_a_key_is_judged_by_the_key(a_seller):
     browser = await signed_in(mine)
     by_key = {"Authorization": f"Bearer {theirs.api_key}"}
     assert (await browser.get("/api/orders", headers=by_key)).json()["total"] == 1
-    # A key needs no CSRF token, whatever cookie comes along; and a bad key is not made good by a cookie.
+    # A key needs no CSRF token, whatever cookie comes along; and a bad key is not made good by a
+    # cookie.
     assert (await browser.http.post("/api/pull_sessions", headers=by_key)).status_code == 201
     bad = {"Authorization": "Bearer nonsense"}
     assert refused(await browser.get("/api/orders", headers=bad)) == (401, "unauthorized")
@@ -384,13 +444,17 @@ async def test_what_takes_a_session_alone_refuses_a_key(a_seller, service, metho
 @pytest.fixture
 async def strict(service, alive):
     """The same service with sign-ins limited."""
-    settings = service.settings.model_copy(update={"rate_limit_sign_in": "5/min:5", "rate_limit_general": "10/min:3"})
+    settings = service.settings.model_copy(
+        update={"rate_limit_sign_in": "5/min:5", "rate_limit_general": "10/min:3"}
+    )
     app = create_app(settings)
     async with alive(app):
         yield type(service)(settings, app, service.database, service.work)
 
 
-async def test_guessing_is_slowed_down_per_account_and_the_right_password_does_not_help(a_seller, strict):
+async def test_guessing_is_slowed_down_per_account_and_the_right_password_does_not_help(
+    a_seller, strict
+):
     seller, other = await a_seller(), await a_seller()
     async with strict.client() as http:
         for _ in range(5):
@@ -399,7 +463,9 @@ async def test_guessing_is_slowed_down_per_account_and_the_right_password_does_n
         answer = await http.post("/api/session", json=right)
         assert refused(answer) == (429, "rate_limited")
         assert int(answer.headers["Retry-After"]) > 0
-        elsewhere = await http.post("/api/session", json={"email": other.email, "password": other.password})
+        elsewhere = await http.post(
+            "/api/session", json={"email": other.email, "password": other.password}
+        )
         assert elsewhere.status_code == 200
 
 
@@ -408,7 +474,9 @@ async def test_a_members_browsers_share_one_limit_and_leave_the_key_its_own(a_se
     answers = []
     for _ in range(2):
         async with strict.client() as http:
-            await http.post("/api/session", json={"email": seller.email, "password": seller.password})
+            await http.post(
+                "/api/session", json={"email": seller.email, "password": seller.password}
+            )
             answers += [(await http.get("/api/v1/status")).status_code for _ in range(2)]
     assert answers == [200, 200, 200, 429]
     async with strict.client(Authorization=f"Bearer {seller.api_key}") as http:
@@ -426,7 +494,8 @@ async def test_a_password_that_changes_during_a_sign_in_wins(a_seller, service):
         async with service.client() as http:
             credentials = {"email": seller.email, "password": seller.password}
             old, (accepted, new) = await asyncio.gather(
-                http.post("/api/session", json=credentials), accept(service, token, password=f"new password {round_}")
+                http.post("/api/session", json=credentials),
+                accept(service, token, password=f"new password {round_}"),
             )
             assert accepted.status_code == 201
             if old.status_code == 200:
@@ -438,7 +507,9 @@ async def test_a_password_that_changes_during_a_sign_in_wins(a_seller, service):
 
 async def test_the_activity_feed_says_who_did_it(a_seller, service):
     seller = await a_seller()
-    await seller.orders([{"order_number": "A-1", "status": "Ready to Ship", "order_date": "11/01/2026"}])
+    await seller.orders(
+        [{"order_number": "A-1", "status": "Ready to Ship", "order_date": "11/01/2026"}]
+    )
     browser = await signed_in(seller)
     opened = await browser.post("/api/pull_sessions")
     await seller.post(f"/api/pull_sessions/{opened.json()['id']}/cancel")

@@ -1,4 +1,6 @@
-"""The settings of an account: the owner reads and changes them, the feed tells of it, lines are switched."""
+"""The settings of an account: the owner reads and changes them, the feed tells of it, lines are
+switched.
+"""
 
 import asyncio
 
@@ -32,11 +34,16 @@ async def refusal(browser, **fields):
 
 async def feed(seller):
     query = "SELECT actor, summary FROM activity WHERE seller_id = :id AND action = 'account.changed' ORDER BY id"
-    return [(row["actor"], row["summary"]) for row in await seller.service.sql(seller.id, query, id=seller.id)]
+    return [
+        (row["actor"], row["summary"])
+        for row in await seller.service.sql(seller.id, query, id=seller.id)
+    ]
 
 
 async def switch(browser, **lines):
-    return await change(browser, product_lines=[{"name": name, "enabled": on} for name, on in lines.items()])
+    return await change(
+        browser, product_lines=[{"name": name, "enabled": on} for name, on in lines.items()]
+    )
 
 
 async def explained(seller, marketplace_id):
@@ -95,7 +102,10 @@ async def test_they_act_at_once(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     browser = await signed_in(seller)
     await change(
-        browser, sync_mode="read_only", upload_approved=True, product_lines=[{"name": "magic", "enabled": False}]
+        browser,
+        sync_mode="read_only",
+        upload_approved=True,
+        product_lines=[{"name": "magic", "enabled": False}],
     )
     beat = (await seller.post("/api/v1/heartbeat")).json()
     assert (beat["sync_mode"], beat["upload_approved"]) == ("read_only", True)
@@ -109,9 +119,19 @@ async def test_they_act_at_once(a_seller):
 
 async def test_null_takes_the_default_and_an_amount_may_be_a_number(a_seller):
     browser = await signed_in(await a_seller())
-    await change(browser, sync_interval_minutes=60, quiet_hours="01:00-02:00", store_name="X", tracking_threshold=20.5)
+    await change(
+        browser,
+        sync_interval_minutes=60,
+        quiet_hours="01:00-02:00",
+        store_name="X",
+        tracking_threshold=20.5,
+    )
     told = await change(browser, sync_interval_minutes=None, quiet_hours=None, store_name=" ")
-    assert (told["sync_interval_minutes"], told["quiet_hours"], told["store_name"]) == (None, None, None)
+    assert (told["sync_interval_minutes"], told["quiet_hours"], told["store_name"]) == (
+        None,
+        None,
+        None,
+    )
     assert told["tracking_threshold"] == "20.50"
 
 
@@ -129,7 +149,9 @@ async def test_null_takes_the_default_and_an_amount_may_be_a_number(a_seller):
     ],
     ids=str,
 )  # fmt: skip
-async def test_what_is_unknown_or_of_another_type_is_named_and_nothing_changes(a_seller, fields, named):
+async def test_what_is_unknown_or_of_another_type_is_named_and_nothing_changes(
+    a_seller, fields, named
+):
     seller = await a_seller()
     browser = await signed_in(seller)
     before = (await browser.get(ACCOUNT)).json()
@@ -156,10 +178,18 @@ async def test_a_key_reads_and_staff_does_neither(a_seller):
 
 async def test_two_owners_who_change_at_once_lose_nothing_of_each_other(a_seller):
     seller = await a_seller()
-    browsers = [await signed_in(seller), await joined(seller, "second-owner@example.invalid", role="owner")]
+    browsers = [
+        await signed_in(seller),
+        await joined(seller, "second-owner@example.invalid", role="owner"),
+    ]
     names = ["magic", "pokemon", "yugioh", "lorcana"]
-    await asyncio.gather(*(switch(browsers[n % 2], **{name: False}) for n, name in enumerate(names)))
-    told = {line["name"]: line["enabled"] for line in (await seller.get(ACCOUNT)).json()["product_lines"]}
+    await asyncio.gather(
+        *(switch(browsers[n % 2], **{name: False}) for n, name in enumerate(names))
+    )
+    told = {
+        line["name"]: line["enabled"]
+        for line in (await seller.get(ACCOUNT)).json()["product_lines"]
+    }
     assert {name for name, on in told.items() if not on} == set(names)
     assert len(await feed(seller)) == 4
 
@@ -173,11 +203,21 @@ async def test_the_operators_changes_stand_in_the_feed_too(a_seller):
 async def test_the_operator_can_set_all_that_the_owner_can_and_more(a_seller):
     """decisions.md, section 10."""
     assert SETTABLE.keys() >= FIELDS - {"product_lines"}
-    assert SETTABLE.keys() >= {"plan", "trial_ends_at", "suspended", "past_due", "full_history_requested"}
+    assert SETTABLE.keys() >= {
+        "plan",
+        "trial_ends_at",
+        "suspended",
+        "past_due",
+        "full_history_requested",
+    }
     seller = await a_seller(store_name="Bea's Cards", network_consent=True, network_published=True)
     told = (await seller.get(ACCOUNT)).json()
     assert told.keys() == FIELDS
-    assert (told["store_name"], told["network_consent"], told["network_published"]) == ("Bea's Cards", True, True)
+    assert (told["store_name"], told["network_consent"], told["network_published"]) == (
+        "Bea's Cards",
+        True,
+        True,
+    )
 
 
 # Product lines
@@ -198,7 +238,10 @@ async def test_a_line_that_is_switched_off_keeps_its_cards_and_exports_none(a_se
     assert await exported(seller) == (None, 1)
     assert await explained(seller, 2) == (["product_line_disabled"], None)
     cards = (await seller.get("/api/cards")).json()
-    assert {card["marketplace_id"]: card["status"] for card in cards["cards"]} == {1: "active", 2: "active"}
+    assert {card["marketplace_id"]: card["status"] for card in cards["cards"]} == {
+        1: "active",
+        2: "active",
+    }
     assert (await seller.get("/api/cards", params={"search": "game:pokemon"})).json()["total"] == 1
     answer = await seller.upload(a_csv(TWO[1]), **{"X-Product-Line": "pokemon"})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_product_line")
@@ -210,7 +253,9 @@ async def test_its_rows_are_rejected_and_its_cards_are_not_taken_for_gone(a_sell
     await seller.import_csv(a_csv(*TWO, a_row(3, line="Pokemon")))
     await switch(browser, pokemon=False)
     await seller.service.run_jobs()
-    report = await seller.import_csv(a_csv(a_row(1, market="8.00"), a_row(2, line="Pokemon", price="7.77")))
+    report = await seller.import_csv(
+        a_csv(a_row(1, market="8.00"), a_row(2, line="Pokemon", price="7.77"))
+    )
     assert (report["state"], report["applied"], report["gone"]) == ("done", 1, 0)
     assert [row["code"] for row in report["rejected"]] == ["product_line_not_enabled"]
     assert [(card["marketplace_id"], str(card["price"]), card["gone"]) for card in await seller.cards()] == [
@@ -248,7 +293,8 @@ async def test_pinned_cards_and_all_of_the_lines_may_be_switched_off(a_seller):
     assert (await seller.post("/api/v1/heartbeat")).json()["product_lines"] == []
     assert (await seller.import_csv(a_csv(a_row(1, line=""))))["applied"] == 0
     answer = await browser.post(
-        "/api/contributions", json={"name": "Bolt", "set": "Alpha", "condition": "Near Mint", "quantity": 1}
+        "/api/contributions",
+        json={"name": "Bolt", "set": "Alpha", "condition": "Near Mint", "quantity": 1},
     )
     assert answer.status_code == 422, answer.text
 
@@ -258,7 +304,9 @@ async def test_the_file_of_a_rollback_leaves_out_what_is_switched_off(a_seller):
     browser = await signed_in(seller)
     await seller.import_csv(a_csv(*TWO))
     targets = {card["marketplace_id"]: card["target_price"] for card in await seller.cards()}
-    await seller.import_csv(a_csv(*(row | {"TCG Marketplace Price": str(targets[n])} for n, row in enumerate(TWO, 1))))
+    await seller.import_csv(
+        a_csv(*(row | {"TCG Marketplace Price": str(targets[n])} for n, row in enumerate(TWO, 1)))
+    )
     run = (await seller.get("/api/pricing/runs")).json()["runs"][-1]["id"]
     assert (await seller.post("/api/pricing/rollbacks", json={"run_id": run})).json()["cards"] == 2
     await seller.service.run_jobs()
@@ -266,14 +314,18 @@ async def test_the_file_of_a_rollback_leaves_out_what_is_switched_off(a_seller):
     assert await exported(seller) == (None, 1)
 
 
-async def test_a_line_of_the_sellers_own_stays_off_though_files_may_bring_new_ones(a_seller, service):
+async def test_a_line_of_the_sellers_own_stays_off_though_files_may_bring_new_ones(
+    a_seller, service
+):
     seller = await a_seller(lines=["magic"])
     browser = await signed_in(seller)
     own = "UPDATE account SET product_lines = '{magic, chess}' WHERE seller_id = :id"
     await service.sql(seller.id, own, id=seller.id)
     told = await switch(browser, chess=False)
     assert {"name": "chess", "enabled": False} in told["product_lines"]
-    assert {"name": "chess", "enabled": True} in (await switch(browser, chess=True))["product_lines"]
+    assert {"name": "chess", "enabled": True} in (await switch(browser, chess=True))[
+        "product_lines"
+    ]
 
 
 @pytest.mark.parametrize(

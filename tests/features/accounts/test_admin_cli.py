@@ -102,14 +102,27 @@ def test_a_new_seller_has_the_decided_defaults(create, result):
     assert shown["product_lines"][0] == "magic"
     assert len(shown["product_lines"]) > 5
     assert not any(
-        shown[name] for name in ("suspended", "past_due", "upload_approved", "auto_sync_paused", "planner_opt_in")
+        shown[name]
+        for name in (
+            "suspended",
+            "past_due",
+            "upload_approved",
+            "auto_sync_paused",
+            "planner_opt_in",
+        )
     )
 
 
 def test_create_takes_plan_lines_and_sync_mode(create, result):
-    made = create("--plan", "free", "--line", "pokemon", "--line", "magic", "--sync-mode", "read_only")
+    made = create(
+        "--plan", "free", "--line", "pokemon", "--line", "magic", "--sync-mode", "read_only"
+    )
     shown = result("seller", "show", made["seller_id"])
-    assert (shown["plan"], shown["product_lines"], shown["sync_mode"]) == ("free", ["pokemon", "magic"], "read_only")
+    assert (shown["plan"], shown["product_lines"], shown["sync_mode"]) == (
+        "free",
+        ["pokemon", "magic"],
+        "read_only",
+    )
     assert is_well_formed(made["api_key"])
 
 
@@ -134,13 +147,25 @@ async def test_a_created_key_works_until_it_is_revoked(create, result, run, serv
 
 def test_an_address_is_taken_once(create, run):
     made = create()
-    said = refused(run("seller", "create", "--name", "B", "--email", made["email"].upper(), "--json"))
+    said = refused(
+        run("seller", "create", "--name", "B", "--email", made["email"].upper(), "--json")
+    )
     assert "is taken" in said
 
 
 def test_an_unknown_product_line_is_named(run):
     said = refused(
-        run("seller", "create", "--name", "B", "--email", "b@example.invalid", "--line", "marbles", "--json")
+        run(
+            "seller",
+            "create",
+            "--name",
+            "B",
+            "--email",
+            "b@example.invalid",
+            "--line",
+            "marbles",
+            "--json",
+        )
     )
     assert "marbles" in said
     assert "magic" in said
@@ -174,7 +199,9 @@ def test_several_keys_are_set_at_once(create, run, result):
     assert (shown["plan"], shown["suspended"], shown["store_name"]) == ("free", True, "A=B")
 
 
-@pytest.mark.parametrize("pair", ["trial_ends_at=", "quiet_hours=", "store_name=", "sync_interval_minutes="])
+@pytest.mark.parametrize(
+    "pair", ["trial_ends_at=", "quiet_hours=", "store_name=", "sync_interval_minutes="]
+)
 def test_an_empty_value_takes_a_setting_back(any_seller, run, result, pair):
     key = pair.rstrip("=")
     run("seller", "set", any_seller, f"{key}={SETTABLE[key][0]}")
@@ -196,7 +223,9 @@ def test_a_bad_value_is_refused_in_one_sentence_that_names_the_key(any_seller, r
     assert re.match(rf"Error: {pair.partition('=')[0]} takes ", said)
 
 
-@pytest.mark.parametrize("pair", ["colour=blue", "plan", "=free", "seller_id=1", "credit_balance=9"])
+@pytest.mark.parametrize(
+    "pair", ["colour=blue", "plan", "=free", "seller_id=1", "credit_balance=9"]
+)
 def test_what_is_no_setting_is_refused_with_the_list_of_settings(any_seller, run, pair):
     said = refused(run("seller", "set", any_seller, pair))
     assert "is not a setting" in said
@@ -294,7 +323,9 @@ async def busy_seller(service):
     return seller
 
 
-async def test_delete_erases_every_row_of_the_seller_and_its_key(busy_seller, run, service, owner_url):
+async def test_delete_erases_every_row_of_the_seller_and_its_key(
+    busy_seller, run, service, owner_url
+):
     import psycopg
 
     from cardsync.database.urls import libpq_url
@@ -307,7 +338,9 @@ async def test_delete_erases_every_row_of_the_seller_and_its_key(busy_seller, ru
             table.name
             for table in metadata.sorted_tables
             if "seller_id" in table.columns
-            and owner.execute(f"SELECT 1 FROM {table.name} WHERE seller_id = {busy_seller.id} LIMIT 1").fetchone()
+            and owner.execute(
+                f"SELECT 1 FROM {table.name} WHERE seller_id = {busy_seller.id} LIMIT 1"
+            ).fetchone()
         }
         assert owner.execute(f"SELECT 1 FROM seller WHERE id = {busy_seller.id}").fetchone() is None
     assert left == set()
@@ -330,16 +363,26 @@ def test_a_grant_prints_the_new_balance_and_show_has_it(run, create, result):
 def test_history_is_newest_first_and_adds_up(run, create, result):
     seller_id = create()["seller_id"]
     assert result("credits", "history", seller_id) == {"balance": 0, "transactions": []}
-    ids = [result("credits", "grant", seller_id, n, "--reason", f" gift {n} ")["transaction_id"] for n in (3, 4)]
+    ids = [
+        result("credits", "grant", seller_id, n, "--reason", f" gift {n} ")["transaction_id"]
+        for n in (3, 4)
+    ]
     told = result("credits", "history", seller_id)
     assert told["balance"] == 7 == sum(row["amount"] for row in told["transactions"])
-    rows = [{name: value for name, value in row.items() if name != "created_at"} for row in told["transactions"]]
+    rows = [
+        {name: value for name, value in row.items() if name != "created_at"}
+        for row in told["transactions"]
+    ]
     assert rows == [
         {"id": ids[1], "kind": "grant", "amount": 4, "balance_after": 7, "reason": "gift 4"},
         {"id": ids[0], "kind": "grant", "amount": 3, "balance_after": 3, "reason": "gift 3"},
     ]
     done = run("credits", "history", seller_id)
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [str(ids[1]), str(ids[0]), "balance"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        str(ids[1]),
+        str(ids[0]),
+        "balance",
+    ]
 
 
 @pytest.mark.parametrize("amount", [0, -1, "1.5", "many", 10**9 + 1])
@@ -363,7 +406,10 @@ def test_a_balance_that_would_burst_is_refused(run, create, result):
 
 
 def test_credits_of_nobody(run):
-    assert refused(run("credits", "grant", 2**60, 1, "--reason", "x")) == f"Error: there is no seller {2**60}"
+    assert (
+        refused(run("credits", "grant", 2**60, 1, "--reason", "x"))
+        == f"Error: there is no seller {2**60}"
+    )
     assert refused(run("credits", "history", 2**60)) == f"Error: there is no seller {2**60}"
 
 
@@ -382,7 +428,9 @@ def test_a_member_is_invited_by_a_link_and_listed(create, result, run):
         "staff",
     )
     assert list(made) == ["member_id", "invite_url"]
-    assert re.fullmatch(r"http://127\.0\.0\.1:8000/invitations/[A-Za-z0-9_-]{43}", made["invite_url"])
+    assert re.fullmatch(
+        r"http://127\.0\.0\.1:8000/invitations/[A-Za-z0-9_-]{43}", made["invite_url"]
+    )
     owner, bea = result("member", "list", seller["seller_id"])["members"]
     assert (owner["email"], owner["role"], owner["joined"]) == (seller["email"], "owner", True)
     assert (bea["member_id"], bea["role"], bea["joined"]) == (made["member_id"], "staff", False)
@@ -394,7 +442,9 @@ def test_a_member_is_invited_by_a_link_and_listed(create, result, run):
 
 def test_a_members_role_changes_and_a_member_is_removed(create, result, run):
     seller = create()
-    made = result("member", "add", seller["seller_id"], "--email", f"b{seller['email']}", "--role", "staff")
+    made = result(
+        "member", "add", seller["seller_id"], "--email", f"b{seller['email']}", "--role", "staff"
+    )
     assert run("member", "role", made["member_id"], "owner").exit_code == 0
     assert result("member", "list", seller["seller_id"])["members"][1]["role"] == "owner"
     assert run("member", "remove", made["member_id"]).exit_code == 0

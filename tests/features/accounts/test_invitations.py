@@ -38,7 +38,9 @@ async def test_before_that_nobody_signs_in_with_that_address(a_seller, service):
     seller = await a_seller()
     await invited(seller, f"bea-{seller.email}")
     async with service.client() as http:
-        answer = await http.post("/api/session", json={"email": f"bea-{seller.email}", "password": ""})
+        answer = await http.post(
+            "/api/session", json={"email": f"bea-{seller.email}", "password": ""}
+        )
     assert (answer.status_code, answer.json()["code"]) == (401, "invalid_credentials")
 
 
@@ -57,11 +59,16 @@ async def test_of_two_who_accept_at_once_one_does(a_seller):
         email = f"b{round_}-{seller.email}"
         _, token = await invited(seller, email)
         told = await asyncio.gather(
-            *(accept(seller.service, token, name=f"N{n}", password=f"password {n}") for n in range(4))
+            *(
+                accept(seller.service, token, name=f"N{n}", password=f"password {n}")
+                for n in range(4)
+            )
         )
         assert sorted(answer.status_code for answer, _ in told) == [201, 404, 404, 404]
         [winner] = [n for n, (answer, _) in enumerate(told) if answer.status_code == 201]
-        assert (await signed_in(seller, email, f"password {winner}")).session["member"]["name"] == f"N{winner}"
+        assert (await signed_in(seller, email, f"password {winner}")).session["member"][
+            "name"
+        ] == f"N{winner}"
 
 
 async def test_a_link_is_good_for_seven_days(a_seller):
@@ -69,9 +76,13 @@ async def test_a_link_is_good_for_seven_days(a_seller):
     _, token = await invited(seller, f"bea-{seller.email}")
     _, late = await invited(seller, f"cleo-{seller.email}")
     clock.shift(timedelta(days=6, hours=23))
-    assert (await accept(seller.service, token, name="Bea", password=A_PASSWORD))[0].status_code == 201
+    assert (await accept(seller.service, token, name="Bea", password=A_PASSWORD))[
+        0
+    ].status_code == 201
     clock.shift(timedelta(hours=2))
-    assert (await accept(seller.service, late, name="Cleo", password=A_PASSWORD))[0].status_code == 404
+    assert (await accept(seller.service, late, name="Cleo", password=A_PASSWORD))[
+        0
+    ].status_code == 404
 
 
 async def test_inviting_again_renews_the_link_and_sets_the_role(a_seller):
@@ -79,7 +90,9 @@ async def test_inviting_again_renews_the_link_and_sets_the_role(a_seller):
     first, old = await invited(seller, f"bea-{seller.email}")
     second, new = await invited(seller, f"BEA-{seller.email}", "owner")
     assert first == second
-    assert (await accept(seller.service, old, name="Bea", password=A_PASSWORD))[0].status_code == 404
+    assert (await accept(seller.service, old, name="Bea", password=A_PASSWORD))[
+        0
+    ].status_code == 404
     _, bea = await accept(seller.service, new, name="Bea", password=A_PASSWORD)
     assert bea.session["member"]["role"] == "owner"
 
@@ -88,7 +101,10 @@ async def test_two_who_invite_the_same_person_at_once_invite_one_person(a_seller
     seller = await a_seller()
     made = await asyncio.gather(*(invited(seller, f"bea-{seller.email}") for _ in range(4)))
     assert len({member_id for member_id, _ in made}) == 1
-    good = [(await accept(seller.service, t, name="Bea", password=A_PASSWORD))[0].status_code for _, t in made]
+    good = [
+        (await accept(seller.service, t, name="Bea", password=A_PASSWORD))[0].status_code
+        for _, t in made
+    ]
     assert sorted(good) == [201, 404, 404, 404]
 
 
@@ -120,7 +136,9 @@ async def test_what_is_refused_leaves_the_link_good(a_seller, body, names):
     answer, _ = await accept(seller.service, token, **body)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
     assert names in answer.json()["error"]
-    assert (await accept(seller.service, token, name="Bea", password=A_PASSWORD))[0].status_code == 201
+    assert (await accept(seller.service, token, name="Bea", password=A_PASSWORD))[
+        0
+    ].status_code == 201
 
 
 @pytest.mark.parametrize("token", ["x", "a" * 43, "a" * 2000, "%00", "..%2f"])
@@ -136,7 +154,9 @@ async def test_a_suspended_sellers_invitation_waits(a_seller):
     answer, _ = await accept(seller.service, token, name="Bea", password=A_PASSWORD)
     assert (answer.status_code, answer.json()["code"]) == (403, "account_suspended")
     await seller.set(suspended=False)
-    assert (await accept(seller.service, token, name="Bea", password=A_PASSWORD))[0].status_code == 201
+    assert (await accept(seller.service, token, name="Bea", password=A_PASSWORD))[
+        0
+    ].status_code == 201
 
 
 async def test_a_new_password_ends_every_session_and_keeps_the_name(a_seller, service):
@@ -149,7 +169,9 @@ async def test_a_new_password_ends_every_session_and_keeps_the_name(a_seller, se
     assert not await here.is_in()
     assert not await there.is_in()
     assert await browser.is_in()
-    old = await browser.http.post("/api/session", json={"email": seller.email, "password": seller.password})
+    old = await browser.http.post(
+        "/api/session", json={"email": seller.email, "password": seller.password}
+    )
     assert old.status_code == 401
 
 

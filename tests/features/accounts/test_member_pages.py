@@ -1,4 +1,7 @@
-"""The pages of members, without a browser: what they answer, and what their headers forbid. With one: tests/system/test_browser.py."""
+"""The pages of members, without a browser: what they answer, and what their headers forbid.
+
+With one: tests/system/test_browser.py.
+"""
 
 import html
 import re
@@ -70,20 +73,28 @@ async def test_signing_in_leads_to_the_account_and_signing_out_back(a_seller, se
         page = await http.get("/sign-in")
         locked_down(page)
         assert [field["name"] for field in elements(page).all("input")] == ["email", "password"]
-        answer = await http.post("/sign-in", data={"email": seller.email, "password": seller.password})
+        answer = await http.post(
+            "/sign-in", data={"email": seller.email, "password": seller.password}
+        )
         assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
         account = await http.get("/account")
         locked_down(account)
         assert seller.email in account.text
         assert (await http.get("/sign-in")).headers["Location"] == "/account"
-        [token] = [field["value"] for field in elements(account).all("input") if field["name"] == "csrf_token"]
+        [token] = [
+            field["value"]
+            for field in elements(account).all("input")
+            if field["name"] == "csrf_token"
+        ]
         out = await http.post("/sign-out", data={"csrf_token": token})
         assert (out.status_code, out.headers["Location"]) == (303, "/sign-in?signed_out=here")
         assert "You are signed out." in (await http.get(out.headers["Location"])).text
         assert (await http.get("/account")).headers["Location"] == "/sign-in"
 
 
-@pytest.mark.parametrize(("everywhere", "other_is_in"), [({}, True), ({"everywhere": "true"}, False)])
+@pytest.mark.parametrize(
+    ("everywhere", "other_is_in"), [({}, True), ({"everywhere": "true"}, False)]
+)
 async def test_signing_out_here_or_everywhere(a_seller, everywhere, other_is_in):
     seller = await a_seller()
     browser, other = await signed_in(seller), await signed_in(seller)
@@ -103,10 +114,14 @@ async def test_signing_out_needs_the_forms_token(a_seller, form):
 
 
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/invitations/" + "a" * 43])
-@pytest.mark.parametrize("told", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}], ids=str)
+@pytest.mark.parametrize(
+    "told", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}], ids=str
+)
 async def test_another_sites_form_is_refused_in_words(service, path, told):
     async with service.client() as http:
-        answer = await http.post(path, data={"email": "a@example.invalid", "password": "x"}, headers=told)
+        answer = await http.post(
+            path, data={"email": "a@example.invalid", "password": "x"}, headers=told
+        )
     assert answer.status_code == 403
     locked_down(answer)
     assert "another site" in answer.text
@@ -121,7 +136,9 @@ async def test_a_link_in_a_letter_opens_from_any_site(a_seller, service):
     assert answer.status_code == 200
 
 
-async def test_wrong_credentials_are_told_beside_the_fields_and_the_address_stays(a_seller, service):
+async def test_wrong_credentials_are_told_beside_the_fields_and_the_address_stays(
+    a_seller, service
+):
     seller = await a_seller()
     async with service.client() as http:
         answer = await http.post("/sign-in", data={"email": seller.email, "password": "a guess"})
@@ -139,7 +156,9 @@ async def test_wrong_credentials_are_told_beside_the_fields_and_the_address_stay
 async def test_a_suspended_seller_is_told_so(a_seller, service):
     seller = await a_seller(suspended=True)
     async with service.client() as http:
-        answer = await http.post("/sign-in", data={"email": seller.email, "password": seller.password})
+        answer = await http.post(
+            "/sign-in", data={"email": seller.email, "password": seller.password}
+        )
     assert answer.status_code == 403
     assert "This account is suspended." in answer.text
 
@@ -170,12 +189,22 @@ async def test_an_invitation_is_accepted_on_its_page(a_seller, service):
         page = await http.get(f"/invitations/{token}")
         locked_down(page)
         assert "as owner" in page.text
-        assert [field["name"] for field in elements(page).all("input")] == ["email", "name", "password"]
+        assert [field["name"] for field in elements(page).all("input")] == [
+            "email",
+            "name",
+            "password",
+        ]
         short = await http.post(f"/invitations/{token}", data={"name": "Bea", "password": "short"})
         assert (short.status_code, "8 to 1000 characters" in short.text) == (422, True)
         _, name, password = elements(short).all("input")
-        assert (name["value"], "aria-invalid" in name, password["aria-invalid"]) == ("Bea", False, "true")
-        answer = await http.post(f"/invitations/{token}", data={"name": "Bea", "password": A_PASSWORD})
+        assert (name["value"], "aria-invalid" in name, password["aria-invalid"]) == (
+            "Bea",
+            False,
+            "true",
+        )
+        answer = await http.post(
+            f"/invitations/{token}", data={"name": "Bea", "password": A_PASSWORD}
+        )
         assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
         assert "Bea" in (await http.get("/account")).text
 
@@ -187,7 +216,9 @@ async def test_a_new_password_asks_for_no_name(a_seller, service):
     async with service.client() as http:
         page = await http.get(f"/invitations/{token}")
         assert [field["name"] for field in elements(page).all("input")] == ["email", "password"]
-        assert (await http.post(f"/invitations/{token}", data={"password": A_PASSWORD})).status_code == 303
+        assert (
+            await http.post(f"/invitations/{token}", data={"password": A_PASSWORD})
+        ).status_code == 303
         assert "A Seller" in (await http.get("/account")).text
     assert not await browser.is_in()
 
@@ -205,7 +236,8 @@ async def test_a_link_that_is_no_longer_good_is_told_in_words(service, method):
 
 
 @pytest.mark.parametrize(
-    "body", [b"\xff=1", b"&".join(b"a=1" for _ in range(30)), b"", b"email", b"email=%00&password=%00"]
+    "body",
+    [b"\xff=1", b"&".join(b"a=1" for _ in range(30)), b"", b"email", b"email=%00&password=%00"],
 )
 async def test_a_form_that_is_none_is_refused(service, body):
     async with service.client() as http:
@@ -238,7 +270,10 @@ async def test_the_credits_page_tells_the_balance_and_where_it_came_from(a_selle
     await seller.grant(2, "a <b>welcome</b>")
     await seller.set(credits_metering_enabled=True)
     await seller.service.sql(
-        seller.id, "UPDATE sync_state SET last_pricing_at = :now WHERE seller_id = :id", id=seller.id, now=clock.now()
+        seller.id,
+        "UPDATE sync_state SET last_pricing_at = :now WHERE seller_id = :id",
+        id=seller.id,
+        now=clock.now(),
     )
     waited = await seller.post("/api/v1/sync/skip_wait", headers={"X-Idempotency-Key": "k1"})
     assert waited.json()["status"] == "charged"
@@ -246,7 +281,9 @@ async def test_the_credits_page_tells_the_balance_and_where_it_came_from(a_selle
     locked_down(page)
     assert "You have 1 credit." in page.text
     assert len(elements(page).all("tr")) == 3
-    assert page.text.index("A wait skipped") < page.text.index("Credits given: a &lt;b&gt;welcome&lt;/b&gt;")
+    assert page.text.index("A wait skipped") < page.text.index(
+        "Credits given: a &lt;b&gt;welcome&lt;/b&gt;"
+    )
     assert "not yours" not in page.text
     assert '<a href="/account/credits">' in (await browser.get("/account")).text
 
@@ -265,12 +302,17 @@ async def test_of_a_long_ledger_the_newest_lines_are_shown(a_seller):
     [
         ("", "<p>Whoever runs this service gives out credits.</p>"),
         ("Write to Bea & say <how many>.", "<p>Write to Bea &amp; say &lt;how many&gt;.</p>"),
-        ("https://pay.example/?a=1&b=2", '<a href="https://pay.example/?a=1&amp;b=2" rel="noopener">'),
+        (
+            "https://pay.example/?a=1&b=2",
+            '<a href="https://pay.example/?a=1&amp;b=2" rel="noopener">',
+        ),
         ("mailto:bea@example.invalid", '<a href="mailto:bea@example.invalid" rel="noopener">'),
         ("javascript:alert(1)", "<p>javascript:alert(1)</p>"),
     ],
 )
-async def test_it_says_how_to_get_more_as_the_operator_wants(a_seller, service, alive, top_up, shown):
+async def test_it_says_how_to_get_more_as_the_operator_wants(
+    a_seller, service, alive, top_up, shown
+):
     seller = await a_seller()
     app = create_app(service.settings.model_copy(update={"credits_top_up": top_up}))
     own = type(service)(service.settings, app, service.database, service.work)

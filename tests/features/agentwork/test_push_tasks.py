@@ -1,4 +1,6 @@
-"""A full-mode run with changes leaves one task for the agent, to apply what the export holds; a read-only one leaves none."""
+"""A full-mode run with changes leaves one task for the agent, to apply what the export holds; a
+read-only one leaves none.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ RULES = "/api/pricing/rules"
 
 async def tasks(seller, status="pending"):
     return await seller.service.sql(
-        seller.id, "SELECT * FROM agent_task WHERE seller_id = :id AND status = :status", id=seller.id, status=status
+        seller.id,
+        "SELECT * FROM agent_task WHERE seller_id = :id AND status = :status",
+        id=seller.id,
+        status=status,
     )
 
 
@@ -29,20 +34,31 @@ async def test_an_import_with_changes_makes_one_task_and_read_only_none(a_seller
     await seller.import_csv(a_csv(a_row(1, market="2.30", price="2.00")))
     await seller.post("/api/pricing/reprice")
     await seller.service.run_jobs()
-    assert (await tasks(seller), (await seller.get("/api/v1/status")).json()["phase"]) == ([], "idle")
+    assert (await tasks(seller), (await seller.get("/api/v1/status")).json()["phase"]) == (
+        [],
+        "idle",
+    )
 
 
 async def test_a_task_is_withdrawn_when_the_marketplace_has_the_prices_already(a_seller):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.00"), a_row(2, market="5.00", price="4.00")))
-    await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.10"), a_row(2, market="5.00", price="4.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="2.10", price="2.00"), a_row(2, market="5.00", price="4.00"))
+    )
+    await seller.import_csv(
+        a_csv(a_row(1, market="2.10", price="2.10"), a_row(2, market="5.00", price="4.00"))
+    )
     assert len(await tasks(seller)) == 1
-    await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.10"), a_row(2, market="5.00", price="5.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="2.10", price="2.10"), a_row(2, market="5.00", price="5.00"))
+    )
     assert (await tasks(seller), len(await tasks(seller, "cancelled"))) == ([], 1)
     assert (await seller.get("/api/v1/status")).json()["phase"] == "idle"
 
 
-async def test_a_task_in_an_agents_hand_does_not_hold_the_next_one_back_until_its_claim_has_run_out(a_seller):
+async def test_a_task_in_an_agents_hand_does_not_hold_the_next_one_back_until_its_claim_has_run_out(
+    a_seller,
+):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.10", price="2.00")))
     take = "UPDATE agent_task SET status = 'claimed', claim_expires_at = :at WHERE seller_id = :id"
@@ -50,7 +66,9 @@ async def test_a_task_in_an_agents_hand_does_not_hold_the_next_one_back_until_it
     await seller.import_csv(a_csv(a_row(1, market="2.20", price="2.00")))
     assert (len(await tasks(seller)), len(await tasks(seller, "claimed"))) == (1, 1)
     await seller.service.sql(
-        seller.id, "DELETE FROM agent_task WHERE status = 'pending' AND seller_id = :id", id=seller.id
+        seller.id,
+        "DELETE FROM agent_task WHERE status = 'pending' AND seller_id = :id",
+        id=seller.id,
     )
     clock.shift(timedelta(minutes=11))
     await seller.import_csv(a_csv(a_row(1, market="2.30", price="2.00")))

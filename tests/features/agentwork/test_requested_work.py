@@ -17,7 +17,9 @@ async def has_pending_tasks(seller) -> bool:
 
 
 async def feed(seller, action):
-    query = "SELECT actor, summary FROM activity WHERE seller_id = :id AND action = :action ORDER BY id"
+    query = (
+        "SELECT actor, summary FROM activity WHERE seller_id = :id AND action = :action ORDER BY id"
+    )
     rows = await seller.service.sql(seller.id, query, id=seller.id, action=action)
     return [(row["actor"], row["summary"]) for row in rows]
 
@@ -40,7 +42,9 @@ async def test_a_task_that_is_asked_for_waits_for_the_agent(a_seller, kind):
 
 async def test_asked_for_many_times_at_once_it_is_one(a_seller):
     seller = await a_seller()
-    answers = await asyncio.gather(*(seller.post(TASKS, json={"kind": "refresh_orders"}) for _ in range(5)))
+    answers = await asyncio.gather(
+        *(seller.post(TASKS, json={"kind": "refresh_orders"}) for _ in range(5))
+    )
     assert sorted(answer.status_code for answer in answers) == [200] * 4 + [201]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert (await seller.post(TASKS, json={"kind": "refresh_account"})).status_code == 201
@@ -58,7 +62,9 @@ async def test_what_an_agent_has_in_hand_does_not_wait(a_seller):
     assert (again.status_code, again.json()["id"]) == (200, first["id"])
 
 
-@pytest.mark.parametrize("body", [{}, {"kind": "apply_price_updates"}, {"kind": "dance"}, {"kind": None}, []], ids=str)
+@pytest.mark.parametrize(
+    "body", [{}, {"kind": "apply_price_updates"}, {"kind": "dance"}, {"kind": None}, []], ids=str
+)
 async def test_another_kind_is_refused(a_seller, body):
     seller = await a_seller()
     answer = await seller.post(TASKS, json=body)
@@ -98,7 +104,10 @@ async def test_the_full_history_is_asked_for_with_a_sync(a_seller):
         assert (answer.status_code, answer.json()) == (200, {"status": "requested"})
     told = await poll(seller)
     assert (told["kind"], told["reason"], told["first_sync"]) == ("full", "manual_request", True)
-    steps = [{"name": "fetch_orders", "status": "success"}, {"name": "fetch_refunds", "status": "skipped"}]
+    steps = [
+        {"name": "fetch_orders", "status": "success"},
+        {"name": "fetch_refunds", "status": "skipped"},
+    ]
     await seller.post("/api/v1/sync/log", json={"status": "partial", "steps": steps})
     await seller.post("/api/v1/sync/request")
     assert (await poll(seller))["first_sync"] is False

@@ -1,4 +1,6 @@
-"""Price tasks and the account: what the heartbeat tells of, what a pause keeps queued, what read-only cancels."""
+"""Price tasks and the account: what the heartbeat tells of, what a pause keeps queued, what
+read-only cancels.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -13,7 +15,11 @@ from cardsync.seller_state.state import locked
 
 PUSH = "apply_price_updates"
 STAYS = tuple(kind for kind in tasks.KINDS if kind != PUSH)
-HELD = [{"plan": "free"}, {"sync_mode": "read_only"}, {"plan": "trial", "trial_ends_at": "2020-01-01T00:00:00Z"}]
+HELD = [
+    {"plan": "free"},
+    {"sync_mode": "read_only"},
+    {"plan": "trial", "trial_ends_at": "2020-01-01T00:00:00Z"},
+]
 PAUSES = [{"past_due": True}, {"write_consent": False}, {"automatic_pricing_paused": True}]
 
 
@@ -25,18 +31,26 @@ async def queue(seller, kind: str = PUSH) -> int:
 async def claim(seller, task: int, seconds: int = 600) -> None:
     """What a claim leaves behind."""
     now = clock.now()
-    claimed = {"status": "claimed", "claimed_at": now, "claim_expires_at": now + timedelta(seconds=seconds)}
+    claimed = {
+        "status": "claimed",
+        "claimed_at": now,
+        "claim_expires_at": now + timedelta(seconds=seconds),
+    }
     async with seller.service.database.tenant(seller.id) as session:
         await locked(session, seller.id)
         await session.execute(
-            update(AgentTask).where(AgentTask.seller_id == seller.id, AgentTask.id == task).values(**claimed)
+            update(AgentTask)
+            .where(AgentTask.seller_id == seller.id, AgentTask.id == task)
+            .values(**claimed)
         )
         await tasks.note_due(session, seller.id)
 
 
 async def statuses(seller) -> list[str]:
     rows = await seller.service.sql(
-        seller.id, "SELECT status FROM agent_task WHERE seller_id = :seller ORDER BY id", seller=seller.id
+        seller.id,
+        "SELECT status FROM agent_task WHERE seller_id = :seller ORDER BY id",
+        seller=seller.id,
     )
     return [row["status"] for row in rows]
 
@@ -173,14 +187,18 @@ async def test_two_heartbeats_at_once_cancel_once(a_seller):
 
 async def test_tasks_queued_at_once_are_all_told_of_until_all_are_gone(a_seller):
     seller = await a_seller()
-    await asyncio.gather(*(queue(seller) for _ in range(5)), *(queue(seller, "refresh_orders") for _ in range(3)))
+    await asyncio.gather(
+        *(queue(seller) for _ in range(5)), *(queue(seller, "refresh_orders") for _ in range(3))
+    )
     await seller.set(sync_mode="read_only")
     assert sorted(await statuses(seller)) == ["cancelled"] * 5 + ["pending"] * 3
     assert await told(seller)
 
 
 async def test_a_switch_back_while_a_heartbeat_looks_loses_no_new_task(a_seller):
-    """Whatever the order: the task was queued after the account could push again, so nobody may cancel it."""
+    """Whatever the order: the task was queued after the account could push again, so nobody may
+    cancel it.
+    """
     for _ in range(5):
         seller = await a_seller(sync_mode="read_only")
         await queue(seller)

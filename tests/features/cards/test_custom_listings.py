@@ -15,14 +15,23 @@ async def test_a_custom_listing_keeps_its_number_and_exports_the_marketplaces_id
     for _ in range(2):
         await seller.import_csv(a_csv(*rows))
         assert [card["marketplace_id"] for card in await seller.cards()] == [-2, -1, 7]
-    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["5", "6", "7"]
+    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == [
+        "5",
+        "6",
+        "7",
+    ]
 
 
 async def test_an_id_that_listings_share_is_told_and_never_exported_twice(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_custom(5, "signed"), a_custom(5, "altered"), a_row(5), a_row(6)))
+    report = await seller.import_csv(
+        a_csv(a_custom(5, "signed"), a_custom(5, "altered"), a_row(5), a_row(6))
+    )
     assert report["applied"] == 4
-    assert {(note["line"], note["code"]) for note in report["noted"]} == {(2, "shared_id"), (3, "shared_id")}
+    assert {(note["line"], note["code"]) for note in report["noted"]} == {
+        (2, "shared_id"),
+        (3, "shared_id"),
+    }
     assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["6"]
 
 
@@ -38,7 +47,10 @@ async def test_odd_cells_are_texts_like_others(a_seller):
     seller = await a_seller()
     name = '\\N, "quoted"\nover two lines'
     report = await seller.import_csv(a_csv(a_row(1, name=name, set="\\N", condition="Pristine")))
-    assert (report["applied"], [note["code"] for note in report["noted"]]) == (1, ["unreadable_condition"])
+    assert (report["applied"], [note["code"] for note in report["noted"]]) == (
+        1,
+        ["unreadable_condition"],
+    )
     row = read_csv((await seller.export()).content)[0]
     assert (row["Product Name"], row["Set Name"], row["Condition"]) == (name, "\\N", "Pristine")
 
@@ -47,5 +59,7 @@ async def test_a_price_that_the_seller_changes_below_the_same_target_is_a_change
     seller = await a_seller()
     for price in ("1.19", "0.50"):
         await seller.import_csv(a_csv(a_row(1, price=price, market="1.20")))
-    found = await service.sql(seller.id, "SELECT old_price::text, new_price::text FROM price_change")
+    found = await service.sql(
+        seller.id, "SELECT old_price::text, new_price::text FROM price_change"
+    )
     assert found == [{"old_price": "0.5000", "new_price": "1.1900"}]

@@ -1,4 +1,6 @@
-"""Price history: the newest observation stands on the card, each superseded one in `price_observation`."""
+"""Price history: the newest observation stands on the card, each superseded one in
+`price_observation`.
+"""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -49,7 +51,14 @@ async def test_a_superseded_observation_goes_to_history_and_the_card_has_the_new
     assert await observations(seller) == []
     await seller.import_csv(a_csv(a_row(1, market="1.50", quantity=2)), **exported(second))
     assert await observations(seller) == [
-        {"marketplace_id": 1, "observed_at": first, "quantity": 3, "price": 1, "market": Decimal("1.2"), "low": 1}
+        {
+            "marketplace_id": 1,
+            "observed_at": first,
+            "quantity": 3,
+            "price": 1,
+            "market": Decimal("1.2"),
+            "low": 1,
+        }
     ]
     card = (await seller.cards())[0]
     assert (card["observed_at"], card["quantity"], card["market"]) == (second, 2, Decimal("1.5"))
@@ -60,7 +69,9 @@ async def test_every_price_and_the_quantity_is_observed(a_seller):
     moved = [{"market": "9.99"}, {"price": "9.99"}, {"low": "9.99"}, {"low_with_shipping": "9.99"}, {"direct": "9.99"},
              {"quantity": 9}, {"market": ""}]  # fmt: skip
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 9))))
-    await seller.import_csv(a_csv(*(a_row(n, **cells) for n, cells in enumerate(moved, start=1)), a_row(8)))
+    await seller.import_csv(
+        a_csv(*(a_row(n, **cells) for n, cells in enumerate(moved, start=1)), a_row(8))
+    )
     assert [row["marketplace_id"] for row in await observations(seller)] == [1, 2, 3, 4, 5, 6, 7]
 
 
@@ -109,17 +120,22 @@ async def test_a_time_of_another_zone_is_the_same_moment(a_seller):
     seller = await a_seller()
     moment = ago(hours=5)
     await seller.import_csv(
-        a_csv(a_row(1)), **{"X-Exported-At": (moment + timedelta(hours=2)).isoformat()[:19] + "+02:00"}
+        a_csv(a_row(1)),
+        **{"X-Exported-At": (moment + timedelta(hours=2)).isoformat()[:19] + "+02:00"},
     )
     assert await observed_at(seller) == [moment]
 
 
-@pytest.mark.parametrize("said", ["2999-01-01T00:00:00Z", "yesterday", "", "9999-12-31T23:59:59-14:00"])
+@pytest.mark.parametrize(
+    "said", ["2999-01-01T00:00:00Z", "yesterday", "", "9999-12-31T23:59:59-14:00"]
+)
 async def test_a_time_in_the_future_or_that_cannot_be_read_counts_as_now(a_seller, said):
     seller = await a_seller()
     before = clock.now()
     await seller.import_csv(a_csv(a_row(1)), **{"X-Exported-At": said})
-    await seller.import_key(await seller.put_object(a_csv(a_row(2, line="Pokemon"))), exported_at=said)
+    await seller.import_key(
+        await seller.put_object(a_csv(a_row(2, line="Pokemon"))), exported_at=said
+    )
     assert all(before <= moment <= clock.now() for moment in await observed_at(seller))
 
 
@@ -137,12 +153,18 @@ async def test_observations_older_than_two_years_are_not_kept(a_seller):
     await seller.import_csv(a_csv(a_row(1, market="1.00")), **exported(ago(days=900)))
     await seller.import_csv(a_csv(a_row(1, market="2.00")), **exported(recent))
     await seller.import_csv(a_csv(a_row(1, market="3.00")))
-    assert [(row["observed_at"], row["market"]) for row in await observations(seller)] == [(recent, 2)]
+    assert [(row["observed_at"], row["market"]) for row in await observations(seller)] == [
+        (recent, 2)
+    ]
 
 
 async def test_each_run_leaves_a_price_change_of_each_card_that_it_would_reprice(a_seller):
     seller = await a_seller()
-    rule = (await seller.service.sql(seller.id, "SELECT id FROM pricing_rule WHERE seller_id = :id", id=seller.id))[0]
+    rule = (
+        await seller.service.sql(
+            seller.id, "SELECT id FROM pricing_rule WHERE seller_id = :id", id=seller.id
+        )
+    )[0]
     report = await seller.import_csv(
         a_csv(a_row(1, market="1.20", price="1.00"), a_row(2, market="1.00", price="1.00"))
     )
@@ -179,7 +201,9 @@ async def test_a_price_that_was_taken_over_is_no_change_any_more(a_seller):
 async def test_a_card_without_a_price_gets_its_first(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="")))
-    assert [(row["old_price"], row["new_price"]) for row in await price_changes(seller)] == [(None, Decimal("1.98"))]
+    assert [(row["old_price"], row["new_price"]) for row in await price_changes(seller)] == [
+        (None, Decimal("1.98"))
+    ]
 
 
 async def test_changes_and_history_of_another_seller_cannot_be_seen(a_seller):

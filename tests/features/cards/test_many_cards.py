@@ -1,4 +1,6 @@
-"""GET /api/cards of a shop with so many cards that most of what is found is only counted: the pages are those of a search that keeps all."""
+"""GET /api/cards of a shop with so many cards that most of what is found is only counted: the
+pages are those of a search that keeps all.
+"""
 
 from random import Random
 
@@ -39,23 +41,39 @@ async def seller(service):
     neighbour = await SellerBuilder(service)(lines=["magic"])
     await neighbour.import_csv(a_shop(chance))
     # Some are of a later upload, whose ids are far from the others'.
-    await service.sql(seller.id, "UPDATE card SET id = id + 40000000 WHERE seller_id = :s AND id % 10 = 0", s=seller.id)
+    await service.sql(
+        seller.id,
+        "UPDATE card SET id = id + 40000000 WHERE seller_id = :s AND id % 10 = 0",
+        s=seller.id,
+    )
     return seller
 
 
 @pytest.mark.parametrize("direction", ["asc", "desc"])
-@pytest.mark.parametrize("sort", ["name", "set", "number", "price", "target", "quantity", "updated"])
+@pytest.mark.parametrize(
+    "sort", ["name", "set", "number", "price", "target", "quantity", "updated"]
+)
 async def test_a_page_is_that_of_a_search_which_keeps_all_it_finds(seller, sort, direction):
     for asked in ("", "cond:NM|LP", "-price>50", "ember", "zeal price>60", "nothing"):
         for page in (1, 2, 4, 40):
             # Looking up shelves, of which there are none, it keeps what it finds.
-            expected = await search(seller, f"{asked} -has:location", sort=sort, direction=direction, page=page)
+            expected = await search(
+                seller, f"{asked} -has:location", sort=sort, direction=direction, page=page
+            )
             got = await search(seller, asked, sort=sort, direction=direction, page=page)
-            assert (got["cards"], got["total"]) == (expected["cards"], expected["total"]), (asked, page)
+            assert (got["cards"], got["total"]) == (expected["cards"], expected["total"]), (
+                asked,
+                page,
+            )
 
 
 async def test_all_statuses_and_one_game_are_told_the_same(seller):
-    for given in ({"status": "all"}, {"status": "gone"}, {"game": "magic"}, {"per_page": 200, "page": 3}):
+    for given in (
+        {"status": "all"},
+        {"status": "gone"},
+        {"game": "magic"},
+        {"per_page": 200, "page": 3},
+    ):
         expected = await search(seller, "-has:location", **given)
         got = await search(seller, "", **given)
         assert (got["cards"], got["total"]) == (expected["cards"], expected["total"]), given
@@ -73,7 +91,9 @@ async def test_all_statuses_and_one_game_are_told_the_same(seller):
         ("c.price IS NULL", CardPage(sort="price"), False),
     ],
 )
-async def test_the_key_of_a_page_is_told_where_most_cards_come_after_it(seller, where, order, is_told):
+async def test_the_key_of_a_page_is_told_where_most_cards_come_after_it(
+    seller, where, order, is_told
+):
     statement = looked_at(f"c.seller_id = :seller AND {where}", page_order(order))
     rows = await seller.service.sql(seller.id, statement, seller=seller.id, last=49)
     assert bool(rows) is is_told

@@ -1,4 +1,6 @@
-"""GET /api/cards: what searches find, what a row tells, filters, orders and pages; GET /api/cards/{id} with its history."""
+"""GET /api/cards: what searches find, what a row tells, filters, orders and pages; GET
+/api/cards/{id} with its history.
+"""
 
 import json
 from datetime import timedelta
@@ -36,7 +38,10 @@ async def seller(service):
     await a_place(seller, ids[3], 3, 2, 1)
     await a_place(seller, ids[5], 2, 1, 4)
     await service.sql(
-        seller.id, "UPDATE card SET target_price = 8 WHERE seller_id = :s AND id = :id", s=seller.id, id=ids[2]
+        seller.id,
+        "UPDATE card SET target_price = 8 WHERE seller_id = :s AND id = :id",
+        s=seller.id,
+        id=ids[2],
     )
     return seller
 
@@ -189,7 +194,8 @@ async def test_what_is_no_choice_is_refused(seller, given):
     assert next(iter(given)) in answer.json()["error"]
 
 
-# Numbers are parted by what they begin with: 6/102 and 006/165 are one, letters come behind all of them.
+# Numbers are parted by what they begin with: 6/102 and 006/165 are one, letters come behind all
+# of them.
 @pytest.mark.parametrize(
     ("sort", "rising", "falling"),
     [
@@ -200,7 +206,9 @@ async def test_what_is_no_choice_is_refused(seller, given):
         ("location", [5, 3, 1, 2, 4, 6, 7], [1, 3, 5, 7, 6, 4, 2]),
     ],
 )
-async def test_cards_are_ordered_and_those_without_the_value_are_last(seller, sort, rising, falling):
+async def test_cards_are_ordered_and_those_without_the_value_are_last(
+    seller, sort, rising, falling
+):
     for direction, expected in (("asc", rising), ("desc", falling)):
         page = await search(seller, "", sort=sort, direction=direction)
         assert [card["marketplace_id"] for card in page["cards"]] == expected
@@ -225,14 +233,20 @@ async def test_a_seller_finds_its_own_cards_alone(seller, a_seller):
     other = await a_seller()
     await other.import_csv(a_csv(a_row(1, name="Other Bolt")))
     theirs = (await card_ids(other))[1]
-    assert [card["product_name"] for card in (await search(other, "bolt", status="all"))["cards"]] == ["Other Bolt"]
+    assert [
+        card["product_name"] for card in (await search(other, "bolt", status="all"))["cards"]
+    ] == ["Other Bolt"]
     assert await found(seller, "", selected_ids=str(theirs)) == []
     assert await found(seller, f"id:{theirs}") == []
     assert (await seller.get(f"/api/cards/{theirs}")).status_code == 404
 
 
 async def test_a_search_over_its_time_is_told(seller, service, monkeypatch):
-    monkeypatch.setitem(__import__("cardsync.search.compile", fromlist=["FLAGS"]).FLAGS, "held", "pg_sleep(9) IS NULL")
+    monkeypatch.setitem(
+        __import__("cardsync.search.compile", fromlist=["FLAGS"]).FLAGS,
+        "held",
+        "pg_sleep(9) IS NULL",
+    )
     service.app.state.settings = service.settings.model_copy(update={"read_seconds": 0.05})
     try:
         page = await search(seller, "is:held")
@@ -246,18 +260,26 @@ async def test_a_card_with_its_history(a_seller):
     seller = await a_seller()
     for day, price in enumerate(("1.00", "2.00", "3.00")):
         moment = clock.rfc3339(clock.now() - timedelta(days=3 - day))
-        await seller.import_csv(a_csv(a_row(1, price=price, quantity=day + 1)), **{"X-Exported-At": moment})
+        await seller.import_csv(
+            a_csv(a_row(1, price=price, quantity=day + 1)), **{"X-Exported-At": moment}
+        )
     card_id = (await card_ids(seller))[1]
     card = (await seller.get(f"/api/cards/{card_id}")).json()
     assert (card["marketplace_id"], card["price"]) == (1, "3.00")
-    assert [(one["price"], one["quantity"]) for one in card["history"]] == [("3.00", 3), ("2.00", 2), ("1.00", 1)]
+    assert [(one["price"], one["quantity"]) for one in card["history"]] == [
+        ("3.00", 3),
+        ("2.00", 2),
+        ("1.00", 1),
+    ]
     assert card["history"][0].keys() == {"observed_at", "price", "market_price", "low_price", "low_price_with_shipping", "direct_low", "quantity"}  # fmt: skip
     assert (await seller.get("/api/cards/999999999")).json()["code"] == "not_found"
 
 
 async def test_custom_listings_are_found_by_their_negative_ids(a_seller):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(7), a_row(7, title="Signed", photo="https://example.invalid/p.jpg")))
+    await seller.import_csv(
+        a_csv(a_row(7), a_row(7, title="Signed", photo="https://example.invalid/p.jpg"))
+    )
     assert await found(seller, "is:custom has:photo") == [-1]
     assert await found(seller, "sku:-1") == [-1]
     assert await found(seller, "sku:..-1|7") == [-1, 7]
@@ -265,19 +287,25 @@ async def test_custom_listings_are_found_by_their_negative_ids(a_seller):
 
 async def test_a_rule_governs_what_no_rule_before_it_selects(a_seller, service):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, name="Lightning Bolt"), a_row(2, name="Bolt of Cloth"), a_row(3)))
-    insert = (
-        "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, :t, :q, '{}')"
+    await seller.import_csv(
+        a_csv(a_row(1, name="Lightning Bolt"), a_row(2, name="Bolt of Cloth"), a_row(3))
     )
+    insert = "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, :t, :q, '{}')"
     for priority, (name, state, query) in enumerate([("First", "published", "lightning"), ("Draft", "draft", ""), ("Second", "published", "bolt list:nowhere or bolt")]):  # fmt: skip
         await service.sql(seller.id, insert, s=seller.id, n=name, p=priority + 1, t=state, q=query)
     assert await found(seller, "rule:First") == [1]
     assert await found(seller, 'rule:"second"') == [2]
     assert await found(seller, "rule:draft") == []
-    await service.sql(seller.id, "UPDATE account SET default_rule_enabled = false WHERE seller_id = :s", s=seller.id)
+    await service.sql(
+        seller.id,
+        "UPDATE account SET default_rule_enabled = false WHERE seller_id = :s",
+        s=seller.id,
+    )
     assert await found(seller, "has:rule") == [1, 2]
     await service.sql(
-        seller.id, "UPDATE pricing_rule SET query = '(' WHERE seller_id = :s AND name = 'First'", s=seller.id
+        seller.id,
+        "UPDATE pricing_rule SET query = '(' WHERE seller_id = :s AND name = 'First'",
+        s=seller.id,
     )
     assert await found(seller, "has:rule") == []
 
@@ -286,10 +314,14 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     seller = await a_seller()
 
     async def sync(days: int, *rows):
-        await seller.import_csv(a_csv(*rows), **{"X-Exported-At": clock.rfc3339(clock.now() - timedelta(days=days))})
+        await seller.import_csv(
+            a_csv(*rows), **{"X-Exported-At": clock.rfc3339(clock.now() - timedelta(days=days))}
+        )
 
     others = [a_row(id) for id in range(10, 40)]
-    await sync(9, a_row(1, quantity=4), a_row(2, quantity=4), a_row(3, quantity=1), a_row(4), *others)
+    await sync(
+        9, a_row(1, quantity=4), a_row(2, quantity=4), a_row(3, quantity=1), a_row(4), *others
+    )
     assert await found(seller, "is:confirmed") == []
     assert 1 in await found(seller, "is:in-flux")
     order = await an_order(seller, order_date=(clock.now() - timedelta(days=5)).date())
@@ -302,10 +334,15 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     assert await found(seller, "is:audit is:gone") == [3]
     await sync(1, a_row(1, quantity=1), a_row(2, quantity=3), a_row(4, price="9.99"), *others)
     assert await found(seller, "is:in-flux") == []
-    # Another price does not make the loss forgotten, and neither does an order whose money went back.
-    back = await an_order(seller, order_date=(clock.now() - timedelta(days=4)).date(), total_amt=2, refund_amt=2)
+    # Another price does not make the loss forgotten, and neither does an order whose money went
+    # back.
+    back = await an_order(
+        seller, order_date=(clock.now() - timedelta(days=4)).date(), total_amt=2, refund_amt=2
+    )
     await an_item(seller, back, sku_id=2, quantity=1)
-    await sync(0, a_row(1, quantity=1), a_row(2, quantity=3, price="3.33"), a_row(4, price="9.99"), *others)
+    await sync(
+        0, a_row(1, quantity=1), a_row(2, quantity=3, price="3.33"), a_row(4, price="9.99"), *others
+    )
     assert await found(seller, "is:audit") == [2]
     await change_order(seller, back, refund_amt=1)
     assert await found(seller, "is:audit") == []
@@ -316,7 +353,9 @@ async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_ea
 
     async def sync(hours: int, first: int, second: int):
         moment = clock.rfc3339(clock.now() - timedelta(hours=hours))
-        await seller.import_csv(a_csv(a_row(1, quantity=first), a_row(2, quantity=second)), **{"X-Exported-At": moment})
+        await seller.import_csv(
+            a_csv(a_row(1, quantity=first), a_row(2, quantity=second)), **{"X-Exported-At": moment}
+        )
 
     await sync(240, 5, 5)
     # Two of the first are sold, two of the second are lost.
@@ -334,7 +373,9 @@ async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_ea
 
 
 async def test_what_the_last_pricing_held_is_held(a_seller):
-    """A rule may hold what would move too far: told after a pricing with the upload, and after one of its own."""
+    """A rule may hold what would move too far: told after a pricing with the upload, and after
+    one of its own.
+    """
     seller = await a_seller(lines=["magic", "pokemon"])
     cap = {"cap": {"mode": "hold", "up_bp": 3_000, "down_bp": 3_000, "period": "sync"}}
 
@@ -365,7 +406,9 @@ async def test_a_receipt_is_there_where_the_last_sync_wrote_one(a_seller):
     await seller.import_csv(a_csv(a_row(1), a_row(2, line="Pokemon")))
     assert await found(seller, "has:receipt") == [1, 2]
     await seller.service.sql(
-        seller.id, "UPDATE account SET attribution_logging = false WHERE seller_id = :s", s=seller.id
+        seller.id,
+        "UPDATE account SET attribution_logging = false WHERE seller_id = :s",
+        s=seller.id,
     )
     await seller.import_csv(a_csv(a_row(1, price="3.00"), a_row(2, line="Pokemon")))
     assert await found(seller, "has:receipt") == []
@@ -378,7 +421,9 @@ async def test_a_custom_listing_that_was_sold_is_not_audited(a_seller):
     photo = {"title": "Signed", "photo": "https://example.invalid/1.jpg"}
     for days, quantity in ((6, 2), (2, 1)):
         moment = clock.rfc3339(clock.now() - timedelta(days=days))
-        await seller.import_csv(a_csv(a_row(1, quantity=quantity, **photo)), **{"X-Exported-At": moment})
+        await seller.import_csv(
+            a_csv(a_row(1, quantity=quantity, **photo)), **{"X-Exported-At": moment}
+        )
     assert len((await seller.get("/api/cards?search=is:audit")).json()["cards"]) == 1
     order = await an_order(seller, order_date=(clock.now() - timedelta(days=4)).date())
     await an_item(seller, order, sku_id=1, quantity=1)
@@ -402,9 +447,13 @@ async def test_a_hostile_search_is_answered(seller, text):
     assert page["total"] <= 7
 
 
-async def test_a_rule_that_asks_for_a_game_that_is_not_there_blocks_like_one_that_cannot_be_read(a_seller, service):
+async def test_a_rule_that_asks_for_a_game_that_is_not_there_blocks_like_one_that_cannot_be_read(
+    a_seller, service
+):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, name="Lightning Bolt"), a_row(2, name="Bolt of Cloth"), a_row(3)))
+    await seller.import_csv(
+        a_csv(a_row(1, name="Lightning Bolt"), a_row(2, name="Bolt of Cloth"), a_row(3))
+    )
     await rules(seller, "lightning", "game:chess", "bolt")
     assert await found(seller, "has:rule") == [1]
     assert await found(seller, "rule:R0") == [1]
@@ -414,7 +463,9 @@ async def test_a_rule_that_asks_for_a_game_that_is_not_there_blocks_like_one_tha
 
 async def rules(seller, *queries):
     """In place of the seller's own: R0, R1, …"""
-    await seller.service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
+    await seller.service.sql(
+        seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id
+    )
     insert = (
         "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings)"
         " SELECT :s, 'R' || n, n + 1, 'published', query, '{}' FROM unnest(CAST(:q AS text[])) WITH ORDINALITY AS given(query, at),"
@@ -423,7 +474,9 @@ async def rules(seller, *queries):
     await seller.service.sql(seller.id, insert, s=seller.id, q=list(queries))
 
 
-async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(a_seller, service, monkeypatch):
+async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(
+    a_seller, service, monkeypatch
+):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, name="Lightning Bolt"), a_row(2)))
     words = " or ".join(f"w{number}" for number in range(49))
@@ -431,7 +484,10 @@ async def test_asking_for_rules_costs_what_the_rules_have_not_its_square(a_selle
     assert await found(seller, "has:rule") == [1]
     assert await found(seller, "rule:R39") == [1]
     [problem] = (await search(seller, "bolt rule:R39 or has:rule"))["query_errors"]
-    assert (problem["message"], problem["offset"]) == ("has: the rules have more than 2,000 terms to compare with", 17)
+    assert (problem["message"], problem["offset"]) == (
+        "has: the rules have more than 2,000 terms to compare with",
+        17,
+    )
     await rules(seller, *([" or ".join(f"w{number}" for number in range(200))] * 40))
     [problem] = (await search(seller, "has:rule"))["query_errors"]
     assert "more than 2,000 terms" in problem["message"]

@@ -1,4 +1,6 @@
-"""A selection picks what it means and nothing else: whoever asks, whatever is sent, told apart row by row by the slow evaluator."""
+"""A selection picks what it means and nothing else: whoever asks, whatever is sent, told apart
+row by row by the slow evaluator.
+"""
 
 import random
 from itertools import count
@@ -22,7 +24,9 @@ MINE = {"set": "Own", "number": "1", "condition": "NM", "quantity": 2}
 
 @pytest.fixture(scope="module")
 async def sellers(service):
-    """Two sellers with the same listings, each with two members who keep cards of their own, private and shared."""
+    """Two sellers with the same listings, each with two members who keep cards of their own,
+    private and shared.
+    """
     made = []
     for turn in range(2):
         seller = await SellerBuilder(service)(lines=["magic", "pokemon"])
@@ -32,7 +36,12 @@ async def sellers(service):
         members = [await signed_in(seller), await joined(seller, f"staff-{turn}-{seller.email}")]
         for number, member in enumerate(members):
             for shared in (False, True):
-                own = {**MINE, "name": f"Bolt {number}", "number": f"{number}{shared:d}", "shared": shared}
+                own = {
+                    **MINE,
+                    "name": f"Bolt {number}",
+                    "number": f"{number}{shared:d}",
+                    "shared": shared,
+                }
                 assert (await member.post("/api/contributions", json=own)).status_code == 201
         ids = await card_ids(seller)
         inventory_ids = list(ids.values())
@@ -54,7 +63,9 @@ def a_selection(dice: random.Random, own: list, others: list) -> Selection:
         return value if dice.random() < odds else None
 
     well_formed = some([id for id in rows if id >= 0])
-    narrowing = dice.choice([some(rows), well_formed, ",".join(map(str, well_formed)), dice.choice(malformed)])
+    narrowing = dice.choice(
+        [some(rows), well_formed, ",".join(map(str, well_formed)), dice.choice(malformed)]
+    )
     return Selection(
         marketplace_ids=maybe(some(skus), 0.2),
         card_ids=maybe(some(rows), 0.2),
@@ -72,7 +83,10 @@ def meant(selection: Selection, inventory, member_id: int | None) -> set[int]:
         card
         for card in inventory.cards
         if card["contribution"] != "retired"
-        and (card["contribution"] != "private" or (member_id is not None and card["contributed_by"] == member_id))
+        and (
+            card["contribution"] != "private"
+            or (member_id is not None and card["contributed_by"] == member_id)
+        )
     ]
     if selection.marketplace_ids is not None:
         cards = [card for card in cards if card["marketplace_id"] in selection.marketplace_ids]
@@ -84,14 +98,22 @@ def meant(selection: Selection, inventory, member_id: int | None) -> set[int]:
     if selection.selected_ids is not UNSET:
         given = selection.selected_ids or []
         texts = [str(part) for part in (given.split(",") if isinstance(given, str) else given)]
-        narrowed &= {int(text) for text in texts} if all(text.isdecimal() for text in texts) else set()
+        narrowed &= (
+            {int(text) for text in texts} if all(text.isdecimal() for text in texts) else set()
+        )
     return narrowed
 
 
 def searched(selection: Selection, inventory, card) -> bool:
     tree, status = parse(selection.search or ""), (selection.status or "active").lower()
-    lines = {line.strip().lower() for line in (selection.game or "", selection.product_line or "")} - {""}
-    there = status == "all" or card["gone"] == (status == "gone") or (status == "active" and asks_for_gone(tree))
+    lines = {
+        line.strip().lower() for line in (selection.game or "", selection.product_line or "")
+    } - {""}
+    there = (
+        status == "all"
+        or card["gone"] == (status == "gone")
+        or (status == "active" and asks_for_gone(tree))
+    )
     return there and lines <= {card["product_line"]} and holds(inventory, card, tree)
 
 
@@ -121,12 +143,16 @@ async def picks_what_it_means(service, sellers, cases: int, seed: int) -> None:
         async with service.database.tenant(seller.id) as session:
             for _ in range(20):
                 selection = a_selection(dice, inventory.cards, theirs.cards)
-                caller = Caller(seller.id, dice.choice([None, *(member.member_id for member in members)]))
+                caller = Caller(
+                    seller.id, dice.choice([None, *(member.member_id for member in members)])
+                )
                 try:
                     ids = await picked_ids(session, caller, selection)
                 except errors.InvalidPayload:
                     continue
-                assert sorted(ids) == sorted(meant(selection, inventory, caller.member_id)), selection
+                assert sorted(ids) == sorted(meant(selection, inventory, caller.member_id)), (
+                    selection
+                )
                 done += 1
                 picked_something += bool(ids)
         if done >= cases:
@@ -145,7 +171,9 @@ async def test_ten_thousand_selections_pick_what_they_mean(service, sellers):
 
 async def test_over_http_a_list_gets_what_the_selection_means_and_loses_the_same(service, sellers):
     dice = random.Random(3)
-    entries = "SELECT card_id FROM card_list_entry WHERE seller_id = :s AND list_id = :l ORDER BY card_id"
+    entries = (
+        "SELECT card_id FROM card_list_entry WHERE seller_id = :s AND list_id = :l ORDER BY card_id"
+    )
     done = 0
     while done < 30:
         (seller, members, inventory, _), (_, _, theirs, _) = sellers[:: dice.choice([1, -1])]
@@ -159,9 +187,16 @@ async def test_over_http_a_list_gets_what_the_selection_means_and_loses_the_same
             await service.sql(seller.id, "DELETE FROM card_list WHERE seller_id = :s AND id = :l", s=seller.id, l=list_id)  # fmt: skip
             continue
         expected = sorted(meant(selection, inventory, owner.member_id))
-        found = [row["card_id"] for row in await service.sql(seller.id, entries, s=seller.id, l=list_id)]
+        found = [
+            row["card_id"] for row in await service.sql(seller.id, entries, s=seller.id, l=list_id)
+        ]
         assert (found, answer.json()["requested"]) == (expected, len(expected)), body
         removed = await owner.send("DELETE", path, json=body)
         assert removed.json()["removed"] == len(expected), body
         done += 1
-        await service.sql(seller.id, "DELETE FROM card_list WHERE seller_id = :s AND id = :l", s=seller.id, l=list_id)
+        await service.sql(
+            seller.id,
+            "DELETE FROM card_list WHERE seller_id = :s AND id = :l",
+            s=seller.id,
+            l=list_id,
+        )

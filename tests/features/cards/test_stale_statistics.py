@@ -1,5 +1,5 @@
-"""The second import of a shop that the planner knows nothing of yet, as after any first import: each
-of its statements is explained while it runs, and reads no other cards than its slab's.
+"""The second import of a shop that the planner knows nothing of yet, as after any first import:
+each of its statements is explained while it runs, and reads no other cards than its slab's.
 """
 
 import json
@@ -22,12 +22,16 @@ def explained(engine):
 
     def ask(_connection, _cursor, statement, parameters, *_):
         joins = "card c" in statement and "incoming i" in statement
-        return (f"EXPLAIN (ANALYZE, TIMING off, FORMAT json) {statement}" if joins else statement), parameters
+        return (
+            f"EXPLAIN (ANALYZE, TIMING off, FORMAT json) {statement}" if joins else statement
+        ), parameters
 
     def keep(_connection, cursor, statement, *_):
         if statement.startswith("EXPLAIN"):
             told = cursor.fetchall()[0][0]
-            plans.append((statement, (json.loads(told) if isinstance(told, str) else told)[0]["Plan"]))
+            plans.append(
+                (statement, (json.loads(told) if isinstance(told, str) else told)[0]["Plan"])
+            )
 
     event.listen(engine, "before_cursor_execute", ask, retval=True)
     event.listen(engine, "after_cursor_execute", keep)
@@ -81,6 +85,8 @@ async def test_a_slab_reads_the_cards_that_are_its_own(young_seller, service, ch
 async def test_what_is_gone_is_found_without_reading_the_rest(young_seller, service):
     """A few cards at the end of the shop are absent: what comes before them is not read."""
     with explained(service.database.engine.sync_engine) as plans:
-        report = await young_seller.import_csv(a_csv(*(a_row(n, market="1.00") for n in range(1, CARDS - 19))))
+        report = await young_seller.import_csv(
+            a_csv(*(a_row(n, market="1.00") for n in range(1, CARDS - 19)))
+        )
     assert report["gone"] == 20
     assert [cards_read(plan) <= 20 for _, plan in plans] == [True, True]

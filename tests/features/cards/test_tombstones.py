@@ -1,4 +1,6 @@
-"""Which cards a file makes gone: those that are sold out, and those absent from the lines that it speaks for."""
+"""Which cards a file makes gone: those that are sold out, and those absent from the lines that it
+speaks for.
+"""
 
 from decimal import Decimal
 
@@ -19,7 +21,9 @@ async def gone(seller):
 
 def kept(report):
     """What is told of cards that the file cannot speak for."""
-    return [row["message"] for row in report["noted"] if (row["line"], row["code"]) == (1, "cards_kept")]
+    return [
+        row["message"] for row in report["noted"] if (row["line"], row["code"]) == (1, "cards_kept")
+    ]
 
 
 async def confirm(seller, upload):
@@ -47,7 +51,11 @@ async def test_a_gone_card_has_no_stock_no_target_and_no_export(a_seller):
     await seller.import_csv(a_csv(MAGIC[0], *POKEMON))
     card = (await seller.cards())[1]
     assert (card["quantity"], card["target_price"]) == (0, None)
-    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1", "11", "12"]
+    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == [
+        "1",
+        "11",
+        "12",
+    ]
 
 
 async def test_lines_that_do_not_occur_in_the_file_stay_as_they_are(a_seller):
@@ -90,16 +98,22 @@ async def test_a_file_that_names_a_line_and_holds_no_row_of_it_is_short_and_take
 async def test_an_unreadable_row_that_does_not_begin_with_its_id_keeps_every_card(a_seller):
     """Which card it names cannot be told, and that card is in the file."""
     seller = await a_shop(a_seller)
-    report = await seller.import_csv(a_csv(MAGIC[0], header=NAME_FIRST) + b'"Card 2","2","Magic"\r\n')
+    report = await seller.import_csv(
+        a_csv(MAGIC[0], header=NAME_FIRST) + b'"Card 2","2","Magic"\r\n'
+    )
     assert (report["applied"], report["rejected_count"], report["gone"]) == (1, 1, 0)
-    assert kept(report) == ["2 absent cards of magic are not taken for gone: unreadable rows (1) may be theirs"]
+    assert kept(report) == [
+        "2 absent cards of magic are not taken for gone: unreadable rows (1) may be theirs"
+    ]
     assert await gone(seller) == []
 
 
 async def test_a_short_file_is_short_whatever_its_unreadable_rows_may_name(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(*MANY))
-    report = await seller.import_csv(a_csv(*MANY[:5], header=NAME_FIRST) + b'"Card 2","2","Pokemon"\r\n')
+    report = await seller.import_csv(
+        a_csv(*MANY[:5], header=NAME_FIRST) + b'"Card 2","2","Pokemon"\r\n'
+    )
     assert (report["state"], report["review"]) == ("awaiting_review", ["short_inventory:pokemon"])
     confirmed = await confirm(seller, report["id"])
     assert (confirmed["state"], confirmed["gone"], len(kept(confirmed))) == ("done", 0, 1)
@@ -127,7 +141,12 @@ UNTOLD = {
 async def test_a_row_whose_id_cannot_be_read_keeps_every_card(a_seller, untold):
     seller = await a_shop(a_seller)
     report = await seller.import_csv(a_csv(MAGIC[0], MAGIC[1]) + untold)
-    assert (report["applied"], report["rejected_count"], report["gone"], len(kept(report))) == (2, 1, 0, 1)
+    assert (report["applied"], report["rejected_count"], report["gone"], len(kept(report))) == (
+        2,
+        1,
+        0,
+        1,
+    )
     assert await gone(seller) == []
 
 
@@ -156,7 +175,9 @@ async def test_an_unreadable_row_that_begins_with_its_id_keeps_that_card_alone(a
 
 async def test_the_key_form_names_the_line_as_the_header_does(a_seller):
     seller = await a_shop(a_seller)
-    await seller.import_key(await seller.put_object(a_csv(MAGIC[0], POKEMON[0])), product_line="pokemon")
+    await seller.import_key(
+        await seller.put_object(a_csv(MAGIC[0], POKEMON[0])), product_line="pokemon"
+    )
     assert await gone(seller) == [12]
 
 
@@ -164,7 +185,11 @@ async def test_the_named_line_serves_rows_whose_cell_is_blank(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     rows = [a_row(1, line=""), a_row(2, line="Magic"), a_row(3, line="  ")]
     await seller.import_csv(a_csv(*rows), **{"X-Product-Line": "pokemon"})
-    assert [card["product_line"] for card in await seller.cards()] == ["pokemon", "magic", "pokemon"]
+    assert [card["product_line"] for card in await seller.cards()] == [
+        "pokemon",
+        "magic",
+        "pokemon",
+    ]
 
 
 async def test_without_a_named_line_blank_cells_mean_the_accounts_first(a_seller):
@@ -193,7 +218,9 @@ async def test_a_card_comes_back_under_its_inventory_id(a_seller, away):
     seller = await a_shop(a_seller)
     before = {card["marketplace_id"]: card["id"] for card in await seller.cards()}
     others = MAGIC[1:]
-    await seller.import_csv(a_csv(*others) if away == "absent" else a_csv(a_row(1, quantity=0), *others))
+    await seller.import_csv(
+        a_csv(*others) if away == "absent" else a_csv(a_row(1, quantity=0), *others)
+    )
     assert await gone(seller) == [1]
     report = await seller.import_csv(a_csv(a_row(1, quantity=2, market="3.00"), *others))
     assert (report["state"], report["gone"]) == ("done", 0)

@@ -1,4 +1,6 @@
-"""`cardsync catalog import`: our own columns as CSV and Parquet, again and again, and what it says to files that are none."""
+"""`cardsync catalog import`: our own columns as CSV and Parquet, again and again, and what it
+says to files that are none.
+"""
 
 import uuid
 
@@ -17,7 +19,9 @@ def run(settings, owner_url, monkeypatch):
     """`run(path, "--game", "magic")` is `cardsync catalog import` against the tests' database."""
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
     monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
-    yield lambda path, *options: CliRunner().invoke(program, ["catalog", "import", str(path), *options])
+    yield lambda path, *options: CliRunner().invoke(
+        program, ["catalog", "import", str(path), *options]
+    )
     # The command wrote its log to a stream that is closed by now.
     setup_logging("warning", "json")
 
@@ -65,7 +69,9 @@ def refused(done):
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_file_of_our_columns_is_loaded(run, tmp_path, a_set, products, form):
-    catalog = a_catalog(a_set, "Ancestral Recall", "Black Lotus", set_code=["LEA", "LEA"], product_id=[11, 12])
+    catalog = a_catalog(
+        a_set, "Ancestral Recall", "Black Lotus", set_code=["LEA", "LEA"], product_id=[11, 12]
+    )
     path = tmp_path / f"a catalog.{form}"
     catalog.write_csv(path) if form == "csv" else catalog.write_parquet(path)
     assert said(run(path)) == f"2 products in a catalog.{form}: 2 new, 0 provisional ones adopted"
@@ -96,9 +102,9 @@ def test_a_newer_edition_updates_and_adds_under_the_old_ids(run, tmp_path, a_set
     a_catalog(a_set, "Ancestral Recall", "Black Lotus").write_csv(path)
     run(path)
     ids = [row[0] for row in products()]
-    a_catalog(a_set, "Ancestral Recall", "Black Lotus", "Timetwister", rarity=["Mythic", "Rare", "Rare"]).write_csv(
-        path
-    )
+    a_catalog(
+        a_set, "Ancestral Recall", "Black Lotus", "Timetwister", rarity=["Mythic", "Rare", "Rare"]
+    ).write_csv(path)
     assert "1 new" in said(run(path))
     after = products()
     assert [row[0] for row in after[:2]] == ids

@@ -17,10 +17,18 @@ def a_set():
 
 @pytest.fixture
 def load(service, tmp_path, a_set):
-    """`await load({"product_name": …}, …)` imports a catalog of these products of the test's set."""
+    """`await load({"product_name": …}, …)` imports a catalog of these products of the test's
+    set.
+    """
 
     async def load(*products):
-        usual = {"game": "magic", "set_name": a_set, "number": "7", "rarity": "Common", "language": "en"}
+        usual = {
+            "game": "magic",
+            "set_name": a_set,
+            "number": "7",
+            "rarity": "Common",
+            "language": "en",
+        }
         path = tmp_path / f"{uuid.uuid4().hex}.csv"
         with path.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)
@@ -37,14 +45,20 @@ SNIVY_OF_90 = {"game": "pokemon", "product_name": "Snivy", "number": "001/090"}
 
 
 async def products(service, a_set):
-    return await service.sql(1, "SELECT * FROM product WHERE set_name = :name ORDER BY id", name=a_set)
+    return await service.sql(
+        1, "SELECT * FROM product WHERE set_name = :name ORDER BY id", name=a_set
+    )
 
 
 async def matches(seller):
-    return {card["marketplace_id"]: (card["match"], card["product_id"]) for card in await seller.cards()}
+    return {
+        card["marketplace_id"]: (card["match"], card["product_id"]) for card in await seller.cards()
+    }
 
 
-async def test_a_row_that_one_product_of_the_catalog_describes_is_matched(a_seller, service, a_set, load):
+async def test_a_row_that_one_product_of_the_catalog_describes_is_matched(
+    a_seller, service, a_set, load
+):
     await load({"product_name": "Serra Angel"}, {"product_name": "Shivan Dragon", "number": "8"})
     seller = await a_seller()
     report = await seller.import_csv(a_csv(a_row(1, set=a_set, name="Serra Angel", number="7")))
@@ -58,12 +72,17 @@ async def test_conditions_of_one_printing_are_one_product(a_seller, a_set, load)
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
     conditions = ["Near Mint", "Lightly Played", "Damaged"]
-    rows = [a_row(n, set=a_set, name="Serra Angel", number="7", condition=c) for n, c in enumerate(conditions, 1)]
+    rows = [
+        a_row(n, set=a_set, name="Serra Angel", number="7", condition=c)
+        for n, c in enumerate(conditions, 1)
+    ]
     await seller.import_csv(a_csv(*rows))
     assert len({product for _, product in (await matches(seller)).values()}) == 1
 
 
-async def test_a_matched_sku_keeps_its_product_when_the_catalog_becomes_ambiguous(a_seller, a_set, load):
+async def test_a_matched_sku_keeps_its_product_when_the_catalog_becomes_ambiguous(
+    a_seller, a_set, load
+):
     await load(SNIVY_OF_86)
     seller = await a_seller()
     snivy = {"line": "Pokemon", "set": a_set, "name": "Snivy", "number": "001"}
@@ -75,10 +94,14 @@ async def test_a_matched_sku_keeps_its_product_when_the_catalog_becomes_ambiguou
     assert (await matches(seller))[1] == before[1]
 
 
-async def test_what_several_products_fit_is_ambiguous_and_gets_a_product_of_its_own(a_seller, service, a_set, load):
+async def test_what_several_products_fit_is_ambiguous_and_gets_a_product_of_its_own(
+    a_seller, service, a_set, load
+):
     await load(SNIVY_OF_86, SNIVY_OF_90)
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1, line="Pokemon", set=a_set, name="Snivy", number="001")))
+    report = await seller.import_csv(
+        a_csv(a_row(1, line="Pokemon", set=a_set, name="Snivy", number="001"))
+    )
     assert (report["matched"], report["provisional"], report["ambiguous"]) == (0, 0, 1)
     own = (await products(service, a_set))[-1]
     assert own["provisional"]
@@ -87,12 +110,14 @@ async def test_what_several_products_fit_is_ambiguous_and_gets_a_product_of_its_
 
 async def test_what_the_catalog_lacks_becomes_a_provisional_product(a_seller, service, a_set):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1, set=a_set, name="Serra Angel", number="7", rarity="U")))
+    report = await seller.import_csv(
+        a_csv(a_row(1, set=a_set, name="Serra Angel", number="7", rarity="U"))
+    )
     assert (report["matched"], report["provisional"]) == (0, 1)
     made = await products(service, a_set)
-    assert [(row["provisional"], row["game"], row["product_name"], row["number"]) for row in made] == [
-        (True, "magic", "Serra Angel", "7")
-    ]
+    assert [
+        (row["provisional"], row["game"], row["product_name"], row["number"]) for row in made
+    ] == [(True, "magic", "Serra Angel", "7")]
     assert await matches(seller) == {1: ("provisional", made[0]["id"])}
 
 
@@ -106,7 +131,11 @@ async def test_sellers_share_a_provisional_product(a_seller, service, a_set):
 
 async def test_finishes_and_variants_are_products_apart(a_seller, service, a_set):
     seller = await a_seller()
-    names = [("Snivy", "Near Mint"), ("Snivy (Master Ball Pattern)", "Near Mint"), ("Snivy", "Near Mint Holofoil")]
+    names = [
+        ("Snivy", "Near Mint"),
+        ("Snivy (Master Ball Pattern)", "Near Mint"),
+        ("Snivy", "Near Mint Holofoil"),
+    ]
     await seller.import_csv(
         a_csv(
             *(
@@ -118,7 +147,9 @@ async def test_finishes_and_variants_are_products_apart(a_seller, service, a_set
     assert len({product for _, product in (await matches(seller)).values()}) == 3
 
 
-async def test_a_later_catalog_adopts_a_provisional_product_under_its_id(a_seller, service, a_set, load):
+async def test_a_later_catalog_adopts_a_provisional_product_under_its_id(
+    a_seller, service, a_set, load
+):
     seller = await a_seller()
     file = a_csv(a_row(1, set=a_set, name="Serra Angel", number="7"))
     await seller.import_csv(file)
@@ -167,17 +198,25 @@ async def test_a_catalog_that_is_ambiguous_adopts_nothing(a_seller, service, a_s
 async def test_the_first_report_after_a_catalog_counts_only_what_it_knows(a_seller, a_set, load):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
-    rows = [a_row(1, set=a_set, name="Serra Angel", number="7"), a_row(2, set=a_set, name="Unheard Of", number="8")]
+    rows = [
+        a_row(1, set=a_set, name="Serra Angel", number="7"),
+        a_row(2, set=a_set, name="Unheard Of", number="8"),
+    ]
     report = await seller.import_csv(a_csv(*rows))
     assert (report["matched"], report["provisional"], report["ambiguous"]) == (1, 1, 0)
 
 
 async def test_an_unreadable_condition_keeps_the_row_and_says_so(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1, condition="Well Loved"), a_row(2, condition="")))
+    report = await seller.import_csv(
+        a_csv(a_row(1, condition="Well Loved"), a_row(2, condition=""))
+    )
     assert (report["applied"], report["rejected_count"]) == (2, 0)
     cards = await seller.cards()
-    assert [(card["condition"], card["condition_label"]) for card in cards] == [(None, "Well Loved"), (None, "")]
+    assert [(card["condition"], card["condition_label"]) for card in cards] == [
+        (None, "Well Loved"),
+        (None, ""),
+    ]
     assert {(row["line"], row["column"]) for row in report["noted"]} >= {(2, "Condition")}
 
 
@@ -190,35 +229,59 @@ async def test_a_renamed_provisional_card_is_told_by_its_new_name(a_seller, a_se
     report = await seller.import_csv(a_csv(a_row(1, set=a_set, name="Serra Angel", number="7")))
     assert report["matched"] == 1
     renamed = (await seller.cards())[0]
-    assert (renamed["id"], renamed["product_name"], renamed["match"]) == (card["id"], "Serra Angel", "matched")
+    assert (renamed["id"], renamed["product_name"], renamed["match"]) == (
+        card["id"],
+        "Serra Angel",
+        "matched",
+    )
 
 
-async def test_a_renamed_matched_card_keeps_its_product_and_takes_the_new_texts(a_seller, a_set, load):
+async def test_a_renamed_matched_card_keeps_its_product_and_takes_the_new_texts(
+    a_seller, a_set, load
+):
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, set=a_set, name="Serra Angel", number="7")))
     before = await matches(seller)
-    await seller.import_csv(a_csv(a_row(1, set=a_set, name="Serra Angel (Retro)", number="7", market="3.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, set=a_set, name="Serra Angel (Retro)", number="7", market="3.00"))
+    )
     assert await matches(seller) == before
     assert (await seller.cards())[0]["product_name"] == "Serra Angel (Retro)"
-    assert [row["Product Name"] for row in read_csv((await seller.export()).content)] == ["Serra Angel (Retro)"]
+    assert [row["Product Name"] for row in read_csv((await seller.export()).content)] == [
+        "Serra Angel (Retro)"
+    ]
 
 
 def custom(id, title, **cells):
-    return a_row(id, title=title, name=f"Serra Angel: {title}", photo=f"https://photos.example/{id}.jpg", **cells)
+    return a_row(
+        id,
+        title=title,
+        name=f"Serra Angel: {title}",
+        photo=f"https://photos.example/{id}.jpg",
+        **cells,
+    )
 
 
 async def test_a_custom_listing_has_a_negative_id_that_it_keeps(a_seller):
     seller = await a_seller()
     first = a_csv(custom(1, "signed"), custom(2, "altered"), a_row(3))
     await seller.import_csv(first)
-    before = {card["title"]: (card["marketplace_id"], card["id"], card["custom"]) for card in await seller.cards()}
+    before = {
+        card["title"]: (card["marketplace_id"], card["id"], card["custom"])
+        for card in await seller.cards()
+    }
     assert before["signed"][0] < 0
     assert before["altered"][0] < 0
     assert before["signed"][0] != before["altered"][0]
     assert before[""][0] == 3
-    await seller.import_csv(a_csv(custom(5, "new"), a_row(3), custom(2, "altered", quantity=4), custom(1, "signed")))
-    after = {card["title"]: (card["marketplace_id"], card["id"], card["custom"]) for card in await seller.cards()}
+    await seller.import_csv(
+        a_csv(custom(5, "new"), a_row(3), custom(2, "altered", quantity=4), custom(1, "signed"))
+    )
+    after = {
+        card["title"]: (card["marketplace_id"], card["id"], card["custom"])
+        for card in await seller.cards()
+    }
     assert {title: after[title] for title in before} == before
     assert len({number for number, _, _ in after.values()}) == 4
 
@@ -244,7 +307,10 @@ async def test_a_custom_listing_is_the_catalogs_product_without_its_title(a_sell
     await load({"product_name": "Serra Angel"})
     seller = await a_seller()
     report = await seller.import_csv(
-        a_csv(custom(1, "signed", set=a_set, number="7"), a_row(2, set=a_set, name="Serra Angel", number="7"))
+        a_csv(
+            custom(1, "signed", set=a_set, number="7"),
+            a_row(2, set=a_set, name="Serra Angel", number="7"),
+        )
     )
     assert report["matched"] == 2
     assert len({product for _, product in (await matches(seller)).values()}) == 1

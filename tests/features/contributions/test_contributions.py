@@ -1,4 +1,6 @@
-"""Contributions: cards that a member has in hand and no marketplace lists yet; private, then published, then live stock."""
+"""Contributions: cards that a member has in hand and no marketplace lists yet; private, then
+published, then live stock.
+"""
 
 import asyncio
 
@@ -13,7 +15,13 @@ from cardsync.accounts import roster
 from cardsync.cards.names_in_search import own_names
 from cardsync.contributions import promote
 
-JAGUAR = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152", "condition": "NM", "quantity": 2}
+JAGUAR = {
+    "name": "Alacrian Jaguar",
+    "set": "Aetherdrift",
+    "number": "152",
+    "condition": "NM",
+    "quantity": 2,
+}
 
 
 @pytest.fixture
@@ -54,11 +62,17 @@ async def test_private_ones_are_seen_by_their_member_only(shop):
     seller, owner, bea = shop
     card = await contribute(bea)
     assert (
-        await seen(bea) == await seen(bea, search="jaguar") == await seen(bea, selected_ids=card["id"]) == [card["id"]]
+        await seen(bea)
+        == await seen(bea, search="jaguar")
+        == await seen(bea, selected_ids=card["id"])
+        == [card["id"]]
     )
     for other in (owner, seller):
         assert (
-            await seen(other) == await seen(other, search="jaguar") == await seen(other, selected_ids=card["id"]) == []
+            await seen(other)
+            == await seen(other, search="jaguar")
+            == await seen(other, selected_ids=card["id"])
+            == []
         )
         assert (await other.get(f"/api/cards/{card['id']}")).status_code == 404
     assert (await owner.post(f"/api/contributions/{card['id']}/publish")).status_code == 404
@@ -88,13 +102,17 @@ async def test_published_ones_are_seen_by_all_of_the_seller(shop, a_seller):
 async def test_no_upload_and_no_export_speaks_of_them(shop):
     seller, _, bea = shop
     mine = await contribute(bea)
-    report = await seller.import_csv(a_csv(a_row(1, price="5.00", market="9.00")), **{"X-Product-Line": "magic"})
+    report = await seller.import_csv(
+        a_csv(a_row(1, price="5.00", market="9.00")), **{"X-Product-Line": "magic"}
+    )
     assert (report["gone"], report["applied"]) == (0, 1)
     [card] = [card for card in await seller.cards() if card["id"] == mine["id"]]
     assert (card["gone"], card["quantity"], card["target_price"]) == (False, 2, None)
     assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1"]
     # Nor does a price come to it by another way.
-    pinned = await seller.http.put(f"/api/pricing/pins/{mine['marketplace_id']}", json={"price": "7.77"})
+    pinned = await seller.http.put(
+        f"/api/pricing/pins/{mine['marketplace_id']}", json={"price": "7.77"}
+    )
     explained = await seller.get(f"/api/v1/pricing/explain/{mine['marketplace_id']}")
     assert (pinned.status_code, explained.status_code) == (404, 404)
 
@@ -106,14 +124,20 @@ def listed(id: int = 1, **cells) -> dict[str, str]:
 async def test_what_the_marketplace_lists_takes_over_lists_and_places(shop):
     seller, owner, bea = shop
     card = await contribute(bea, shared=True)
-    first, second = await a_list(seller, "first", card["id"]), await a_list(seller, "second", card["id"])
+    first, second = (
+        await a_list(seller, "first", card["id"]),
+        await a_list(seller, "second", card["id"]),
+    )
     put = {"card_id": card["id"], "box": 3, "slot": 4, "quantity": 2}
     await bea.post("/api/shelves/put", json=put)
     await seller.import_csv(a_csv(listed(1, quantity=2)))
     live = (await card_ids(seller))[1]
     assert await seen(owner) == await seen(bea) == [live]
     [shown] = (await owner.get("/api/cards")).json()["cards"]
-    assert ([entry["id"] for entry in shown["lists"]], shown["location_code"]) == ([first, second], "3-4")
+    assert ([entry["id"] for entry in shown["lists"]], shown["location_code"]) == (
+        [first, second],
+        "3-4",
+    )
     assert await found(seller, "list:first") == [1]
     again = await bea.post("/api/shelves/put", json=put)
     assert (again.status_code, again.json()["code"]) == (409, "stock_promoted_reload")
@@ -133,12 +157,21 @@ async def test_lists_count_and_take_what_a_caller_sees(shop):
     by_owner = (await owner.post(path, json={"card_ids": ids})).json()
     assert (by_owner["added"], by_owner["requested"]) == (1, 1)
     by_bea = (
-        await bea.post(path, json={"marketplace_ids": [private["marketplace_id"], shared["marketplace_id"]]})
+        await bea.post(
+            path, json={"marketplace_ids": [private["marketplace_id"], shared["marketplace_id"]]}
+        )
     ).json()
     assert (by_bea["added"], by_bea["requested"], by_bea["list"]["card_count"]) == (1, 2, 2)
     query = {"card_id": private["id"]}
-    told = [(await who.get("/api/lists", params=query)).json()["lists"][0] for who in (bea, owner, seller)]
-    assert [(row["card_count"], row["member"]) for row in told] == [(2, True), (1, False), (1, False)]
+    told = [
+        (await who.get("/api/lists", params=query)).json()["lists"][0]
+        for who in (bea, owner, seller)
+    ]
+    assert [(row["card_count"], row["member"]) for row in told] == [
+        (2, True),
+        (1, False),
+        (1, False),
+    ]
     searched = (await owner.post(path, json={"search": "jaguar"})).json()
     assert (searched["added"], searched["requested"]) == (0, 1)
 
@@ -149,12 +182,17 @@ async def test_a_retired_one_is_refused_where_it_is_selected_directly_and_nothin
     await seller.import_csv(a_csv(listed(1), a_row(2)))
     binder = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
     live = await card_ids(seller)
-    for body in ({"card_ids": [live[2], card["id"]]}, {"marketplace_ids": [2, card["marketplace_id"]]}):
+    for body in (
+        {"card_ids": [live[2], card["id"]]},
+        {"marketplace_ids": [2, card["marketplace_id"]]},
+    ):
         answer = await owner.post(f"/api/lists/{binder}/cards", json=body)
         assert (answer.status_code, answer.json()["code"]) == (409, "stock_promoted_reload")
     assert (await owner.get("/api/lists")).json()["lists"][0]["card_count"] == 0
     filtered = (
-        await owner.post(f"/api/lists/{binder}/cards", json={"search": "jaguar", "selected_ids": [card["id"]]})
+        await owner.post(
+            f"/api/lists/{binder}/cards", json={"search": "jaguar", "selected_ids": [card["id"]]}
+        )
     ).json()
     assert (filtered["added"], filtered["requested"]) == (0, 0)
     found_live = (await owner.post(f"/api/lists/{binder}/cards", json={"search": "jaguar"})).json()
@@ -198,7 +236,9 @@ async def test_no_upload_confirms_what_is_only_in_hand(shop):
     assert await found(seller, "is:in-flux") == []
 
 
-async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_on_it(shop, monkeypatch):
+async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_on_it(
+    shop, monkeypatch
+):
     monkeypatch.setattr(limits, "CARDS_PER_LIST", 3)
     seller, owner, bea = shop
     await seller.import_csv(a_csv(*(a_row(number) for number in range(1, 4))))
@@ -215,7 +255,9 @@ async def test_a_list_that_is_full_for_all_others_holds_back_what_would_be_seen_
     assert (await bea.post(f"/api/contributions/{hers[1]}/publish")).status_code in (200, 204)
 
 
-@pytest.mark.parametrize("cells", [{"condition": "Lightly Played"}, {"condition": "Near Mint Foil"}, {"number": "153"}])
+@pytest.mark.parametrize(
+    "cells", [{"condition": "Lightly Played"}, {"condition": "Near Mint Foil"}, {"number": "153"}]
+)
 async def test_another_card_does_not(shop, cells):
     seller, owner, bea = shop
     card = await contribute(bea, shared=True)
@@ -237,14 +279,20 @@ async def test_a_member_who_goes_takes_the_private_ones_along(shop, service):
     async with service.database.shared() as session:
         await roster.remove(session, bea.member_id)
     assert await seen(owner) == [shared["id"]]
-    assert await service.sql(seller.id, "SELECT * FROM card_list_entry WHERE seller_id = :id", id=seller.id) == []
+    assert (
+        await service.sql(
+            seller.id, "SELECT * FROM card_list_entry WHERE seller_id = :id", id=seller.id
+        )
+        == []
+    )
 
 
 async def test_a_product_may_be_named_by_its_id(shop):
     _, owner, bea = shop
     product = (await contribute(bea))["product_id"]
     answer = await owner.post(
-        "/api/contributions", json={"product_id": product, "condition": "Damaged", "quantity": 1, "language": "German"}
+        "/api/contributions",
+        json={"product_id": product, "condition": "Damaged", "quantity": 1, "language": "German"},
     )
     card = answer.json()
     assert (card["product_id"], card["product_name"], card["condition"], card["language"]) == (
@@ -283,7 +331,9 @@ async def test_keys_contribute_nothing(shop, path):
 
 
 async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
-    """The import retires the contribution at some moment among them: whoever came before is carried over, whoever comes after is told."""
+    """The import retires the contribution at some moment among them: whoever came before is
+    carried over, whoever comes after is told.
+    """
     seller, _, bea = shop
     binder = (await bea.post("/api/lists", json={"name": "Binder"})).json()["id"]
     rows = []
@@ -314,7 +364,9 @@ async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
 async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
     seller, _, bea = shop
     await contribute(bea)
-    [member] = await service.sql(seller.id, "SELECT contributed_by FROM card WHERE contribution = 'private'")
+    [member] = await service.sql(
+        seller.id, "SELECT contributed_by FROM card WHERE contribution = 'private'"
+    )
 
     async def sets(member_id: int | None) -> list[str]:
         async with service.app.state.database.readings.of(seller.id, 5) as reading:
@@ -325,11 +377,17 @@ async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
 
 @pytest.mark.parametrize("turn", range(4))
 async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(shop, turn):
-    """Whoever is first: the live card is on the list, or the member is told to reload; the retired one is on none."""
+    """Whoever is first: the live card is on the list, or the member is told to reload; the
+    retired one is on none.
+    """
     seller, owner, bea = shop
     card = await contribute(bea, shared=True)
     path = f"/api/lists/{await a_list(seller, 'first')}/cards"
-    forms = [{"card_ids": [card["id"]]}, {"marketplace_ids": [card["marketplace_id"]]}, {"search": "jaguar"}]
+    forms = [
+        {"card_ids": [card["id"]]},
+        {"marketplace_ids": [card["marketplace_id"]]},
+        {"search": "jaguar"},
+    ]
     upload = seller.import_csv(a_csv(listed(1, quantity=2)))
     adds = [who.post(path, json=form) for who in (bea, owner) for form in forms]
     answers = await asyncio.gather(*adds[: 2 * turn], upload, *adds[2 * turn :])

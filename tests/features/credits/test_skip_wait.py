@@ -1,4 +1,6 @@
-"""POST /sync/skip_wait: each body to the letter, one charge for one waiting request, the ledger's sum always the balance."""
+"""POST /sync/skip_wait: each body to the letter, one charge for one waiting request, the ledger's
+sum always the balance.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -49,7 +51,9 @@ async def charges(seller) -> int:
     for row in rows:
         total += row["amount"]
         assert row["balance_after"] == total
-    [account] = await service.sql(seller.id, "SELECT credit_balance FROM account WHERE seller_id = :id", id=seller.id)
+    [account] = await service.sql(
+        seller.id, "SELECT credit_balance FROM account WHERE seller_id = :id", id=seller.id
+    )
     assert account["credit_balance"] == total
     return sum(row["kind"] == "skip_wait" for row in rows)
 
@@ -115,7 +119,10 @@ async def test_skip_wait_while_the_price_mutation_mutex_is_held_is_409(a_seller,
     await seller.hold_lease(holder)
     answer = await skip(seller)
     seconds = answer.json()["retry_after_seconds"]
-    assert (answer.status_code, answer.json()) == (409, {"status": "mutex_held", "retry_after_seconds": seconds})
+    assert (answer.status_code, answer.json()) == (
+        409,
+        {"status": "mutex_held", "retry_after_seconds": seconds},
+    )
     assert 1 <= seconds <= 30
     assert answer.headers["Retry-After"] == str(seconds)
     assert await charges(seller) == 0
@@ -130,7 +137,11 @@ async def test_without_a_credit_it_is_402(a_seller):
     seller = await in_cooldown(a_seller, credits=0)
     answer = await skip(seller)
     assert answer.status_code == 402
-    assert answer.json() == {"status": "insufficient_balance", "balance": 0, "top_up_path": "/account/credits"}
+    assert answer.json() == {
+        "status": "insufficient_balance",
+        "balance": 0,
+        "top_up_path": "/account/credits",
+    }
     assert await phase(seller) == "idle"
     await seller.grant(1)
     assert await said(seller) == "charged"  # a refusal is not remembered
@@ -184,7 +195,9 @@ async def test_a_paused_schedule_does_not_hold_the_bought_sync_back(a_seller):
 # A key and its charge, later
 
 
-async def test_after_the_request_was_taken_a_new_key_is_charged_again_and_the_old_one_replays(a_seller):
+async def test_after_the_request_was_taken_a_new_key_is_charged_again_and_the_old_one_replays(
+    a_seller,
+):
     seller = await in_cooldown(a_seller)
     first = (await skip(seller, "key-1")).json()
     assert (await poll(seller))["action"] == "sync"
@@ -205,7 +218,10 @@ async def test_after_the_bought_cycle_was_cancelled_a_new_key_is_charged_again(a
     await poll(seller)
     assert (await seller.post("/api/v1/sync/cancel")).json() == {"status": "cancelled"}
     # What was spent is not returned, and the request is not offered again.
-    assert (await said(seller, "key-1"), (await poll(seller))["reason"]) == ("replayed", "no_sync_needed")
+    assert (await said(seller, "key-1"), (await poll(seller))["reason"]) == (
+        "replayed",
+        "no_sync_needed",
+    )
     again = (await skip(seller, "key-2")).json()
     assert (again["status"], again["balance"]) == ("charged", 0)
     assert await charges(seller) == 2
@@ -279,15 +295,23 @@ async def test_callers_with_the_same_key_are_charged_once(a_seller):
 
 async def test_callers_with_different_keys_are_charged_once(a_seller):
     seller = await in_cooldown(a_seller, credits=5)
-    told = [answer.json() for answer in await asyncio.gather(*(skip(seller, f"key-{n}") for n in range(12)))]
+    told = [
+        answer.json()
+        for answer in await asyncio.gather(*(skip(seller, f"key-{n}") for n in range(12)))
+    ]
     assert sorted(answer["status"] for answer in told) == ["charged"] + ["no_charge_needed"] * 11
     assert {answer["balance"] for answer in told} == {4}
     assert await charges(seller) == 1
 
 
-async def test_the_last_credit_is_spent_once_and_nobody_is_told_to_top_up_for_what_waits_already(a_seller):
+async def test_the_last_credit_is_spent_once_and_nobody_is_told_to_top_up_for_what_waits_already(
+    a_seller,
+):
     seller = await in_cooldown(a_seller, credits=1)
-    told = [answer.json() for answer in await asyncio.gather(*(skip(seller, f"key-{n}") for n in range(12)))]
+    told = [
+        answer.json()
+        for answer in await asyncio.gather(*(skip(seller, f"key-{n}") for n in range(12)))
+    ]
     assert sorted(answer["status"] for answer in told) == ["charged"] + ["no_charge_needed"] * 11
     assert {answer["balance"] for answer in told} == {0}
     assert await charges(seller) == 1
@@ -306,7 +330,9 @@ async def test_a_charge_and_a_poll_at_the_same_time_lose_no_sync(a_seller):
 
 async def test_grants_and_charges_at_the_same_time_all_count(a_seller):
     seller = await in_cooldown(a_seller, credits=1)
-    await asyncio.gather(*(seller.grant(3) for _ in range(4)), *(skip(seller, f"key-{n}") for n in range(4)))
+    await asyncio.gather(
+        *(seller.grant(3) for _ in range(4)), *(skip(seller, f"key-{n}") for n in range(4))
+    )
     assert await charges(seller) == 1
     assert (await skip(seller, "key-9")).json()["balance"] == 12
 
@@ -315,7 +341,11 @@ async def test_the_ledger_is_only_ever_appended_to(a_seller, service):
     seller = await in_cooldown(a_seller)
     await skip(seller)
     with pytest.raises(ProgrammingError, match="permission denied"):
-        await service.sql(seller.id, "UPDATE credit_transaction SET amount = 9 WHERE seller_id = :id", id=seller.id)
+        await service.sql(
+            seller.id,
+            "UPDATE credit_transaction SET amount = 9 WHERE seller_id = :id",
+            id=seller.id,
+        )
     async with service.database.tenant((await a_seller()).id) as session:
         assert await session.scalar(text("SELECT count(*) FROM credit_transaction")) == 0
 
@@ -333,7 +363,9 @@ async def test_a_missing_or_blank_key_is_400_before_anything_else(a_seller, head
 
 
 @pytest.mark.parametrize(
-    "key", ["x" * 256, "schlüssel".encode(), "two words", "ctrl\x01", b"\x80", "\x7f"], ids=lambda key: repr(key[:10])
+    "key",
+    ["x" * 256, "schlüssel".encode(), "two words", "ctrl\x01", b"\x80", "\x7f"],
+    ids=lambda key: repr(key[:10]),
 )
 async def test_a_key_that_is_too_long_or_not_visible_ascii_is_422(a_seller, key):
     seller = await in_cooldown(a_seller)
@@ -363,5 +395,7 @@ async def test_credentials_come_before_the_key(service):
 
 async def test_a_body_is_not_looked_at(a_seller):
     seller = await in_cooldown(a_seller)
-    answer = await seller.post("/api/v1/sync/skip_wait", content=b"{", headers={"X-Idempotency-Key": "k"})
+    answer = await seller.post(
+        "/api/v1/sync/skip_wait", content=b"{", headers={"X-Idempotency-Key": "k"}
+    )
     assert answer.json()["status"] == "charged"

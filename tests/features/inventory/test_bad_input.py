@@ -1,4 +1,6 @@
-"""Hostile and broken uploads: each gets its specified answer, the service stays well and nobody else notices."""
+"""Hostile and broken uploads: each gets its specified answer, the service stays well and nobody
+else notices.
+"""
 
 import contextlib
 import gzip
@@ -31,7 +33,9 @@ async def neighbour(service):
 
 @pytest.fixture(autouse=True)
 async def _all_is_well_afterwards(service, neighbour):
-    """Whatever a test sent: the service is healthy, and another seller has what it had and is served."""
+    """Whatever a test sent: the service is healthy, and another seller has what it had and is
+    served.
+    """
     before = await neighbour.cards()
     yield
     clock.reset()
@@ -45,7 +49,9 @@ async def _all_is_well_afterwards(service, neighbour):
 
 @pytest.fixture(scope="module")
 def bomb():
-    """A gigabyte of zeros in one megabyte of gzip: after a full flush a compressor repeats itself."""
+    """A gigabyte of zeros in one megabyte of gzip: after a full flush a compressor repeats
+    itself.
+    """
     engine = zlib.compressobj(9, wbits=-15)
     megabyte = bytes(1 << 20)
     begin, again = (engine.compress(megabyte) + engine.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
@@ -69,15 +75,22 @@ def refusal(answer):
 
 
 async def send(seller, data, kind):
-    return await seller.post("/api/v1/sync", content=data, headers={"Content-Type": kind} if kind else {})
+    return await seller.post(
+        "/api/v1/sync", content=data, headers={"Content-Type": kind} if kind else {}
+    )
 
 
 async def uploads_of(seller):
-    return await seller.service.sql(seller.id, "SELECT * FROM upload WHERE seller_id = :id", id=seller.id)
+    return await seller.service.sql(
+        seller.id, "SELECT * FROM upload WHERE seller_id = :id", id=seller.id
+    )
 
 
 async def nothing_was_accepted(seller):
-    return await uploads_of(seller) == [] and (await seller.get("/api/v1/status")).json()["phase"] == "idle"
+    return (
+        await uploads_of(seller) == []
+        and (await seller.get("/api/v1/status")).json()["phase"] == "idle"
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +144,11 @@ async def test_a_bomb_that_was_put_fails_its_upload(a_seller, bomb):
 
 async def test_a_gzip_of_200000_members_is_read_as_one_file(a_seller):
     seller = await a_seller()
-    body = gzip.compress(HEADER_LINE) + gzip.compress(b"") * 199_998 + gzip.compress(ONE_CARD[len(HEADER_LINE) :])
+    body = (
+        gzip.compress(HEADER_LINE)
+        + gzip.compress(b"") * 199_998
+        + gzip.compress(ONE_CARD[len(HEADER_LINE) :])
+    )
     started = clock.monotonic()
     assert (await send(seller, body, "application/gzip")).status_code == 202
     await seller.service.run_jobs()
@@ -142,7 +159,10 @@ async def test_a_gzip_of_200000_members_is_read_as_one_file(a_seller):
 
 async def test_200000_empty_members_are_an_empty_file(a_seller):
     seller = await a_seller()
-    assert refusal(await send(seller, gzip.compress(b"") * 200_000, "application/gzip")) == (422, "invalid_csv")
+    assert refusal(await send(seller, gzip.compress(b"") * 200_000, "application/gzip")) == (
+        422,
+        "invalid_csv",
+    )
 
 
 @pytest.mark.parametrize("kind", ["application/gzip", None])
@@ -212,7 +232,12 @@ async def test_a_file_cut_off_within_its_last_row_keeps_the_others_and_makes_no_
     data = a_csv(*(a_row(n) for n in range(1, 5)))
     await seller.import_csv(data)
     report = await seller.import_csv(data[:-70])
-    assert (report["state"], report["applied"], report["rejected_count"], report["gone"]) == ("done", 3, 1, 0)
+    assert (report["state"], report["applied"], report["rejected_count"], report["gone"]) == (
+        "done",
+        3,
+        1,
+        0,
+    )
     assert (report["rejected"][0]["line"], report["rejected"][0]["code"]) == (5, "malformed_row")
 
 
@@ -228,7 +253,10 @@ UNUSABLE = {
     "json": (b'[{"TCGplayer Id": 1}]', "line 1"),
     "empty": (b"", "line 1"),
     "byte order mark alone": (b"\xef\xbb\xbf", "line 1"),
-    "no quantity column": (a_csv(a_row(1), header=[name for name in HEADER if name != "Total Quantity"]), "line 1"),
+    "no quantity column": (
+        a_csv(a_row(1), header=[name for name in HEADER if name != "Total Quantity"]),
+        "line 1",
+    ),
     "NUL in the header": (ONE_CARD.replace(b"TCGplayer Id", b"TCGplayer\0Id"), "line 1"),
     "unclosed quote in the header": (b'"' + ONE_CARD, "line 1"),
     "only a header": (HEADER_LINE, "line 2"),
@@ -250,7 +278,9 @@ async def test_a_file_that_is_no_inventory_is_invalid_csv_naming_the_line(a_sell
     assert await nothing_was_accepted(seller)
 
 
-@pytest.mark.parametrize("name", ["no header", "NUL in the header", "only a header and blank lines", "10,000 columns"])
+@pytest.mark.parametrize(
+    "name", ["no header", "NUL in the header", "only a header and blank lines", "10,000 columns"]
+)
 async def test_an_object_that_is_no_inventory_fails_its_upload_naming_the_line(a_seller, name):
     seller = await a_seller()
     data, line = UNUSABLE[name]
@@ -276,7 +306,12 @@ async def test_a_line_of_40_mb_among_the_rows_is_kept_out(a_seller, long_line, q
     seller = await a_seller()
     data = a_csv(a_row(1)) + quote + long_line + b"\r\n" + a_csv(a_row(2))[len(HEADER_LINE) :]
     report = await seller.import_csv(data)
-    assert (report["state"], report["rows"], report["applied"], report["rejected_count"]) == ("done", 3, 2, 1)
+    assert (report["state"], report["rows"], report["applied"], report["rejected_count"]) == (
+        "done",
+        3,
+        2,
+        1,
+    )
     rejected = report["rejected"][0]
     assert (rejected["line"], rejected["code"]) == (3, "malformed_row")
     assert len(rejected["message"]) < 200
@@ -292,7 +327,11 @@ async def test_a_nul_byte_keeps_its_row_out(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(a_row(1, name="Sol\0Ring"), a_row(2)))
     assert (report["applied"], report["rejected_count"]) == (1, 1)
-    assert (report["rejected"][0]["line"], report["rejected"][0]["column"], report["rejected"][0]["code"]) == (
+    assert (
+        report["rejected"][0]["line"],
+        report["rejected"][0]["column"],
+        report["rejected"][0]["code"],
+    ) == (
         2,
         "Product Name",
         "bad_text",
@@ -311,9 +350,19 @@ async def test_stray_latin_1_is_read_and_goes_out_as_utf_8(a_seller):
 
 async def test_of_a_duplicate_id_the_last_row_wins_and_it_is_counted(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1, quantity=1), a_row(2), a_row(1, quantity=5), a_row(1, quantity=3)))
-    assert (report["rows"], report["applied"], report["duplicates"], report["rejected_count"]) == (4, 2, 2, 0)
-    assert [(card["marketplace_id"], card["quantity"]) for card in await seller.cards()] == [(1, 3), (2, 1)]
+    report = await seller.import_csv(
+        a_csv(a_row(1, quantity=1), a_row(2), a_row(1, quantity=5), a_row(1, quantity=3))
+    )
+    assert (report["rows"], report["applied"], report["duplicates"], report["rejected_count"]) == (
+        4,
+        2,
+        2,
+        0,
+    )
+    assert [(card["marketplace_id"], card["quantity"]) for card in await seller.cards()] == [
+        (1, 3),
+        (2, 1),
+    ]
 
 
 async def test_a_duplicate_that_is_kept_out_does_not_replace_the_good_row(a_seller):
@@ -333,16 +382,26 @@ async def test_an_amount_in_another_dress_is_read(a_seller):
         "0.00005": "0.0001",
         "12345678.1234": "12345678.1234",
     }
-    report = await seller.import_csv(a_csv(*(a_row(n, market=cell) for n, cell in enumerate(cells, start=1))))
+    report = await seller.import_csv(
+        a_csv(*(a_row(n, market=cell) for n, cell in enumerate(cells, start=1)))
+    )
     assert (report["applied"], report["noted_count"]) == (6, 0)
-    assert [card["market"] for card in await seller.cards()] == [Decimal(amount) for amount in cells.values()]
+    assert [card["market"] for card in await seller.cards()] == [
+        Decimal(amount) for amount in cells.values()
+    ]
 
 
 async def test_blank_zero_and_negative_are_no_price(a_seller):
     seller = await a_seller()
     cells = ["", "0", "0.00", "-1.00", "$0"]
-    report = await seller.import_csv(a_csv(*(a_row(n, market=cell, low=cell) for n, cell in enumerate(cells, start=1))))
-    assert (report["applied"], report["noted_count"], report["blocked"]) == (5, 0, {"no_usable_reference": 5})
+    report = await seller.import_csv(
+        a_csv(*(a_row(n, market=cell, low=cell) for n, cell in enumerate(cells, start=1)))
+    )
+    assert (report["applied"], report["noted_count"], report["blocked"]) == (
+        5,
+        0,
+        {"no_usable_reference": 5},
+    )
     assert [(card["market"], card["low"]) for card in await seller.cards()] == [(None, None)] * 5
 
 
@@ -382,7 +441,12 @@ async def test_a_quantity_that_is_no_whole_number_keeps_its_row_out(a_seller):
     before = await seller.cards()
     rows = [a_row(n, quantity=cell, market="9.99") for n, cell in enumerate(cells, start=1)]
     report = await seller.import_csv(a_csv(*rows, a_row(7, quantity=4)))
-    assert (report["applied"], report["skipped"], report["rejected_count"], report["gone"]) == (1, 6, 6, 0)
+    assert (report["applied"], report["skipped"], report["rejected_count"], report["gone"]) == (
+        1,
+        6,
+        6,
+        0,
+    )
     assert [(row["line"], row["column"], row["code"]) for row in report["rejected"]] == [
         (line, "Total Quantity", "bad_quantity") for line in range(2, 8)
     ]
@@ -392,7 +456,9 @@ async def test_a_quantity_that_is_no_whole_number_keeps_its_row_out(a_seller):
 async def test_an_id_that_is_no_positive_whole_number_keeps_its_row_out(a_seller):
     seller = await a_seller()
     cells = ["", "0", "-7", "seven", "1.0", "9" * 30]
-    report = await seller.import_csv(a_csv(*({**a_row(2), "TCGplayer Id": cell} for cell in cells), a_row(1)))
+    report = await seller.import_csv(
+        a_csv(*({**a_row(2), "TCGplayer Id": cell} for cell in cells), a_row(1))
+    )
     assert (report["applied"], report["rejected_count"]) == (1, 6)
     assert [(row["line"], row["column"], row["code"]) for row in report["rejected"]] == [
         (line, "TCGplayer Id", "bad_id") for line in range(2, 8)
@@ -400,7 +466,8 @@ async def test_an_id_that_is_no_positive_whole_number_keeps_its_row_out(a_seller
 
 
 @pytest.mark.parametrize(
-    ("label", "code"), [("Chess", "unknown_product_line"), ("Lorcana TCG", "product_line_not_enabled")]
+    ("label", "code"),
+    [("Chess", "unknown_product_line"), ("Lorcana TCG", "product_line_not_enabled")],
 )
 async def test_a_row_of_a_line_that_the_account_lacks_is_kept_out(a_seller, label, code):
     seller = await a_seller(lines=["magic", "pokemon"])
@@ -416,13 +483,20 @@ async def test_a_file_of_nothing_but_unknown_lines_changes_nothing(a_seller):
     await seller.import_csv(a_csv(a_row(1), a_row(2)))
     before = await seller.cards()
     report = await seller.import_csv(a_csv(a_row(1, line="Chess"), a_row(3, line="Chess")))
-    assert (report["state"], report["rows"], report["applied"], report["rejected_count"]) == ("done", 2, 0, 2)
+    assert (report["state"], report["rows"], report["applied"], report["rejected_count"]) == (
+        "done",
+        2,
+        0,
+        2,
+    )
     assert await seller.cards() == before
 
 
 async def test_an_empty_header_names_no_line(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
-    report = await seller.import_csv(a_csv(a_row(1, line=""), a_row(2, line="Pokemon")), **{"X-Product-Line": ""})
+    report = await seller.import_csv(
+        a_csv(a_row(1, line=""), a_row(2, line="Pokemon")), **{"X-Product-Line": ""}
+    )
     assert (report["state"], report["applied"]) == ("done", 2)
 
 
@@ -436,7 +510,9 @@ async def test_a_header_that_names_no_line_of_the_account_is_invalid_product_lin
 
 async def test_more_than_a_thousand_bad_rows_are_all_counted_and_a_thousand_listed(a_seller):
     seller = await a_seller()
-    report = await seller.import_csv(a_csv(a_row(1), *(a_row(n, quantity="x") for n in range(2, 1203))))
+    report = await seller.import_csv(
+        a_csv(a_row(1), *(a_row(n, quantity="x") for n in range(2, 1203)))
+    )
     assert (report["applied"], report["rejected_count"], len(report["rejected"])) == (1, 1201, 1000)
     assert [row["line"] for row in report["rejected"]] == list(range(3, 1003))
 
@@ -485,7 +561,15 @@ async def test_an_uploads_report_is_its_sellers_alone(a_seller, neighbour):
 
 async def test_every_refusal_in_a_report_can_be_read_as_json_whatever_the_cell_held(a_seller):
     seller = await a_seller()
-    nasty = ['"', "\\", "\x01\x1b[31m", "<script>", "\N{RIGHT-TO-LEFT OVERRIDE}1", "'; DROP TABLE card; --", "%s{0}"]
+    nasty = [
+        '"',
+        "\\",
+        "\x01\x1b[31m",
+        "<script>",
+        "\N{RIGHT-TO-LEFT OVERRIDE}1",
+        "'; DROP TABLE card; --",
+        "%s{0}",
+    ]
     report = await seller.import_csv(a_csv(a_row(1), *(a_row(9, quantity=cell) for cell in nasty)))
     assert report["rejected_count"] == len(nasty)
     assert json.loads(json.dumps(report))["rejected"] == report["rejected"]
@@ -504,15 +588,28 @@ async def test_an_id_larger_than_any_is_nobodys(a_seller, id):
         "v1/pricing/explain",
     ):
         assert refusal(await seller.get(f"/api/{path}/{id}")) == (404, "not_found"), path
-    for path in (f"pricing/rollbacks/{id}/cancel", f"pricing/runs/{id}/confirm", f"orders/{id}/dismiss"):
+    for path in (
+        f"pricing/rollbacks/{id}/cancel",
+        f"pricing/runs/{id}/confirm",
+        f"orders/{id}/dismiss",
+    ):
         assert refusal(await seller.post(f"/api/{path}")) == (404, "not_found"), path
-    assert refusal(await seller.http.put(f"/api/pricing/pins/{id}", json={"price": "1.00"})) == (404, "not_found")
+    assert refusal(await seller.http.put(f"/api/pricing/pins/{id}", json={"price": "1.00"})) == (
+        404,
+        "not_found",
+    )
     assert (await seller.service.client().get(f"/api/pricing/runs/{id}")).status_code == 401
 
 
 async def test_a_body_that_is_missing_is_told_so(a_seller):
     seller = await a_seller()
-    answer = await seller.post("/api/pricing/rollbacks", content=b"", headers={"Content-Type": "application/json"})
+    answer = await seller.post(
+        "/api/pricing/rollbacks", content=b"", headers={"Content-Type": "application/json"}
+    )
     assert refusal(answer) == (422, "invalid_payload")
     assert answer.json()["error"] == "the body is missing"
-    assert (await seller.post("/api/pricing/rollbacks", json=[])).json()["error"].startswith("body: Expected `object`")
+    assert (
+        (await seller.post("/api/pricing/rollbacks", json=[]))
+        .json()["error"]
+        .startswith("body: Expected `object`")
+    )

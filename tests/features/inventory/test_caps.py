@@ -1,4 +1,6 @@
-"""A cap in the cycle: how far a price may move is taken from where the day or the week began, whatever came since."""
+"""A cap in the cycle: how far a price may move is taken from where the day or the week began,
+whatever came since.
+"""
 
 from __future__ import annotations
 
@@ -76,13 +78,22 @@ async def test_a_stale_card_gets_cheaper_from_its_first_observation_on(a_seller)
     await seller.service.sql(seller.id, stale, id=seller.id)
     begun = clock.now()
     await seller.import_csv(
-        a_csv(a_row(1, market="10.00")), **{"X-Exported-At": clock.rfc3339(begun - timedelta(days=67))}
+        a_csv(a_row(1, market="10.00")),
+        **{"X-Exported-At": clock.rfc3339(begun - timedelta(days=67))},
     )
     assert await target(seller, market="10.00", price="10.00") == "9.0000"
 
 
 def test_a_day_begins_at_the_sellers_midnight_also_when_the_clocks_change():
-    assert day_start(datetime(2026, 11, 1, 18, tzinfo=UTC), "America/New_York") == datetime(2026, 11, 1, 4, tzinfo=UTC)
-    assert day_start(datetime(2026, 11, 2, 18, tzinfo=UTC), "America/New_York") == datetime(2026, 11, 2, 5, tzinfo=UTC)
-    assert week_start(datetime(2026, 11, 2, 4, tzinfo=UTC), "America/New_York") == datetime(2026, 10, 26, 4, tzinfo=UTC)
-    assert week_start(datetime(2026, 11, 2, 6, tzinfo=UTC), "America/New_York") == datetime(2026, 11, 2, 5, tzinfo=UTC)
+    assert day_start(datetime(2026, 11, 1, 18, tzinfo=UTC), "America/New_York") == datetime(
+        2026, 11, 1, 4, tzinfo=UTC
+    )
+    assert day_start(datetime(2026, 11, 2, 18, tzinfo=UTC), "America/New_York") == datetime(
+        2026, 11, 2, 5, tzinfo=UTC
+    )
+    assert week_start(datetime(2026, 11, 2, 4, tzinfo=UTC), "America/New_York") == datetime(
+        2026, 10, 26, 4, tzinfo=UTC
+    )
+    assert week_start(datetime(2026, 11, 2, 6, tzinfo=UTC), "America/New_York") == datetime(
+        2026, 11, 2, 5, tzinfo=UTC
+    )

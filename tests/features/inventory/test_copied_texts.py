@@ -11,19 +11,44 @@ from sqlalchemy import text
 from cardsync.database.session import copy_in, encode
 
 PLAIN = ["", "Lotus", 'a "quoted", name', "Pokémon ★", " spaced ", "N", "\x1e\x1f", None]
-ODD = ["\\", "\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\r", "¯\\_(ツ)_/¯", "\\t", "\x01\x0b\x0c", "\\\\n"]
+ODD = [
+    "\\",
+    "\\N",
+    "\\.",
+    "a\tb",
+    "a\nb",
+    "a\r\nb",
+    "\r",
+    "¯\\_(ツ)_/¯",
+    "\\t",
+    "\x01\x0b\x0c",
+    "\\\\n",
+]
 
 
-@pytest.mark.parametrize("texts", [PLAIN, ODD, [*PLAIN, *ODD], [*ODD, None, None], ["\\N"], ["\\", None]])
+@pytest.mark.parametrize(
+    "texts", [PLAIN, ODD, [*PLAIN, *ODD], [*ODD, None, None], ["\\N"], ["\\", None]]
+)
 async def test_any_text_comes_out_as_it_went_in(service, texts):
-    for other in ([None] * len(texts), ["\\"] * len(texts), [f"{at}\t" for at in range(len(texts))]):
+    for other in (
+        [None] * len(texts),
+        ["\\"] * len(texts),
+        [f"{at}\t" for at in range(len(texts))],
+    ):
         frame = pl.DataFrame(
-            {"n": range(len(texts)), "a": texts, "b": other, "amount": [Decimal("1.5000"), *[None] * (len(texts) - 1)]},
+            {
+                "n": range(len(texts)),
+                "a": texts,
+                "b": other,
+                "amount": [Decimal("1.5000"), *[None] * (len(texts) - 1)],
+            },
             schema_overrides={"a": pl.String, "b": pl.String, "amount": pl.Decimal(12, 4)},
         )
         async with service.database.shared() as session:
             await session.execute(
-                text("CREATE TEMP TABLE t (n int, a text, b text, amount numeric(12,4)) ON COMMIT DROP")
+                text(
+                    "CREATE TEMP TABLE t (n int, a text, b text, amount numeric(12,4)) ON COMMIT DROP"
+                )
             )
             await copy_in(session, "t", frame.columns, encode(frame))
             rows = (await session.execute(text("SELECT * FROM t ORDER BY n"))).all()

@@ -24,7 +24,12 @@ def code(answer) -> tuple[int, str]:
 async def test_a_file_that_was_put_is_imported_by_its_key(a_seller, data):
     seller = await a_seller()
     report = await seller.import_key(await seller.put_object(data))
-    assert (report["stream"], report["state"], report["rows"], report["applied"]) == ("inventory", "done", 1, 1)
+    assert (report["stream"], report["state"], report["rows"], report["applied"]) == (
+        "inventory",
+        "done",
+        1,
+        1,
+    )
 
 
 async def test_an_upload_request_gives_a_url_a_key_and_when_it_expires(a_seller):
@@ -32,7 +37,9 @@ async def test_an_upload_request_gives_a_url_a_key_and_when_it_expires(a_seller)
     before = clock.now()
     slot = await seller.reserve()
     assert set(slot) == {"upload_url", "key", "expires_at"}
-    assert re.fullmatch(rf"syncs/u{seller.id}/[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.csv", slot["key"])
+    assert re.fullmatch(
+        rf"syncs/u{seller.id}/[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.csv", slot["key"]
+    )
     assert slot["expires_at"].endswith("Z")
     left = datetime.fromisoformat(slot["expires_at"]) - before
     assert timedelta(seconds=598) < left <= timedelta(seconds=601)
@@ -69,7 +76,10 @@ async def test_an_upload_request_for_another_line_is_invalid_product_line(a_sell
 async def test_an_upload_request_with_a_broken_body_is_refused(a_seller, body, expected):
     seller = await a_seller()
     headers = {"Content-Type": "application/json"}
-    assert code(await seller.post("/api/v1/sync/upload-request", content=body, headers=headers)) == expected
+    assert (
+        code(await seller.post("/api/v1/sync/upload-request", content=body, headers=headers))
+        == expected
+    )
 
 
 async def test_a_put_answers_200_with_nothing(a_seller):
@@ -82,14 +92,19 @@ async def test_a_url_takes_one_upload(a_seller):
     seller = await a_seller()
     slot = await seller.reserve()
     assert (await seller.put(slot["upload_url"], ONE_CARD)).status_code == 200
-    assert code(await seller.put(slot["upload_url"], a_csv(a_row(1), a_row(2)))) == (409, "already_used")
+    assert code(await seller.put(slot["upload_url"], a_csv(a_row(1), a_row(2)))) == (
+        409,
+        "already_used",
+    )
     assert (await seller.import_key(slot["key"]))["rows"] == 1
 
 
 async def test_of_concurrent_puts_one_wins(a_seller):
     seller = await a_seller()
     slot = await seller.reserve()
-    answers = await asyncio.gather(*(seller.put(slot["upload_url"], a_csv(a_row(n))) for n in range(1, 7)))
+    answers = await asyncio.gather(
+        *(seller.put(slot["upload_url"], a_csv(a_row(n))) for n in range(1, 7))
+    )
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409, 409]
     winner = 1 + [answer.status_code for answer in answers].index(200)
     await seller.import_key(slot["key"])
@@ -122,13 +137,23 @@ async def test_an_object_can_be_named_after_its_url_expired(a_seller):
     [
         lambda url: url[:-1] + ("0" if url[-1] != "0" else "1"),
         lambda url: url.split("?")[0],
-        lambda url: re.sub(r"expires=\d+", lambda found: f"expires={int(found[0][8:]) + 3600}", url),
+        lambda url: re.sub(
+            r"expires=\d+", lambda found: f"expires={int(found[0][8:]) + 3600}", url
+        ),
         lambda url: re.sub(r"expires=\d+", "expires=tomorrow", url),
         lambda url: re.sub(r"expires=\d+", "expires=9999999999999999999", url),
         lambda url: re.sub(r"[0-9a-f-]{36}\.csv", f"{uuid.uuid4()}.csv", url),
         lambda url: re.sub(r"signature=\w+", "signature=%C3%A4", url),
     ],
-    ids=["signature", "no-signature", "later", "no-number", "huge-number", "other-key", "not-ascii"],
+    ids=[
+        "signature",
+        "no-signature",
+        "later",
+        "no-number",
+        "huge-number",
+        "other-key",
+        "not-ascii",
+    ],
 )
 async def test_a_changed_url_is_invalid_signature(a_seller, change):
     seller = await a_seller()
@@ -138,9 +163,13 @@ async def test_a_changed_url_is_invalid_signature(a_seller, change):
 
 
 @pytest.mark.parametrize(
-    ("begins", "limit"), [(b"\x1f\x8b", 20_000_000), (b"TC", 50_000_000)], ids=["compressed", "plain"]
+    ("begins", "limit"),
+    [(b"\x1f\x8b", 20_000_000), (b"TC", 50_000_000)],
+    ids=["compressed", "plain"],
 )
-async def test_a_put_over_the_limit_is_payload_too_large_and_does_not_use_the_url_up(a_seller, begins, limit):
+async def test_a_put_over_the_limit_is_payload_too_large_and_does_not_use_the_url_up(
+    a_seller, begins, limit
+):
     seller = await a_seller()
     url = (await seller.reserve())["upload_url"]
 
@@ -166,7 +195,9 @@ async def test_the_same_key_again_is_the_same_upload_whatever_the_cycle(a_seller
     assert first.json() == again.json() == later.json()
     assert set(first.json()) == {"status", "upload_id"}
     assert first.json()["status"] == "accepted"
-    runs = await seller.service.sql(seller.id, "SELECT upload_id FROM price_run WHERE seller_id = :id", id=seller.id)
+    runs = await seller.service.sql(
+        seller.id, "SELECT upload_id FROM price_run WHERE seller_id = :id", id=seller.id
+    )
     assert [run["upload_id"] for run in runs] == [first.json()["upload_id"]]
 
 
@@ -176,7 +207,9 @@ async def test_concurrent_posts_of_one_key_make_one_upload(a_seller):
     answers = await asyncio.gather(*(seller.send_key(key) for _ in range(6)))
     assert {answer.status_code for answer in answers} == {202}
     ids = {answer.json()["upload_id"] for answer in answers}
-    stored = await seller.service.sql(seller.id, "SELECT id FROM upload WHERE seller_id = :id", id=seller.id)
+    stored = await seller.service.sql(
+        seller.id, "SELECT id FROM upload WHERE seller_id = :id", id=seller.id
+    )
     assert ids == {row["id"] for row in stored}
     assert len(ids) == 1
     await seller.service.run_jobs()
@@ -201,7 +234,12 @@ async def test_a_key_that_names_nothing_of_the_caller_is_invalid_in_the_same_wor
     answers.append(await seller.post("/api/v1/sync", json={"product_line": "magic"}))
     assert {code(answer) for answer in answers} == {(422, "invalid_object_key")}
     assert len({answer.json()["error"] for answer in answers}) == 1
-    assert await seller.service.sql(seller.id, "SELECT id FROM upload WHERE seller_id = :id", id=seller.id) == []
+    assert (
+        await seller.service.sql(
+            seller.id, "SELECT id FROM upload WHERE seller_id = :id", id=seller.id
+        )
+        == []
+    )
     assert (await other.import_key(theirs))["state"] == "done"
 
 
@@ -245,7 +283,9 @@ async def test_the_line_of_the_upload_request_serves_rows_whose_cell_is_blank(a_
     blank = a_csv(a_row(1, line=""))
     await seller.import_key(await put_for(seller, "pokemon", blank))
     assert await lines_of(seller) == {1: "pokemon"}
-    await seller.import_key(await put_for(seller, "pokemon", a_csv(a_row(2, line=""))), product_line="magic")
+    await seller.import_key(
+        await put_for(seller, "pokemon", a_csv(a_row(2, line=""))), product_line="magic"
+    )
     assert await lines_of(seller) == {1: "pokemon", 2: "magic"}
     await seller.import_key(await seller.put_object(a_csv(a_row(3, line=""), a_row(2))))
     assert (await lines_of(seller))[3] == "magic"
@@ -264,7 +304,12 @@ async def test_the_line_is_asked_for_once_more_when_the_key_is_named(a_seller):
     assert len({answer.json()["upload_id"] for answer in answers}) == 1
     await seller.service.run_jobs()
     assert await lines_of(seller) == {1: "pokemon"}
-    assert await seller.service.sql(seller.id, "SELECT 1 FROM upload_request WHERE seller_id = :id", id=seller.id) == []
+    assert (
+        await seller.service.sql(
+            seller.id, "SELECT 1 FROM upload_request WHERE seller_id = :id", id=seller.id
+        )
+        == []
+    )
 
 
 async def test_a_line_is_remembered_as_long_as_an_object_that_nobody_names(a_seller):
@@ -272,7 +317,9 @@ async def test_a_line_is_remembered_as_long_as_an_object_that_nobody_names(a_sel
     await seller.reserve(product_line="pokemon")
     clock.shift(timedelta(days=1, minutes=1))
     kept = (await seller.reserve(product_line="magic"))["key"]
-    rows = await seller.service.sql(seller.id, "SELECT key FROM upload_request WHERE seller_id = :id", id=seller.id)
+    rows = await seller.service.sql(
+        seller.id, "SELECT key FROM upload_request WHERE seller_id = :id", id=seller.id
+    )
     assert rows == [{"key": kept}]
 
 
@@ -299,13 +346,19 @@ async def test_a_seller_without_the_pipeline_gets_neither_call(a_seller):
     ],
     ids=["cut-gzip", "two-bytes", "no-header", "only-header", "empty", "bomb"],
 )
-async def test_an_object_that_cannot_be_read_ends_its_upload_as_failed(a_seller, data, expected, words):
+async def test_an_object_that_cannot_be_read_ends_its_upload_as_failed(
+    a_seller, data, expected, words
+):
     seller = await a_seller()
     report = await seller.import_key(await seller.put_object(data))
     assert (report["state"], report["error"]["code"], report["applied"]) == ("failed", expected, 0)
     assert words in report["error"]["message"]
     status = (await seller.get("/api/v1/status")).json()
-    assert (status["phase"], status["sync_in_progress"], status["last_sync_at"]) == ("idle", False, None)
+    assert (status["phase"], status["sync_in_progress"], status["last_sync_at"]) == (
+        "idle",
+        False,
+        None,
+    )
 
 
 async def test_accepted_bytes_no_longer_depend_on_the_object(a_seller):

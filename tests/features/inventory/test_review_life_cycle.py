@@ -1,4 +1,6 @@
-"""Reviews while other things happen: nothing old comes back, nothing wrong is exported meanwhile."""
+"""Reviews while other things happen: nothing old comes back, nothing wrong is exported
+meanwhile.
+"""
 
 import asyncio
 import errno
@@ -54,7 +56,9 @@ async def test_a_newer_believable_upload_supersedes_a_review(a_seller):
     assert (await seller.get("/api/v1/status")).json()["phase"] == "push_queued"
 
 
-async def test_a_confirm_while_a_newer_upload_runs_does_not_bring_the_old_file_back(a_seller, service):
+async def test_a_confirm_while_a_newer_upload_runs_does_not_bring_the_old_file_back(
+    a_seller, service
+):
     seller = await a_seller()
     first = await an_upload_in_review(seller)
     newer = (await seller.upload(a_csv(*FULL))).json()["upload_id"]
@@ -69,7 +73,10 @@ async def test_a_confirm_while_a_newer_upload_runs_does_not_bring_the_old_file_b
     await seller.service.run_jobs()
     assert (await seller.report(first))["state"] == "discarded"
     assert not any(card["gone"] for card in await seller.cards())
-    assert [row["uploads_open"] for row in await service.sql(seller.id, "SELECT uploads_open FROM sync_state")] == [0]
+    assert [
+        row["uploads_open"]
+        for row in await service.sql(seller.id, "SELECT uploads_open FROM sync_state")
+    ] == [0]
 
 
 async def test_a_review_never_leaves_an_old_target_beside_a_new_price(a_seller):
@@ -92,7 +99,9 @@ async def test_a_confirmed_upload_is_held_back_from_the_export_until_it_ran(a_se
 async def test_two_confirms_at_once_run_the_upload_once(a_seller):
     seller = await a_seller()
     upload = await an_upload_in_review(seller)
-    answers = await asyncio.gather(*(seller.post(f"/api/v1/uploads/{upload}/confirm") for _ in range(4)))
+    answers = await asyncio.gather(
+        *(seller.post(f"/api/v1/uploads/{upload}/confirm") for _ in range(4))
+    )
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409]
 
 
@@ -100,7 +109,11 @@ async def test_large_moves_stop_a_full_account_and_not_a_read_only_one(a_seller)
     rows = [a_row(n, price="1.00", market="3.00" if n <= 15 else "1.00") for n in range(1, 61)]
     full, careful = await a_seller(), await a_seller(sync_mode="read_only")
     stopped = await full.import_csv(a_csv(*rows))
-    assert (stopped["state"], stopped["review"], stopped["changed"]) == ("awaiting_review", ["large_moves"], 0)
+    assert (stopped["state"], stopped["review"], stopped["changed"]) == (
+        "awaiting_review",
+        ["large_moves"],
+        0,
+    )
     assert (await careful.import_csv(a_csv(*rows)))["changed"] == 15
 
 

@@ -23,7 +23,10 @@ async def a_stocked_seller(a_seller, count=20, **options):
 
 
 async def a_seller_in_review(a_seller, **options):
-    """20 cards, of which a second file holds 9, dearer on the market, and a new one. Returns the seller and the upload."""
+    """20 cards, of which a second file holds 9, dearer on the market, and a new one.
+
+    Returns the seller and the upload.
+    """
     seller = await a_stocked_seller(a_seller, **options)
     report = await seller.import_csv(a_csv(*rows(9, market="2.00", quantity=7), a_row(99)))
     assert report["state"] == "awaiting_review"
@@ -44,9 +47,17 @@ async def status(seller):
 
 @pytest.mark.parametrize(
     ("active", "present", "state"),
-    [(20, 9, "awaiting_review"), (20, 10, "done"), (19, 1, "done"), (21, 10, "awaiting_review"), (21, 11, "done")],
+    [
+        (20, 9, "awaiting_review"),
+        (20, 10, "done"),
+        (19, 1, "done"),
+        (21, 10, "awaiting_review"),
+        (21, 11, "done"),
+    ],
 )
-async def test_more_than_half_of_at_least_20_active_rows_absent_is_not_believed(a_seller, active, present, state):
+async def test_more_than_half_of_at_least_20_active_rows_absent_is_not_believed(
+    a_seller, active, present, state
+):
     seller = await a_stocked_seller(a_seller, active)
     report = await seller.import_csv(a_csv(*rows(present)))
     assert report["state"] == state
@@ -81,17 +92,27 @@ async def test_one_short_line_holds_the_whole_upload(a_seller):
     pokemon = rows(20, first=101, line="Pokemon")
     await seller.import_csv(a_csv(*rows(20, market="1.00"), *pokemon))
     report = await seller.import_csv(a_csv(*rows(19, market="2.00"), *pokemon[:5]))
-    assert (report["state"], report["review"], report["gone"]) == ("awaiting_review", ["short_inventory:pokemon"], 0)
+    assert (report["state"], report["review"], report["gone"]) == (
+        "awaiting_review",
+        ["short_inventory:pokemon"],
+        0,
+    )
     assert not any(card["gone"] for card in await seller.cards())
     assert not any(card["target_price"] == Decimal("1.98") for card in await seller.cards())
 
 
-async def test_in_review_the_rows_that_came_are_updated_and_nothing_is_tombstoned_or_repriced(a_seller):
+async def test_in_review_the_rows_that_came_are_updated_and_nothing_is_tombstoned_or_repriced(
+    a_seller,
+):
     seller, report = await a_seller_in_review(a_seller)
     assert (report["applied"], report["gone"], report["changed"], report["priced"]) == (10, 0, 0, 0)
     assert report["review"] == ["short_inventory:magic"]
     cards = {card["marketplace_id"]: card for card in await seller.cards()}
-    assert [(cards[n]["quantity"], cards[n]["market"]) for n in (1, 9, 10)] == [(7, 2), (7, 2), (1, 1)]
+    assert [(cards[n]["quantity"], cards[n]["market"]) for n in (1, 9, 10)] == [
+        (7, 2),
+        (7, 2),
+        (1, 1),
+    ]
     assert len(cards) == 21
     assert not any(card["gone"] for card in cards.values())
     assert {cards[n]["target_price"] for n in range(1, 21)} == {Decimal("1.0000")}
@@ -105,15 +126,23 @@ async def test_in_review_the_rows_that_came_are_updated_and_nothing_is_tombstone
 async def test_a_card_whose_own_price_moved_in_review_has_no_target_until_it_is_repriced(a_seller):
     seller = await a_stocked_seller(a_seller)
     await seller.import_csv(a_csv(*rows(9, market="1.00", price="3.00")))
-    assert [card["target_price"] for card in await seller.cards()] == [None] * 9 + [Decimal("1.0000")] * 11
+    assert [card["target_price"] for card in await seller.cards()] == [None] * 9 + [
+        Decimal("1.0000")
+    ] * 11
 
 
-async def test_in_review_the_phase_says_so_the_lock_is_free_and_the_cycle_is_not_completed(a_seller):
+async def test_in_review_the_phase_says_so_the_lock_is_free_and_the_cycle_is_not_completed(
+    a_seller,
+):
     seller = await a_stocked_seller(a_seller)
     completed = (await status(seller))["last_sync_at"]
     await seller.import_csv(a_csv(*rows(9)))
     now = await status(seller)
-    assert (now["phase"], now["sync_in_progress"], now["last_sync_at"]) == ("awaiting_review", False, completed)
+    assert (now["phase"], now["sync_in_progress"], now["last_sync_at"]) == (
+        "awaiting_review",
+        False,
+        completed,
+    )
     assert completed is not None
 
 
@@ -123,23 +152,38 @@ async def test_in_review_the_export_holds_back(a_seller):
     assert len(read_csv((await seller.export()).content)) == 20
     await seller.import_csv(a_csv(*rows(9)))
     export = await seller.export()
-    assert (export.status_code, export.headers["X-Price-Export-Empty-Reason"]) == (200, "awaiting_review")
+    assert (export.status_code, export.headers["X-Price-Export-Empty-Reason"]) == (
+        200,
+        "awaiting_review",
+    )
     assert read_csv(export.content) == []
 
 
 async def test_a_confirmed_upload_tombstones_and_reprices(a_seller):
     seller, report = await a_seller_in_review(a_seller)
     answer = await confirm(seller, report["id"])
-    assert (answer.status_code, answer.json()["id"], answer.json()["state"]) == (200, report["id"], "queued")
+    assert (answer.status_code, answer.json()["id"], answer.json()["state"]) == (
+        200,
+        report["id"],
+        "queued",
+    )
     assert (await status(seller))["phase"] == "queued"
     await seller.service.run_jobs()
     report = await seller.report(report["id"])
-    assert (report["state"], report["gone"], report["changed"], report["review"]) == ("done", 11, 10, [])
+    assert (report["state"], report["gone"], report["changed"], report["review"]) == (
+        "done",
+        11,
+        10,
+        [],
+    )
     cards = {card["marketplace_id"]: card for card in await seller.cards()}
     assert [n for n, card in cards.items() if card["gone"]] == list(range(10, 21))
     assert {cards[n]["target_price"] for n in range(1, 10)} == {Decimal("1.9800")}
     export = await seller.export()
-    assert [row["TCGplayer Id"] for row in read_csv(export.content)] == [*map(str, range(1, 10)), "99"]
+    assert [row["TCGplayer Id"] for row in read_csv(export.content)] == [
+        *map(str, range(1, 10)),
+        "99",
+    ]
 
 
 async def test_a_confirmed_upload_completes_the_cycle(a_seller):
@@ -165,7 +209,11 @@ async def test_a_discarded_upload_leaves_the_row_updates_standing(a_seller):
     before = await seller.cards()
     completed = (await status(seller))["last_sync_at"]
     answer = await discard(seller, report["id"])
-    assert (answer.status_code, answer.json()["id"], answer.json()["state"]) == (200, report["id"], "discarded")
+    assert (answer.status_code, answer.json()["id"], answer.json()["state"]) == (
+        200,
+        report["id"],
+        "discarded",
+    )
     await seller.service.run_jobs()
     assert await seller.cards() == before
     now = await status(seller)
@@ -190,7 +238,13 @@ async def test_a_newer_short_upload_takes_the_place_of_the_review(a_seller):
     assert (await seller.report(report["id"]))["state"] == "discarded"
     await confirm(seller, newer["id"])
     await seller.service.run_jobs()
-    assert [card["marketplace_id"] for card in await seller.cards() if not card["gone"]] == [1, 2, 3, 4, 5]
+    assert [card["marketplace_id"] for card in await seller.cards() if not card["gone"]] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 async def test_an_upload_that_fails_leaves_the_review_open(a_seller):
@@ -231,26 +285,43 @@ async def test_another_sellers_review_is_not_found(a_seller):
 
 def leaping(cards, leaps):
     """So many priced cards, of which so many would more than double."""
-    return [a_row(n, price="1.00", market="2.00" if n <= leaps else "1.00") for n in range(1, cards + 1)]
+    return [
+        a_row(n, price="1.00", market="2.00" if n <= leaps else "1.00") for n in range(1, cards + 1)
+    ]
 
 
 @pytest.mark.parametrize(
     ("cards", "leaps", "state"),
-    [(50, 11, "awaiting_review"), (50, 10, "done"), (49, 49, "done"), (60, 13, "awaiting_review"), (60, 12, "done")],
+    [
+        (50, 11, "awaiting_review"),
+        (50, 10, "done"),
+        (49, 49, "done"),
+        (60, 13, "awaiting_review"),
+        (60, 12, "done"),
+    ],
 )
-async def test_more_than_a_fifth_of_at_least_50_cards_leaping_is_not_published(a_seller, cards, leaps, state):
+async def test_more_than_a_fifth_of_at_least_50_cards_leaping_is_not_published(
+    a_seller, cards, leaps, state
+):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(*leaping(cards, leaps)))
-    assert (report["state"], report["review"]) == (state, ["large_moves"] if state != "done" else [])
+    assert (report["state"], report["review"]) == (
+        state,
+        ["large_moves"] if state != "done" else [],
+    )
     assert len(read_csv((await seller.export()).content)) == (leaps if state == "done" else 0)
 
 
 async def test_a_move_by_exactly_half_is_no_leap(a_seller):
     seller = await a_seller()
     # 1.515 - 1 % = 1.49985; 1.5152 - 1 % = 1.500048.
-    near = await seller.import_csv(a_csv(*(a_row(n, price="1.00", market="1.515") for n in range(1, 61))))
+    near = await seller.import_csv(
+        a_csv(*(a_row(n, price="1.00", market="1.515") for n in range(1, 61)))
+    )
     assert near["state"] == "done"
-    over = await seller.import_csv(a_csv(*(a_row(n, price="1.00", market="1.5160") for n in range(1, 61))))
+    over = await seller.import_csv(
+        a_csv(*(a_row(n, price="1.00", market="1.5160") for n in range(1, 61)))
+    )
     assert over["state"] == "awaiting_review"
 
 
@@ -274,7 +345,9 @@ async def test_leaping_prices_are_published_once_confirmed(a_seller):
     await seller.service.run_jobs()
     report = await seller.report(report["id"])
     assert (report["state"], report["changed"]) == ("done", 50)
-    assert {row["TCG Marketplace Price"] for row in read_csv((await seller.export()).content)} == {"1.9800"}
+    assert {row["TCG Marketplace Price"] for row in read_csv((await seller.export()).content)} == {
+        "1.9800"
+    }
 
 
 async def test_leaping_prices_are_not_published_when_discarded(a_seller):
@@ -282,7 +355,10 @@ async def test_leaping_prices_are_not_published_when_discarded(a_seller):
     report = await seller.import_csv(a_csv(*leaping(50, 50)))
     await discard(seller, report["id"])
     export = await seller.export()
-    assert (export.headers["X-Price-Export-Empty-Reason"], read_csv(export.content)) == ("no_updates", [])
+    assert (export.headers["X-Price-Export-Empty-Reason"], read_csv(export.content)) == (
+        "no_updates",
+        [],
+    )
 
 
 async def test_penny_cards_that_cost_pennies_more_are_published(a_seller):
@@ -308,7 +384,12 @@ async def test_what_was_confirmed_does_not_stop_the_next_uploads(a_seller, queri
     """With the preset's cap the prices stay far from their goal for days."""
     seller = await a_seller(capped=True)
     if queried:
-        rule = {"name": "A rule", "state": "published", "query": "market>=1", "cap": {"up_bp": 1500, "down_bp": 1500}}
+        rule = {
+            "name": "A rule",
+            "state": "published",
+            "query": "market>=1",
+            "cap": {"up_bp": 1500, "down_bp": 1500},
+        }
         assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201
     leap = a_csv(*leaping(60, 60))
     report = await seller.import_csv(leap)
@@ -346,13 +427,18 @@ async def test_a_discarded_review_is_not_remembered(a_seller):
 
 async def test_a_short_inventory_that_is_confirmed_says_nothing_of_prices(a_seller):
     seller = await a_stocked_seller(a_seller, 120)
-    report = await seller.import_csv(a_csv(*rows(10, market="2.00"), *rows(45, first=11, market="1.00", price="1.00")))
+    report = await seller.import_csv(
+        a_csv(*rows(10, market="2.00"), *rows(45, first=11, market="1.00", price="1.00"))
+    )
     assert report["review"] == ["short_inventory:magic"]
     await confirm(seller, report["id"])
     await seller.service.run_jobs()
     assert (await seller.report(report["id"]))["state"] == "done"
     assert (
-        await seller.service.sql(seller.id, "SELECT 1 FROM confirmed_price WHERE seller_id = :id", id=seller.id) == []
+        await seller.service.sql(
+            seller.id, "SELECT 1 FROM confirmed_price WHERE seller_id = :id", id=seller.id
+        )
+        == []
     )
 
 
@@ -373,7 +459,11 @@ async def test_an_uploads_review_is_settled_by_its_runs_route(a_seller):
     run = await a_waiting_run(seller)
     assert run["upload_id"] == report["id"]
     answer = await settle_run(seller, run["id"], "confirm")
-    assert (answer.status_code, answer.json()["state"], answer.json()["upload_id"]) == (200, "running", report["id"])
+    assert (answer.status_code, answer.json()["state"], answer.json()["upload_id"]) == (
+        200,
+        "running",
+        report["id"],
+    )
     assert (await seller.export()).headers["X-Price-Export-Empty-Reason"] == "awaiting_review"
     await seller.service.run_jobs()
     told = (await seller.get(f"/api/pricing/runs/{run['id']}")).json()
@@ -407,8 +497,12 @@ async def a_run_in_review_after_an_upload(a_seller):
     return seller, report["id"], run["id"]
 
 
-@pytest.mark.parametrize(("word", "told", "exported"), [("confirm", "processing", 50), ("discard", "done", 0)])
-async def test_a_run_that_follows_an_upload_is_settled_by_the_uploads_route(a_seller, word, told, exported):
+@pytest.mark.parametrize(
+    ("word", "told", "exported"), [("confirm", "processing", 50), ("discard", "done", 0)]
+)
+async def test_a_run_that_follows_an_upload_is_settled_by_the_uploads_route(
+    a_seller, word, told, exported
+):
     seller, upload, run = await a_run_in_review_after_an_upload(a_seller)
     answer = await seller.post(f"/api/v1/uploads/{upload}/{word}")
     assert (answer.status_code, answer.json()["state"]) == (200, told)
@@ -416,14 +510,21 @@ async def test_a_run_that_follows_an_upload_is_settled_by_the_uploads_route(a_se
     assert (await seller.report(upload))["state"] == "done"
     assert len(read_csv((await seller.export()).content)) == exported
     ended = (await seller.get(f"/api/pricing/runs/{run}")).json()
-    assert (ended["state"], ended["upload_id"]) == ({"confirm": "completed", "discard": "discarded"}[word], upload)
+    assert (ended["state"], ended["upload_id"]) == (
+        {"confirm": "completed", "discard": "discarded"}[word],
+        upload,
+    )
     for late in (seller.post(f"/api/v1/uploads/{upload}/{word}"), settle_run(seller, run, word)):
         answer = await late
         assert (answer.status_code, answer.json()["code"]) == (409, "not_awaiting_review")
 
 
-@pytest.mark.parametrize("follows", [False, True], ids=["an upload's own run", "a run that follows"])
-@pytest.mark.parametrize("words", [("confirm", "confirm"), ("confirm", "discard"), ("discard", "discard")])
+@pytest.mark.parametrize(
+    "follows", [False, True], ids=["an upload's own run", "a run that follows"]
+)
+@pytest.mark.parametrize(
+    "words", [("confirm", "confirm"), ("confirm", "discard"), ("discard", "discard")]
+)
 async def test_of_two_callers_by_both_routes_one_is_heard(a_seller, follows, words):
     if follows:
         seller, upload, run = await a_run_in_review_after_an_upload(a_seller)

@@ -1,4 +1,6 @@
-"""Whatever sequence of files a seller uploads, its cards end as a slow model in plain Python says."""
+"""Whatever sequence of files a seller uploads, its cards end as a slow model in plain Python
+says.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ LINES = {"Magic": "magic", "Pokemon": "pokemon"}
 
 
 def competitive(row: Row) -> Decimal | None:
-    """The preset as pricing.md words it: market, else low; minus 1 %; never lower than now; at least a cent; whole cents."""
+    """The preset as pricing.md words it: market, else low; minus 1 %; never lower than now; at
+    least a cent; whole cents.
+    """
     reference = row.market or row.low
     if row.quantity == 0 or reference is None:
         return None
@@ -41,7 +45,8 @@ class Row:
 
     def cells(self) -> dict[str, str]:
         text = {
-            name: "" if (value := getattr(self, name)) is None else str(value) for name in ("price", "market", "low")
+            name: "" if (value := getattr(self, name)) is None else str(value)
+            for name in ("price", "market", "low")
         }
         return a_row(self.id, line=self.line, quantity=self.quantity, **text)
 
@@ -66,15 +71,22 @@ class Shop:
         came = {row.id: row for row in rows}
         occurring = {row.line for row in came.values()}
         active = [card.row for card in self.cards.values() if not card.gone]
-        absent = [row for row in active if row.line in ({named} if named else occurring) and row.id not in came]
+        absent = [
+            row
+            for row in active
+            if row.line in ({named} if named else occurring) and row.id not in came
+        ]
         short = any(
             sum(row.line == line for row in active) >= 20
-            and 2 * sum(row.line == line for row in absent) > sum(row.line == line for row in active)
+            and 2 * sum(row.line == line for row in absent)
+            > sum(row.line == line for row in active)
             for line in LINES
         )
         held = short and not confirmed
         for row in came.values():
-            self._observe(row, self._held_target(row) if held else competitive(row), gone=row.quantity == 0)
+            self._observe(
+                row, self._held_target(row) if held else competitive(row), gone=row.quantity == 0
+            )
         if held:
             return "awaiting_review"
         for row in absent:
@@ -102,14 +114,21 @@ prices = st.sampled_from(
 
 def rows_of(ids, quantities) -> st.SearchStrategy[list[Row]]:
     return st.tuples(
-        *(st.builds(Row, st.just(n), st.sampled_from(quantities), prices, prices, prices) for n in ids)
+        *(
+            st.builds(Row, st.just(n), st.sampled_from(quantities), prices, prices, prices)
+            for n in ids
+        )
     ).map(list)
 
 
 def files_of(counts, quantities) -> st.SearchStrategy[list[Row]]:
     """So many different ids of 1 to 56, now and then some of them twice."""
-    drawn = st.tuples(st.permutations(range(1, 57)), st.sampled_from(counts), st.sampled_from([0, 0, 1, 4]))
-    return drawn.flatmap(lambda drawn: rows_of(drawn[0][: drawn[1]] + drawn[0][: drawn[2]], quantities))
+    drawn = st.tuples(
+        st.permutations(range(1, 57)), st.sampled_from(counts), st.sampled_from([0, 0, 1, 4])
+    )
+    return drawn.flatmap(
+        lambda drawn: rows_of(drawn[0][: drawn[1]] + drawn[0][: drawn[2]], quantities)
+    )
 
 
 first = files_of([44, 50, 56], [1, 2])
@@ -117,7 +136,9 @@ files = files_of([2, 8, 18, 30, 44, 56], [0, 1, 2, 3, 4])
 named = st.sampled_from([None, None, "Magic", "Pokemon"])
 answers = st.sampled_from(["confirm", "discard", "leave"])
 steps = st.tuples(
-    st.tuples(first, st.none(), answers), st.tuples(files, named, answers), st.tuples(files, named, answers)
+    st.tuples(first, st.none(), answers),
+    st.tuples(files, named, answers),
+    st.tuples(files, named, answers),
 )
 
 
@@ -141,11 +162,16 @@ async def history_of(seller) -> dict[int, list[tuple]]:
     database=None,
     # Shrinking would upload for minutes.
     phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
 )
 @given(steps)
 async def test_any_sequence_of_uploads_ends_in_what_a_plain_model_says(a_seller, steps):
-    # A read_only seller looks at the file anyway: the breaker, which has its own tests, stays out of it.
+    # A read_only seller looks at the file anyway: the breaker, which has its own tests, stays out
+    # of it.
     seller, shop = await a_seller(sync_mode="read_only"), Shop()
     for file, named, answer in steps:
         headers = {"X-Product-Line": LINES[named]} if named else {}
@@ -153,10 +179,15 @@ async def test_any_sequence_of_uploads_ends_in_what_a_plain_model_says(a_seller,
         assert report["state"] == shop.upload(file, named)
         assert report["duplicates"] == len(file) - len({row.id for row in file})
         if report["state"] == "awaiting_review" and answer != "leave":
-            assert (await seller.post(f"/api/v1/uploads/{report['id']}/{answer}")).status_code == 200
+            assert (
+                await seller.post(f"/api/v1/uploads/{report['id']}/{answer}")
+            ).status_code == 200
             await seller.service.run_jobs()
             if answer == "confirm":
-                assert shop.upload(file, named, confirmed=True) == (await seller.report(report["id"]))["state"]
+                assert (
+                    shop.upload(file, named, confirmed=True)
+                    == (await seller.report(report["id"]))["state"]
+                )
         held = report["state"] == "awaiting_review" and answer == "leave"
     stored = await seller.cards()
     expected = {

@@ -1,4 +1,6 @@
-"""Lists of cards: names and slugs, selections in all their forms, caps, cards that are gone, and callers at the same time."""
+"""Lists of cards: names and slugs, selections in all their forms, caps, cards that are gone, and
+callers at the same time.
+"""
 
 import asyncio
 
@@ -45,7 +47,9 @@ def refusal(answer):
 async def seller(a_seller):
     seller = await a_seller()
     rows = [a_row(id, name=f"Bolt {id}", price=f"{id}.00") for id in range(1, 6)]
-    await seller.import_csv(a_csv(*rows, a_row(6, name="Shock"), a_row(7, name="Gone Bolt", quantity=0)))
+    await seller.import_csv(
+        a_csv(*rows, a_row(6, name="Shock"), a_row(7, name="Gone Bolt", quantity=0))
+    )
     return seller
 
 
@@ -73,43 +77,74 @@ async def test_a_slug_is_never_used_again(seller):
 
 
 @pytest.mark.parametrize(
-    "name", [None, 5, "", "   ", "x" * 101, ["a"], "\u200b", "a\nb", "a\u0007", "a\u2028b", " \u2060\ufeff "]
+    "name",
+    [
+        None,
+        5,
+        "",
+        "   ",
+        "x" * 101,
+        ["a"],
+        "\u200b",
+        "a\nb",
+        "a\u0007",
+        "a\u2028b",
+        " \u2060\ufeff ",
+    ],
 )
 async def test_a_name_that_is_none_is_refused(seller, name):
     made = await make(seller)
     assert refusal(await seller.post("/api/lists", json={"name": name})) == (422, "invalid_name")
-    assert refusal(await seller.http.patch(f"/api/lists/{made['id']}", json={"name": name})) == (422, "invalid_name")
+    assert refusal(await seller.http.patch(f"/api/lists/{made['id']}", json={"name": name})) == (
+        422,
+        "invalid_name",
+    )
 
 
 async def test_a_name_is_kept_as_it_is_seen(seller):
     assert (await make(seller, " Bin\u200bder\u202e "))["name"] == "Binder"
-    assert refusal(await seller.post("/api/lists", json={"name": "\ufeffbinder"})) == (422, "name_taken")
+    assert refusal(await seller.post("/api/lists", json={"name": "\ufeffbinder"})) == (
+        422,
+        "name_taken",
+    )
     # Characters are counted as they are kept: a letter with its accent is one.
     assert (await make(seller, "e\u0301" * 100))["name"] == "\u00e9" * 100
     assert await found(seller, 'list:"bin\u200bder"') == []
-    assert (await seller.get("/api/cards", params={"search": 'list:"bin\u200bder"'})).json()["query_errors"] == []
+    assert (await seller.get("/api/cards", params={"search": 'list:"bin\u200bder"'})).json()[
+        "query_errors"
+    ] == []
 
 
 async def test_a_name_is_one_list_s_alone(seller):
     made, other = await make(seller, "Été"), await make(seller, "Other")
     for same in ("Été", " été ", "E\u0301te\u0301"):
         assert refusal(await seller.post("/api/lists", json={"name": same})) == (422, "name_taken")
-        assert refusal(await seller.http.patch(f"/api/lists/{other['id']}", json={"name": same})) == (422, "name_taken")
-    assert (await seller.http.patch(f"/api/lists/{made['id']}", json={"name": "ÉTÉ"})).status_code == 200
+        assert refusal(
+            await seller.http.patch(f"/api/lists/{other['id']}", json={"name": same})
+        ) == (422, "name_taken")
+    assert (
+        await seller.http.patch(f"/api/lists/{made['id']}", json={"name": "ÉTÉ"})
+    ).status_code == 200
     await seller.http.delete(f"/api/lists/{made['id']}")
     await make(seller, "été")
 
 
 async def test_lists_have_a_limit_whoever_races_for_the_last(seller, monkeypatch):
     monkeypatch.setattr(limits, "LISTS_PER_SELLER", 3)
-    answers = await asyncio.gather(*(seller.post("/api/lists", json={"name": f"L{n}"}) for n in range(5)))
+    answers = await asyncio.gather(
+        *(seller.post("/api/lists", json={"name": f"L{n}"}) for n in range(5))
+    )
     assert sorted(answer.status_code for answer in answers) == [201, 201, 201, 422, 422]
-    assert {refusal(answer) for answer in answers if answer.status_code == 422} == {(422, "list_limit_reached")}
+    assert {refusal(answer) for answer in answers if answer.status_code == 422} == {
+        (422, "list_limit_reached")
+    }
     assert sorted(row["position"] for row in await lists(seller)) == [1, 2, 3]
 
 
 async def test_one_name_raced_for_is_one_list(seller):
-    answers = await asyncio.gather(*(seller.post("/api/lists", json={"name": "Same"}) for _ in range(4)))
+    answers = await asyncio.gather(
+        *(seller.post("/api/lists", json={"name": "Same"}) for _ in range(4))
+    )
     assert sorted(answer.status_code for answer in answers) == [201, 422, 422, 422]
 
 
@@ -121,7 +156,11 @@ async def test_cards_are_selected_in_three_forms(seller):
     assert await add(seller, made["id"], search="bolt price>=4") == (2, 2, False)
     assert await found(seller, "list:binder") == [1, 2, 3, 4, 5]
     # The first form that is given counts.
-    assert await add(seller, made["id"], marketplace_ids=[6], card_ids=[ids[1]], search="bolt") == (1, 1, False)
+    assert await add(seller, made["id"], marketplace_ids=[6], card_ids=[ids[1]], search="bolt") == (
+        1,
+        1,
+        False,
+    )
     assert await remove(seller, made["id"], search="bolt", game="Magic") == 5
     assert await found(seller, "list:binder") == [6]
 
@@ -129,8 +168,14 @@ async def test_cards_are_selected_in_three_forms(seller):
 async def test_selected_ids_narrow_whatever_selects(seller):
     ids = await card_ids(seller)
     made = await make(seller)
-    assert await add(seller, made["id"], search="bolt", selected_ids=[ids[1], ids[6]]) == (1, 1, False)
-    assert await add(seller, made["id"], marketplace_ids=[1, 2], selected_ids=f"{ids[2]},{ids[3]}") == (1, 1, False)
+    assert await add(seller, made["id"], search="bolt", selected_ids=[ids[1], ids[6]]) == (
+        1,
+        1,
+        False,
+    )
+    assert await add(
+        seller, made["id"], marketplace_ids=[1, 2], selected_ids=f"{ids[2]},{ids[3]}"
+    ) == (1, 1, False)
     assert await add(seller, made["id"], selected_ids=[ids[6]]) == (1, 1, False)
     for nothing in ([], "", "x", [ids[1], "x"], f"{ids[1]},,"):
         assert await add(seller, made["id"], search="bolt", selected_ids=nothing) == (0, 0, False)
@@ -142,7 +187,10 @@ async def test_ids_of_nothing_select_nothing_and_no_selection_is_refused(seller)
         assert await add(seller, made["id"], **nothing) == (0, 0, False)
         assert await remove(seller, made["id"], **nothing) == 0
     for none in ({}, {"search": "  "}, {"game": ""}, {"sort": "name"}, {"search": None}, {"marketplace_ids": "1"}, {"card_ids": [True]}, {"search": "prise>5"}, {"search": "list:nowhere"}, {"status": "sold"}):  # fmt: skip
-        assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json=none)) == (422, "invalid_payload"), none
+        assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json=none)) == (
+            422,
+            "invalid_payload",
+        ), none
         answer = await seller.http.request("DELETE", f"/api/lists/{made['id']}/cards", json=none)
         assert refusal(answer) == (422, "invalid_payload"), none
     assert await lists(seller) == [made]
@@ -189,12 +237,26 @@ async def test_a_body_and_a_query_are_one_selection(seller):
 async def test_a_blank_game_hides_no_product_line(seller):
     made = await make(seller)
     assert await add(seller, made["id"], game=" ", product_line="pokemon") == (0, 0, False)
-    assert await add(seller, made["id"], search="bolt", game="\t", product_line="Pokemon") == (0, 0, False)
+    assert await add(seller, made["id"], search="bolt", game="\t", product_line="Pokemon") == (
+        0,
+        0,
+        False,
+    )
     two = {"search": "bolt", "game": "magic", "product_line": "pokemon"}
-    assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json=two)) == (422, "invalid_payload")
+    assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json=two)) == (
+        422,
+        "invalid_payload",
+    )
     assert await remove_both(seller, made["id"], "game=%20&product_line=pokemon") == 0
-    assert await add(seller, made["id"], search="shock", game=" ", product_line="magic") == (1, 1, False)
-    for query, status in (("game=%20&product_line=pokemon", 200), ("game=magic&product_line=pokemon", 422)):
+    assert await add(seller, made["id"], search="shock", game=" ", product_line="magic") == (
+        1,
+        1,
+        False,
+    )
+    for query, status in (
+        ("game=%20&product_line=pokemon", 200),
+        ("game=magic&product_line=pokemon", 422),
+    ):
         answer = await seller.get(f"/api/cards?{query}")
         assert (answer.status_code, answer.json().get("total", 0)) == (status, 0)
     assert (await seller.get("/api/cards?game=Magic&product_line=magic")).json()["total"] == 6
@@ -213,7 +275,10 @@ async def test_ids_are_integers_and_nothing_like_them(seller):
             assert refusal(answer) == (422, "invalid_payload"), like
             assert name in answer.json()["error"]
     for like in ("0_1", "١", "1.0", "+1", "1,,2", "1" * 19):
-        assert await remove_both(seller, made["id"], f"marketplace_ids={like}".replace("+", "%2B")) == 422, like
+        assert (
+            await remove_both(seller, made["id"], f"marketplace_ids={like}".replace("+", "%2B"))
+            == 422
+        ), like
     assert await remove_both(seller, made["id"], "marketplace_ids=1,%202") == 2
 
 
@@ -229,7 +294,9 @@ async def test_a_nul_in_a_query_is_no_crash(seller):
 async def test_what_is_gone_stays_on_the_list(seller):
     made = await make(seller)
     await add(seller, made["id"], search="is:gone or bolt")
-    await seller.import_csv(a_csv(*(a_row(id, name=f"Bolt {id}") for id in (1, 2, 3, 4)), a_row(6, name="Shock")))
+    await seller.import_csv(
+        a_csv(*(a_row(id, name=f"Bolt {id}") for id in (1, 2, 3, 4)), a_row(6, name="Shock"))
+    )
     [told] = await lists(seller)
     assert (told["card_count"], told["active_count"], told["gone_count"]) == (6, 4, 2)
     assert await found(seller, "list:binder") == [1, 2, 3, 4]
@@ -252,7 +319,9 @@ async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, monkeypat
     made = await make(seller)
     assert await add(seller, made["id"], marketplace_ids=[5, 3, 4, 1, 2]) == (3, 5, True)
     assert await found(seller, "list:binder") == [3, 4, 5]
-    assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json={"search": "bolt"})) == (422, "list_full")
+    assert refusal(
+        await seller.post(f"/api/lists/{made['id']}/cards", json={"search": "bolt"})
+    ) == (422, "list_full")
     # Nothing new: nothing that there would be no room for.
     assert await add(seller, made["id"], marketplace_ids=[5, 3]) == (0, 2, False)
 
@@ -274,17 +343,24 @@ async def test_the_last_place_is_given_once(seller, monkeypatch):
     made = await make(seller)
     await add(seller, made["id"], marketplace_ids=[1, 2])
     path = f"/api/lists/{made['id']}/cards"
-    answers = await asyncio.gather(*(seller.post(path, json={"marketplace_ids": [id]}) for id in (3, 4, 5, 6)))
+    answers = await asyncio.gather(
+        *(seller.post(path, json={"marketplace_ids": [id]}) for id in (3, 4, 5, 6))
+    )
     assert sorted(answer.status_code for answer in answers) == [200, 422, 422, 422]
     assert (await lists(seller))[0]["card_count"] == 3
 
 
 @pytest.mark.parametrize("turn", range(5))
 async def test_staff_adds_while_the_owner_deletes_and_no_card_is_left_behind(seller, turn):
-    staff, owner = await joined(seller, f"staff-of-{seller.id}@example.invalid"), await signed_in(seller)
+    staff, owner = (
+        await joined(seller, f"staff-of-{seller.id}@example.invalid"),
+        await signed_in(seller),
+    )
     made = await make(seller)
     path = f"/api/lists/{made['id']}"
-    adds = [staff.post(f"{path}/cards", json={"marketplace_ids": [number]}) for number in (1, 2, 3, 4)]
+    adds = [
+        staff.post(f"{path}/cards", json={"marketplace_ids": [number]}) for number in (1, 2, 3, 4)
+    ]
     deleted = owner.send("DELETE", path)
     answers = await asyncio.gather(*adds[:turn], deleted, *adds[turn:])
     gone = answers.pop(turn)
@@ -297,13 +373,18 @@ async def test_staff_adds_while_the_owner_deletes_and_no_card_is_left_behind(sel
 
 
 async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, service):
-    """A list that somebody holds: writes to it are told to come again, and take no more than two connections of the pool."""
+    """A list that somebody holds: writes to it are told to come again, and take no more than two
+    connections of the pool.
+    """
     made, other = await make(seller), await a_seller()
     async with service.database.tenant(seller.id) as session:
         held = text("SELECT FROM card_list WHERE seller_id = :seller AND id = :list FOR UPDATE")
         await session.execute(held, {"seller": seller.id, "list": made["id"]})
         path = f"/api/lists/{made['id']}"
-        asked = [asyncio.create_task(seller.post(f"{path}/cards", json={"search": "bolt"})) for _ in range(12)]
+        asked = [
+            asyncio.create_task(seller.post(f"{path}/cards", json={"search": "bolt"}))
+            for _ in range(12)
+        ]
         asked += [asyncio.create_task(seller.http.delete(path)) for _ in range(3)]
         # So long as they stand in line.
         await asyncio.sleep(0.5)
@@ -331,14 +412,19 @@ async def test_a_write_that_searches_too_long_is_refused(seller, service, monkey
             assert "longer than 1 s" in answer.json()["error"]
         rule = {"name": "Held", "query": "is:held", "priority": 1}
         assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201
-        assert refusal(await seller.get("/api/pricing/rules/analysis")) == (503, "service_unavailable")
+        assert refusal(await seller.get("/api/pricing/rules/analysis")) == (
+            503,
+            "service_unavailable",
+        )
     finally:
         service.app.state.settings = service.settings
 
 
 async def test_custom_listings_have_negative_ids(a_seller):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(7), a_row(7, title="Signed", photo="https://example.invalid/p.jpg")))
+    await seller.import_csv(
+        a_csv(a_row(7), a_row(7, title="Signed", photo="https://example.invalid/p.jpg"))
+    )
     made = await make(seller)
     assert await add(seller, made["id"], marketplace_ids=[-1]) == (1, 1, False)
     assert await found(seller, "list:binder") == [-1]
@@ -352,10 +438,16 @@ async def test_nothing_of_another_seller_is_reached(seller, a_seller):
     their_list = await make(other, "Theirs")
     assert await add(seller, made["id"], card_ids=list(theirs.values())) == (0, 0, False)
     assert await add(seller, made["id"], marketplace_ids=[50]) == (0, 0, False)
-    assert await add(seller, made["id"], search="", selected_ids=list(theirs.values())) == (0, 0, False)
+    assert await add(seller, made["id"], search="", selected_ids=list(theirs.values())) == (
+        0,
+        0,
+        False,
+    )
     for answer in (
         await seller.post(f"/api/lists/{their_list['id']}/cards", json={"search": "bolt"}),
-        await seller.http.request("DELETE", f"/api/lists/{their_list['id']}/cards", json={"search": "bolt"}),
+        await seller.http.request(
+            "DELETE", f"/api/lists/{their_list['id']}/cards", json={"search": "bolt"}
+        ),
         await seller.http.patch(f"/api/lists/{their_list['id']}", json={"name": "Mine"}),
         await seller.http.delete(f"/api/lists/{their_list['id']}"),
     ):
@@ -383,11 +475,17 @@ async def test_a_search_by_a_name_that_is_no_more_is_an_error(seller):
 
 
 async def test_staff_read_create_and_add_and_leave_the_rest_to_owners(seller):
-    staff, owner = await joined(seller, f"staff-of-{seller.id}@example.invalid"), await signed_in(seller)
+    staff, owner = (
+        await joined(seller, f"staff-of-{seller.id}@example.invalid"),
+        await signed_in(seller),
+    )
     made = (await staff.post("/api/lists", json={"name": "Binder"})).json()
     assert made["add_cards_url"] == f"/api/lists/{made['id']}/cards"
     added = await staff.post(made["add_cards_url"], json={"search": "bolt"})
-    assert (added.json()["added"], added.json()["list"]["add_cards_url"]) == (5, made["add_cards_url"])
+    assert (added.json()["added"], added.json()["list"]["add_cards_url"]) == (
+        5,
+        made["add_cards_url"],
+    )
     [told] = (await staff.get("/api/lists")).json()["lists"]
     assert (told["card_count"], told["add_cards_url"]) == (5, made["add_cards_url"])
     assert "add_cards_url" not in (await lists(seller))[0]
@@ -400,5 +498,7 @@ async def test_staff_read_create_and_add_and_leave_the_rest_to_owners(seller):
     for method, where, body in for_owners:
         assert refusal(await staff.send(method, where, json=body)) == (403, "owner_required")
     assert (await owner.send("PATCH", path, json={"name": "X"})).json()["name"] == "X"
-    assert (await owner.send("DELETE", f"{path}/cards", json={"search": "bolt"})).json()["removed"] == 5
+    assert (await owner.send("DELETE", f"{path}/cards", json={"search": "bolt"})).json()[
+        "removed"
+    ] == 5
     assert (await owner.send("DELETE", path)).json() == {"deleted": True}

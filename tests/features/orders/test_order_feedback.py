@@ -22,11 +22,16 @@ async def test_feedback_counts_orders_that_are_still_being_applied(a_seller):
     seller = await a_seller()
     uploads = [await seller.send("/orders", [an_order(f"A-{n}")]) for n in range(3)]
     answer = await seller.feedback(
-        [{"order_number": "A-0", "rating": 5}, {"order_number": "A-2", "rating": 1, "comment": "late"}]
+        [
+            {"order_number": "A-0", "rating": 5},
+            {"order_number": "A-2", "rating": 1, "comment": "late"},
+        ]
     )
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "updated": 2})
     assert await stored(seller, "A-2") == (1, "late")
-    assert [(await seller.report(upload.json()["upload_id"]))["state"] for upload in uploads] == ["done"] * 3
+    assert [(await seller.report(upload.json()["upload_id"]))["state"] for upload in uploads] == [
+        "done"
+    ] * 3
 
 
 async def test_rows_that_cant_be_used_are_skipped(a_seller):
@@ -44,7 +49,10 @@ async def test_rows_that_cant_be_used_are_skipped(a_seller):
 async def test_an_order_counts_once_and_the_last_row_wins(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1")])
-    rows = [{"order_number": "A-1", "rating": 2, "comment": "first"}, {"order_number": "A-1", "rating": "5"}]
+    rows = [
+        {"order_number": "A-1", "rating": 2, "comment": "first"},
+        {"order_number": "A-1", "rating": "5"},
+    ]
     assert (await seller.feedback(rows)).json()["updated"] == 1
     assert await stored(seller) == (5, "first")
     # The same again is no new feedback, and yet the order received some.
@@ -56,7 +64,9 @@ async def test_an_absent_comment_stays_and_null_clears_it(a_seller):
     await seller.orders([an_order("A-1")])
     await seller.feedback([{"order_number": "A-1", "rating": 3, "comment": "a\0b"}])
     assert await stored(seller) == (3, "a\ufffdb")
-    await seller.feedback([{"order_number": "A-1", "rating": 4}, {"order_number": "A-1", "rating": 4, "comment": 12}])
+    await seller.feedback(
+        [{"order_number": "A-1", "rating": 4}, {"order_number": "A-1", "rating": 4, "comment": 12}]
+    )
     assert await stored(seller) == (4, "a\ufffdb")
     await seller.feedback([{"order_number": "A-1", "rating": 4, "comment": None}])
     assert await stored(seller) == (4, None)
@@ -87,7 +97,9 @@ async def test_feedback_waits_only_so_long_for_what_another_is_applying(service,
         await ingest.hold_still(session, seller.id)
         impatient = type(service)(service.settings, app, service.database, service.work)
         async with impatient.client(Authorization=f"Bearer {seller.api_key}") as http:
-            answer = await http.post("/api/v1/order_feedbacks", json=[{"order_number": "A-1", "rating": 5}])
+            answer = await http.post(
+                "/api/v1/order_feedbacks", json=[{"order_number": "A-1", "rating": 5}]
+            )
     assert (answer.status_code, answer.json()["code"]) == (503, "service_unavailable")
     assert int(answer.headers["Retry-After"]) > 0
     assert (await seller.feedback([{"order_number": "A-1", "rating": 5}])).json()["updated"] == 1

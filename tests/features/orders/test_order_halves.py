@@ -1,4 +1,5 @@
-"""Large order uploads, written in two halves at once: what others see of them, and writers that outlive the worker that sent them.
+"""Large order uploads, written in two halves at once: what others see of them, and writers that
+outlive the worker that sent them.
 
 Here every upload of more than one order is large.
 """
@@ -22,7 +23,10 @@ from cardsync.work.uploads import Upload
 
 
 def orders(count: int = 6, **fields):
-    return [{"order_number": f"A-{number}", "status": "Paid", "total_amt": "1.00"} | fields for number in range(count)]
+    return [
+        {"order_number": f"A-{number}", "status": "Paid", "total_amt": "1.00"} | fields
+        for number in range(count)
+    ]
 
 
 async def statuses(seller) -> list[str]:
@@ -36,7 +40,9 @@ async def sent(seller, rows, path="/orders") -> int:
 
 
 async def written(seller, upload: int) -> int:
-    query = "SELECT (report->>'written')::int AS n FROM upload WHERE seller_id = :seller AND id = :id"
+    query = (
+        "SELECT (report->>'written')::int AS n FROM upload WHERE seller_id = :seller AND id = :id"
+    )
     return int((await seller.service.sql(seller.id, query, seller=seller.id, id=upload))[0]["n"])
 
 
@@ -59,10 +65,14 @@ async def until(condition) -> None:
 
 @asynccontextmanager
 async def a_writer_that_outlived_its_worker(seller, upload: int):
-    """Its statement runs on though its process is gone: it has the upload's row as every writer has it, and one half of new orders."""
+    """Its statement runs on though its process is gone: it has the upload's row as every writer
+    has it, and one half of new orders.
+    """
     async with seller.service.database.tenant(seller.id) as session:
         await session.execute(
-            select(Upload.id).where(Upload.seller_id == seller.id, Upload.id == upload).with_for_update(read=True)
+            select(Upload.id)
+            .where(Upload.seller_id == seller.id, Upload.id == upload)
+            .with_for_update(read=True)
         )
         for order in orders(3):
             await session.execute(
@@ -75,17 +85,23 @@ async def a_writer_that_outlived_its_worker(seller, upload: int):
 
 
 def test_a_cut_loses_and_doubles_nothing_and_keeps_the_order():
-    body = (
-        b'[{"order_number": "A"}, {"order_number": "B"}, {"order_number": "A", "status": "x"}, {"order_number": "C"}]'
-    )
+    body = b'[{"order_number": "A"}, {"order_number": "B"}, {"order_number": "A", "status": "x"}, {"order_number": "C"}]'
     read = rows.read(body, "orders")
     cut = halves.halves(read)
-    assert [number for half in cut for number in half.frame["order_number"]] == read.frame["order_number"].to_list()
-    assert sorted(number for half in cut for number in half.frame["order_number"]) == ["A", "B", "C"]
+    assert [number for half in cut for number in half.frame["order_number"]] == read.frame[
+        "order_number"
+    ].to_list()
+    assert sorted(number for half in cut for number in half.frame["order_number"]) == [
+        "A",
+        "B",
+        "C",
+    ]
 
 
 async def test_the_next_worker_waits_for_a_writer_that_outlived_its_own(a_seller):
-    """Whether it commits late or not at all, no order is doubled and no upload overtakes another."""
+    """Whether it commits late or not at all, no order is doubled and no upload overtakes
+    another.
+    """
     seller = await a_seller()
     work = seller.service.work
     first, second = await sent(seller, orders()), await sent(seller, orders(status="Shipped"))
@@ -102,14 +118,21 @@ async def test_the_next_worker_waits_for_a_writer_that_outlived_its_own(a_seller
 
 
 async def test_a_writer_that_begins_after_its_upload_was_taken_over_writes_nothing(a_seller):
-    """A worker that lost its place and lives on: sent before, begun when a newer upload has long been applied."""
+    """A worker that lost its place and lives on: sent before, begun when a newer upload has long
+    been applied.
+    """
     seller = await a_seller()
     work, now = seller.service.work, clock.now()
     await sent(seller, orders(status="Old"))
     async with work.database.tenant(seller.id) as session:
-        late = (await session.execute(select(Upload).where(Upload.seller_id == seller.id))).scalar_one()
+        late = (
+            await session.execute(select(Upload).where(Upload.seller_id == seller.id))
+        ).scalar_one()
         late.claims += 1
-    read = rows.read(b'[{"order_number": "A-1", "status": "Old"}, {"order_number": "B-1", "status": "Old"}]', "orders")
+    read = rows.read(
+        b'[{"order_number": "A-1", "status": "Old"}, {"order_number": "B-1", "status": "Old"}]',
+        "orders",
+    )
     async with work.database.tenant(seller.id) as session:
         await session.execute(update(Upload).where(Upload.seller_id == seller.id).values(claims=2))
     assert await halves.write(work.database, late, read, now) is None, "another has begun it anew"
@@ -187,7 +210,9 @@ async def test_what_another_has_begun_anew_is_not_settled_by_who_wrote_it_first(
         await until(lambda: _is(statuses(seller), ["Shipped"] * 6))
         await until(lambda: _count(waiting(seller.service), 1))
         await other.execute(
-            update(Upload).where(Upload.seller_id == seller.id, Upload.id == upload).values(claims=Upload.claims + 1)
+            update(Upload)
+            .where(Upload.seller_id == seller.id, Upload.id == upload)
+            .values(claims=Upload.claims + 1)
         )
     assert await applying == "busy"
     query = "SELECT state, finished_at, report, claims FROM upload WHERE seller_id = :seller AND id = :id"
@@ -203,7 +228,9 @@ async def test_what_failed_once_is_written_in_one_piece(a_seller, failures, clai
     seller = await a_seller()
     upload = await sent(seller, orders())
     async with seller.service.database.tenant(seller.id) as session:
-        await session.execute(update(Upload).where(Upload.seller_id == seller.id).values(failures=failures))
+        await session.execute(
+            update(Upload).where(Upload.seller_id == seller.id).values(failures=failures)
+        )
     await seller.service.run_jobs()
     assert (await seller.report(upload))["state"] == "done"
     query = "SELECT claims FROM upload WHERE seller_id = :id"
@@ -219,18 +246,29 @@ async def test_both_halves_are_written_however_few_connections_there_are(setting
         await sent(one, orders())
     async with Database.open(settings.database_url, pool=pool, hot_pool=1) as database:
         work = replace(seller.service.work, database=database)
-        assert await asyncio.gather(*(ingest.work_off_one(work, one.id) for one in (seller, others))) == ["done"] * 2
+        assert (
+            await asyncio.gather(*(ingest.work_off_one(work, one.id) for one in (seller, others)))
+            == ["done"] * 2
+        )
     assert await statuses(seller) == await statuses(others) == ["Paid"] * 6
 
 
 async def test_many_workers_at_once_end_in_what_one_leaves(a_seller):
-    """Orders that come, change, are refunded and sent, each upload at the mercy of whoever is at it first; counts included."""
+    """Orders that come, change, are refunded and sent, each upload at the mercy of whoever is at
+    it first; counts included.
+    """
     one, many = await a_seller(), await a_seller()
     steps = [
         ("/orders", orders(40)),
-        ("/order_refunds", [{"order_number": f"A-{n}", "total_amt": "0.50"} for n in range(0, 60, 3)]),
+        (
+            "/order_refunds",
+            [{"order_number": f"A-{n}", "total_amt": "0.50"} for n in range(0, 60, 3)],
+        ),
         ("/orders", orders(60, status="Shipped", order_date="07/03/2026")),
-        ("/orders/shipping", [{"order_number": f"A-{n}", "shipping_method": "Expedited"} for n in range(80)]),
+        (
+            "/orders/shipping",
+            [{"order_number": f"A-{n}", "shipping_method": "Expedited"} for n in range(80)],
+        ),
     ]
     for seller in (one, many):
         for path, sent_rows in steps:
@@ -238,7 +276,9 @@ async def test_many_workers_at_once_end_in_what_one_leaves(a_seller):
     await one.service.run_jobs()
     outcomes = ["done"]
     while set(outcomes) != {"nothing"}:
-        outcomes = await asyncio.gather(*(ingest.work_off_one(many.service.work, many.id) for _ in range(3)))
+        outcomes = await asyncio.gather(
+            *(ingest.work_off_one(many.service.work, many.id) for _ in range(3))
+        )
     assert await _left(many) == await _left(one)
 
 
@@ -248,4 +288,8 @@ async def _left(seller) -> list[dict[str, object]]:
         "SELECT period, block, status_group, shipping_type, refunded, orders, days FROM order_tally WHERE seller_id = :s AND orders > 0 ORDER BY 1, 2, 3, 4, 5",
         "SELECT kind, state, report->>'skipped' AS skipped FROM upload WHERE seller_id = :s ORDER BY id",
     ]
-    return [row for query in looked_at for row in await seller.service.sql(seller.id, query, s=seller.id)]
+    return [
+        row
+        for query in looked_at
+        for row in await seller.service.sql(seller.id, query, s=seller.id)
+    ]

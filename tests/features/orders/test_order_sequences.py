@@ -1,4 +1,6 @@
-"""Whatever sequence of order-data uploads a seller sends, its orders end as a slow model in plain Python says."""
+"""Whatever sequence of order-data uploads a seller sends, its orders end as a slow model in plain
+Python says.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from hypothesis import strategies as st
 from cardsync.orders.shipping_type import shipping_type
 
 Row = dict[str, Any]
-PATHS = {"orders": "/orders", "refunds": "/order_refunds", "items": "/order_items", "shipping": "/orders/shipping"}
+PATHS = {
+    "orders": "/orders",
+    "refunds": "/order_refunds",
+    "items": "/order_items",
+    "shipping": "/orders/shipping",
+}
 NUMBERS = st.sampled_from(["A-1", "A-2", "A-3"])
 AMOUNTS = st.sampled_from([None, "0", "12.5", "12.50", "60.00", "free"])
 TEXTS = st.sampled_from([None, "", "one", "two", 7])
@@ -77,7 +84,11 @@ class Order:
             return None
         if (total := get("refund_total_given")) is not None:
             return total
-        parts = [Decimal(given) for name in ("product", "shipping") if (given := get(f"refund_{name}_amt")) is not None]
+        parts = [
+            Decimal(given)
+            for name in ("product", "shipping")
+            if (given := get(f"refund_{name}_amt")) is not None
+        ]
         if parts:
             return str(sum(parts[1:], parts[0]))
         return get("total_amt") or "0.00" if get("refund_type") in (None, "", "full") else "0.00"
@@ -125,7 +136,9 @@ class Shop:
                 continue
             order = self.orders.setdefault(number, Order())
             given = {name: value for name, value in row.items() if name != "order_number"}
-            order.fields |= self._refund(order, given, new=known is None) if kind == "refunds" else given
+            order.fields |= (
+                self._refund(order, given, new=known is None) if kind == "refunds" else given
+            )
         return skipped
 
     def _refund(self, order: Order, given: Row, *, new: bool) -> Row:
@@ -152,7 +165,9 @@ class Shop:
                 skipped += (number, sku) not in keys
                 keys |= {(number, sku)} if sku is not None else set()
                 continue
-            given = {name: value for name, value in row.items() if name not in ("order_number", "sku_id")}
+            given = {
+                name: value for name, value in row.items() if name not in ("order_number", "sku_id")
+            }
             if sku is None:
                 lines.setdefault(number, []).append(given)
             else:
@@ -182,7 +197,13 @@ async def stored(seller) -> dict[str, Row]:
 
 
 def plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Decimal) else value.date() if isinstance(value, datetime) else value
+    return (
+        str(value)
+        if isinstance(value, Decimal)
+        else value.date()
+        if isinstance(value, datetime)
+        else value
+    )
 
 
 @st.composite
@@ -219,8 +240,12 @@ async def ends_in_what_a_plain_model_says(a_seller, steps):
     assert await stored(seller) == shop.view()
 
 
-of_any_steps = given(steps=st.lists(st.tuples(uploads(), st.integers(0, 2), st.booleans()), min_size=4, max_size=16))
-test_any_sequence_of_uploads = settings(max_examples=10, **QUICK)(of_any_steps(ends_in_what_a_plain_model_says))
+of_any_steps = given(
+    steps=st.lists(st.tuples(uploads(), st.integers(0, 2), st.booleans()), min_size=4, max_size=16)
+)
+test_any_sequence_of_uploads = settings(max_examples=10, **QUICK)(
+    of_any_steps(ends_in_what_a_plain_model_says)
+)
 test_very_many_sequences_of_uploads = pytest.mark.soak(
     settings(max_examples=100, **QUICK)(of_any_steps(ends_in_what_a_plain_model_says))
 )
@@ -237,7 +262,9 @@ def history(chance: random.Random) -> dict[str, list[Row]]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 24))])
+@pytest.mark.parametrize(
+    "seed", [1, 2, 3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 24))]
+)
 async def test_split_repeated_shuffled_and_interleaved_it_is_the_same_history(a_seller, seed):
     """As long as everything came once more after its order, no order of arrival matters."""
     chance = random.Random(seed)
@@ -250,11 +277,16 @@ async def test_split_repeated_shuffled_and_interleaved_it_is_the_same_history(a_
         for _ in range(2):
             shuffled = chance.sample(rows[kind], len(rows[kind]))
             cuts = sorted(chance.sample(range(1, len(shuffled)), min(3, len(shuffled) - 1)))
-            parts += [(kind, shuffled[a:b]) for a, b in zip([0, *cuts], [*cuts, len(shuffled)], strict=True)]
+            parts += [
+                (kind, shuffled[a:b])
+                for a, b in zip([0, *cuts], [*cuts, len(shuffled)], strict=True)
+            ]
     chance.shuffle(parts)
-    # An order is there once its own row or its refund came: what came before that comes again, as agents upload windows that overlap.
+    # An order is there once its own row or its refund came: what came before that comes again, as
+    # agents upload windows that overlap.
     for kind, part in [*parts, *(part for part in parts if part[0] in ("items", "shipping"))]:
         assert (await pieces.send(PATHS[kind], part)).status_code == 202
     await whole.service.run_jobs()
-    # A refund that came first made the order with its amounts; the order's own row came later and has the last word.
+    # A refund that came first made the order with its amounts; the order's own row came later and
+    # has the last word.
     assert await stored(pieces) == await stored(whole)

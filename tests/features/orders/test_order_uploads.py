@@ -1,4 +1,6 @@
-"""Order-data uploads over HTTP: what is refused, what is durable, and what the four of them leave behind."""
+"""Order-data uploads over HTTP: what is refused, what is durable, and what the four of them leave
+behind.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,11 @@ async def test_an_order_is_accepted_and_then_there(a_seller):
     seller = await a_seller()
     answer = await seller.send("/orders", [an_order("A-1"), an_order("A-2")])
     assert answer.status_code == 202
-    assert answer.json() == {"status": "accepted", "count": 2, "upload_id": answer.json()["upload_id"]}
+    assert answer.json() == {
+        "status": "accepted",
+        "count": 2,
+        "upload_id": answer.json()["upload_id"],
+    }
     assert await seller.stored_orders() == []
     queued = await seller.report(answer.json()["upload_id"])
     assert (queued["stream"], queued["state"]) == ("orders", "queued")
@@ -49,7 +55,11 @@ async def test_an_order_is_accepted_and_then_there(a_seller):
         "2026-07-03",
         "Completed - Paid",
     )
-    assert [str(first[name]) for name in ("product_amt", "shipping_amt", "total_amt")] == ["10.5", "1.31", "11.81"]
+    assert [str(first[name]) for name in ("product_amt", "shipping_amt", "total_amt")] == [
+        "10.5",
+        "1.31",
+        "11.81",
+    ]
     assert (first["status_group"], first["shipping_type"]) == ("Completed - Paid", "pwe")
     # Midnight in New York.
     assert first["order_placed_at"].isoformat() == "2026-07-03T04:00:00+00:00"
@@ -57,7 +67,9 @@ async def test_an_order_is_accepted_and_then_there(a_seller):
 
 async def test_the_report_has_exactly_the_decided_shape(a_seller):
     seller = await a_seller()
-    report = await seller.orders([an_order("A-1", total_amt="abc"), an_order("A-1"), an_order("A-2")])
+    report = await seller.orders(
+        [an_order("A-1", total_amt="abc"), an_order("A-1"), an_order("A-2")]
+    )
     assert set(report) == {
         "id", "stream", "state", "received_at", "finished_at", "rows", "applied", "skipped", "duplicates", "rejected_count",
         "rejected", "error",
@@ -72,13 +84,17 @@ async def test_the_report_has_exactly_the_decided_shape(a_seller):
 
 
 @pytest.mark.parametrize("path", UPLOADS)
-@pytest.mark.parametrize("claimed", ["application/json", "application/gzip", "application/octet-stream", ""])
+@pytest.mark.parametrize(
+    "claimed", ["application/json", "application/gzip", "application/octet-stream", ""]
+)
 @pytest.mark.parametrize("gzipped", [True, False])
 async def test_gzip_or_plain_whatever_the_content_type_claims(a_seller, path, claimed, gzipped):
     seller = await a_seller()
     body = json.dumps([{"order_number": "A-1"}]).encode()
     content = gzip.compress(body) if gzipped else body
-    answer = await seller.post(f"/api/v1{path}", content=content, headers={"Content-Type": claimed} if claimed else {})
+    answer = await seller.post(
+        f"/api/v1{path}", content=content, headers={"Content-Type": claimed} if claimed else {}
+    )
     assert answer.status_code == 202, answer.text
     assert answer.json()["count"] == 1
 
@@ -105,7 +121,12 @@ async def test_a_body_is_refused_with_its_code(a_seller, path, content, status, 
     seller = await a_seller()
     answer = await seller.send(path, content)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert await seller.service.sql(seller.id, "SELECT FROM upload WHERE seller_id = :id", id=seller.id) == []
+    assert (
+        await seller.service.sql(
+            seller.id, "SELECT FROM upload WHERE seller_id = :id", id=seller.id
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("path", UPLOADS)
@@ -118,7 +139,10 @@ async def test_a_row_of_the_wrong_shape_is_named(a_seller, path):
         ([{"order_number": "  "}], "row 1: order_number is blank"),
     ):
         answer = await seller.send(path, rows)
-        assert (answer.status_code, answer.json()) == (422, {"error": words, "code": "invalid_payload"})
+        assert (answer.status_code, answer.json()) == (
+            422,
+            {"error": words, "code": "invalid_payload"},
+        )
 
 
 @pytest.mark.parametrize("path", UPLOADS)
@@ -143,7 +167,14 @@ async def test_the_same_again_writes_nothing(a_seller):
         {"order_number": "A-1", "sku_id": 1, "quantity": 2, "unit_price": "1.50"},
         {"order_number": "A-1", "product_name": "loose"},
     ]
-    shipping = [{"order_number": "A-1", "shipping_method": "Expedited", "item_count": 2, "product_weight": 0.14}]
+    shipping = [
+        {
+            "order_number": "A-1",
+            "shipping_method": "Expedited",
+            "item_count": 2,
+            "product_weight": 0.14,
+        }
+    ]
     before = None
     for _ in range(3):
         for send, rows in (
@@ -158,7 +189,9 @@ async def test_the_same_again_writes_nothing(a_seller):
         assert before in (None, now)
         before = now
     reports = await seller.service.sql(
-        seller.id, "SELECT (report->>'written')::int AS n FROM upload WHERE seller_id = :id ORDER BY id", id=seller.id
+        seller.id,
+        "SELECT (report->>'written')::int AS n FROM upload WHERE seller_id = :id ORDER BY id",
+        id=seller.id,
     )
     # The order's sums are a row of their own.
     assert [row["n"] for row in reports] == [2, 1, 3, 1] + [0] * 8
@@ -167,9 +200,15 @@ async def test_the_same_again_writes_nothing(a_seller):
 async def test_absent_keeps_and_null_clears(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1")])
-    await seller.orders([{"order_number": "A-1", "status": "Shipped", "buyer_name": None, "total_amt": "no number"}])
+    await seller.orders(
+        [{"order_number": "A-1", "status": "Shipped", "buyer_name": None, "total_amt": "no number"}]
+    )
     order = await seller.stored_order("A-1")
-    assert (order["status"], order["buyer_name"], str(order["total_amt"])) == ("Shipped", None, "11.81")
+    assert (order["status"], order["buyer_name"], str(order["total_amt"])) == (
+        "Shipped",
+        None,
+        "11.81",
+    )
     assert str(order["order_date"]) == "2026-07-03"
 
 
@@ -184,7 +223,9 @@ async def test_a_scale_is_stored_as_it_was_sent(a_seller):
     ("status", "group"),
     [("Canceled", "Cancelled"), ("Cancelled", "Cancelled"), (None, "Unknown"), ("", "Unknown"), ("Completed - Paid", "Completed - Paid")],
 )  # fmt: skip
-async def test_both_spellings_of_cancelled_are_one_group_and_none_is_unknown(a_seller, status, group):
+async def test_both_spellings_of_cancelled_are_one_group_and_none_is_unknown(
+    a_seller, status, group
+):
     seller = await a_seller()
     await seller.orders([an_order(status=status)])
     order = await seller.stored_order("A-1")
@@ -217,8 +258,16 @@ async def test_a_refund_enriches_its_order_and_leaves_the_orders_own_amounts(a_s
     }  # fmt: skip
     await seller.refunds([row])
     order = await seller.stored_order("A-1")
-    assert [str(order[name]) for name in ("product_amt", "shipping_amt", "total_amt")] == ["10.5", "1.31", "11.81"]
-    assert [str(order[f"refund_{name}"]) for name in ("product_amt", "shipping_amt", "amt")] == ["4.00", "0", "4.0"]
+    assert [str(order[name]) for name in ("product_amt", "shipping_amt", "total_amt")] == [
+        "10.5",
+        "1.31",
+        "11.81",
+    ]
+    assert [str(order[f"refund_{name}"]) for name in ("product_amt", "shipping_amt", "amt")] == [
+        "4.00",
+        "0",
+        "4.0",
+    ]
     # Only what was empty is filled.
     assert (order["buyer_name"], str(order["order_date"])) == ("Refunded Buyer", "2026-07-03")
     assert [order[f"refund_{name}"] for name in ("type", "origin", "reason", "note")] == [
@@ -233,21 +282,37 @@ async def test_a_refund_enriches_its_order_and_leaves_the_orders_own_amounts(a_s
 async def test_a_refund_creates_an_order_that_nobody_named_and_its_own_upload_comes_later(a_seller):
     seller = await a_seller()
     report = await seller.refunds(
-        [{"order_number": "A-1", "total_amt": "60.00", "status": "Refunded", "order_date": "2026-07-03"}]
+        [
+            {
+                "order_number": "A-1",
+                "total_amt": "60.00",
+                "status": "Refunded",
+                "order_date": "2026-07-03",
+            }
+        ]
     )
     assert report["applied"] == 1
     order = await seller.stored_order("A-1")
-    assert (str(order["total_amt"]), str(order["refund_amt"]), order["shipping_type"]) == ("60.00", "60.00", "tracked")
+    assert (str(order["total_amt"]), str(order["refund_amt"]), order["shipping_type"]) == (
+        "60.00",
+        "60.00",
+        "tracked",
+    )
     await seller.orders([an_order("A-1")])
     order = await seller.stored_order("A-1")
-    assert (str(order["total_amt"]), str(order["refund_amt"]), order["shipping_type"]) == ("11.81", "60.00", "pwe")
+    assert (str(order["total_amt"]), str(order["refund_amt"]), order["shipping_type"]) == (
+        "11.81",
+        "60.00",
+        "pwe",
+    )
 
 
 async def refunded(seller, number="A-1"):
     """Amount, type and origin of an order's refund; None where `refund=true` does not find it."""
     found = (await seller.get("/api/orders", params={"refund": "true"})).json()["orders"]
     told = {
-        order["order_number"]: (order["refund_amt"], order["refund_type"], order["refund_origin"]) for order in found
+        order["order_number"]: (order["refund_amt"], order["refund_type"], order["refund_origin"])
+        for order in found
     }
     return told.get(number)
 
@@ -284,7 +349,9 @@ async def test_what_a_refund_comes_to_without_a_total(a_seller, row, amount):
 
 async def test_a_refund_of_an_order_that_nobody_named_counts_from_the_first_moment(a_seller):
     seller = await a_seller()
-    await seller.refunds([{"order_number": "A-1", "refund_type": "full", "refund_origin": "payment processor"}])
+    await seller.refunds(
+        [{"order_number": "A-1", "refund_type": "full", "refund_origin": "payment processor"}]
+    )
     assert await refunded(seller) == ("0.00", "full", "payment processor")
     # Its own upload comes later, and then again with another total.
     await seller.orders([an_order("A-1")])
@@ -318,7 +385,9 @@ async def test_rows_of_one_upload_and_halves_that_are_written_at_once_come_to_th
     seller = await a_seller()
     numbers = [f"A-{n}" for n in range(8)]
     await seller.orders([an_order(number) for number in numbers])
-    await seller.refunds([{"order_number": number, "product_amt": "1.00"} for number in numbers] * 2)
+    await seller.refunds(
+        [{"order_number": number, "product_amt": "1.00"} for number in numbers] * 2
+    )
     assert {await refunded(seller, number) for number in numbers} == {("1.00", None, None)}
 
 
@@ -335,13 +404,24 @@ async def test_shipping_items_and_feedback_of_unknown_orders_are_skipped_and_cou
     await other.orders([an_order("B-1")])
     await seller.orders([an_order("A-1")])
     shipping = await seller.shipping(
-        [{"order_number": "A-1", "city": "Testville"}, {"order_number": "B-1"}, {"order_number": "C"}]
+        [
+            {"order_number": "A-1", "city": "Testville"},
+            {"order_number": "B-1"},
+            {"order_number": "C"},
+        ]
     )
     items = await seller.items(
-        [{"order_number": "A-1", "sku_id": 1}, {"order_number": "B-1", "sku_id": 1}, {"order_number": "B-1"}]
+        [
+            {"order_number": "A-1", "sku_id": 1},
+            {"order_number": "B-1", "sku_id": 1},
+            {"order_number": "B-1"},
+        ]
     )
     assert [(r["applied"], r["skipped"]) for r in (shipping, items)] == [(1, 2), (1, 2)]
-    assert (await seller.feedback([{"order_number": "B-1", "rating": 5}])).json() == {"status": "ok", "updated": 0}
+    assert (await seller.feedback([{"order_number": "B-1", "rating": 5}])).json() == {
+        "status": "ok",
+        "updated": 0,
+    }
     assert len(await seller.stored_orders()) == 1
     assert await other.stored_items("B-1") == []
 
@@ -366,7 +446,11 @@ async def test_shipping_details_decide_how_an_order_travels(a_seller):
 async def test_the_threshold_counts_for_all_orders_from_the_moment_it_is_set(a_seller):
     seller = await a_seller()
     await seller.orders(
-        [an_order("A-1", total_amt=20), an_order("A-2", total_amt="49.99"), an_order("A-3", total_amt=50)]
+        [
+            an_order("A-1", total_amt=20),
+            an_order("A-2", total_amt="49.99"),
+            an_order("A-3", total_amt=50),
+        ]
     )
     await seller.shipping([{"order_number": "A-1", "shipping_method": "Expedited"}])
 
@@ -385,24 +469,33 @@ async def test_the_threshold_counts_for_all_orders_from_the_moment_it_is_set(a_s
 async def test_a_threshold_set_while_an_upload_is_applied_counts_for_it(a_seller):
     seller = await a_seller()
     await seller.send("/orders", [an_order(f"A-{n}", total_amt=30) for n in range(2000)])
-    await asyncio.gather(ingest.work_off_one(seller.service.work, seller.id), seller.set(tracking_threshold="20"))
+    await asyncio.gather(
+        ingest.work_off_one(seller.service.work, seller.id), seller.set(tracking_threshold="20")
+    )
     await seller.service.run_jobs()
     await ingest.work_off_one(seller.service.work, seller.id)
     assert {order["shipping_type"] for order in await seller.stored_orders()} == {"tracked"}
 
 
 @pytest.mark.parametrize(
-    "method", [None, "Standard", "EXPEDITED", "expedited shipping", "Tracked", "with tracking", "untracked"]
+    "method",
+    [None, "Standard", "EXPEDITED", "expedited shipping", "Tracked", "with tracking", "untracked"],
 )
 async def test_function_and_sql_agree_on_how_an_order_travels(a_seller, method):
     seller = await a_seller()
     for number in (None, "", "  ", "9400"):
         for total in (None, Decimal("49.99"), Decimal(50)):
-            sql = shipping_type_sql("CAST(:method AS text)", "CAST(:number AS text)", "CAST(:total AS numeric)", "50")
+            sql = shipping_type_sql(
+                "CAST(:method AS text)", "CAST(:number AS text)", "CAST(:total AS numeric)", "50"
+            )
             [row] = await seller.service.sql(
                 seller.id, f"SELECT {sql} AS type", method=method, number=number, total=total
             )
-            assert row["type"] == shipping_type(method, number, total, Decimal(50)), (method, number, total)
+            assert row["type"] == shipping_type(method, number, total, Decimal(50)), (
+                method,
+                number,
+                total,
+            )
 
 
 async def test_a_line_with_a_sku_is_one_and_the_orders_sums_follow(a_seller):
@@ -414,7 +507,12 @@ async def test_a_line_with_a_sku_is_one_and_the_orders_sums_follow(a_seller):
     ])  # fmt: skip
     await seller.items([{"order_number": "A-1", "sku_id": 7, "quantity": 3, "rarity": None}])
     first, second = await seller.stored_items("A-1")
-    assert (first["product_name"], first["quantity"], str(first["unit_price"]), first["rarity"]) == (
+    assert (
+        first["product_name"],
+        first["quantity"],
+        str(first["unit_price"]),
+        first["rarity"],
+    ) == (
         "Card",
         3,
         "1.50",
@@ -422,14 +520,27 @@ async def test_a_line_with_a_sku_is_one_and_the_orders_sums_follow(a_seller):
     )
     assert (second["sku_id"], second["product_line"]) == (8, "pokemon")
     order = await seller.stored_order("A-1")
-    assert (order["items_total"], order["items_quantity"], order["product_lines"]) == (2, 4, ["magic", "pokemon"])
+    assert (order["items_total"], order["items_quantity"], order["product_lines"]) == (
+        2,
+        4,
+        ["magic", "pokemon"],
+    )
 
 
 async def test_lines_without_a_sku_take_the_place_of_the_earlier_ones(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1"), an_order("A-2")])
-    loose = [{"order_number": "A-1", "product_name": "one"}, {"order_number": "A-1", "product_name": "one"}]
-    await seller.items([*loose, {"order_number": "A-1", "sku_id": 7}, {"order_number": "A-2", "product_name": "other"}])
+    loose = [
+        {"order_number": "A-1", "product_name": "one"},
+        {"order_number": "A-1", "product_name": "one"},
+    ]
+    await seller.items(
+        [
+            *loose,
+            {"order_number": "A-1", "sku_id": 7},
+            {"order_number": "A-2", "product_name": "other"},
+        ]
+    )
     before = [row["id"] for row in await seller.stored_items("A-1")]
     await seller.items(loose)
     assert [row["id"] for row in await seller.stored_items("A-1")] == before
@@ -449,8 +560,16 @@ async def test_lines_without_a_sku_take_the_place_of_the_earlier_ones(a_seller):
 async def test_an_item_takes_the_price_its_card_had_when_the_order_was_placed(a_seller):
     seller = await a_seller()
     for day, price in (("2026-11-01", "1.00"), ("2026-11-05", "2.50"), ("2026-11-09", "4.00")):
-        await seller.import_csv(a_csv(a_row(7, price=price)), **{"X-Exported-At": f"{day}T12:00:00Z"})
-    dates = {"A-1": "2026-10-31", "A-2": "2026-11-02", "A-3": "2026-11-06", "A-4": "2026-11-10", "A-5": None}
+        await seller.import_csv(
+            a_csv(a_row(7, price=price)), **{"X-Exported-At": f"{day}T12:00:00Z"}
+        )
+    dates = {
+        "A-1": "2026-10-31",
+        "A-2": "2026-11-02",
+        "A-3": "2026-11-06",
+        "A-4": "2026-11-10",
+        "A-5": None,
+    }
     await seller.orders([an_order(number, order_date=date) for number, date in dates.items()])
     await seller.items([{"order_number": number, "sku_id": 7, "quantity": 1} for number in dates])
 
@@ -472,7 +591,9 @@ async def test_an_item_takes_the_price_its_card_had_when_the_order_was_placed(a_
     assert await prices() == ["1", "1", "2.5", "4", None]
 
 
-async def test_uploads_accepted_later_find_what_earlier_ones_brought_however_late_either_is_applied(a_seller):
+async def test_uploads_accepted_later_find_what_earlier_ones_brought_however_late_either_is_applied(
+    a_seller,
+):
     seller = await a_seller()
     sent = [
         await seller.send("/order_items", [{"order_number": "A-1", "sku_id": 1}]),
@@ -492,7 +613,10 @@ async def test_uploads_accepted_later_find_what_earlier_ones_brought_however_lat
 async def test_two_identical_uploads_at_once_are_one(a_seller):
     seller = await a_seller()
     orders = [an_order(f"A-{number}") for number in range(300)]
-    items = [{"order_number": f"A-{number}", "product_name": "loose", "quantity": 1} for number in range(300)]
+    items = [
+        {"order_number": f"A-{number}", "product_name": "loose", "quantity": 1}
+        for number in range(300)
+    ]
     answers = await asyncio.gather(
         *(seller.send(path, rows) for path, rows in [("/orders", orders), ("/orders", orders)])
     )
@@ -500,24 +624,34 @@ async def test_two_identical_uploads_at_once_are_one(a_seller):
     assert {answer.status_code for answer in answers} == {202}
     outcomes = ["done"]
     while "done" in outcomes or "busy" in outcomes:
-        outcomes = await asyncio.gather(*(ingest.work_off_one(seller.service.work, seller.id) for _ in range(3)))
-    assert {(await seller.report(answer.json()["upload_id"]))["state"] for answer in answers} == {"done"}
+        outcomes = await asyncio.gather(
+            *(ingest.work_off_one(seller.service.work, seller.id) for _ in range(3))
+        )
+    assert {(await seller.report(answer.json()["upload_id"]))["state"] for answer in answers} == {
+        "done"
+    }
     assert [order["items_quantity"] for order in await seller.stored_orders()] == [1] * 300
 
 
 async def test_ids_commit_in_the_order_of_acceptance_though_many_come_at_once(a_seller):
     seller = await a_seller()
-    answers = await asyncio.gather(*(seller.send("/orders", [an_order("A-1", status=f"S{n}")]) for n in range(12)))
+    answers = await asyncio.gather(
+        *(seller.send("/orders", [an_order("A-1", status=f"S{n}")]) for n in range(12))
+    )
     newest = max(answers, key=lambda answer: answer.json()["upload_id"])
     await seller.service.run_jobs()
-    [row] = await seller.service.sql(seller.id, "SELECT status FROM orders WHERE seller_id = :id", id=seller.id)
+    [row] = await seller.service.sql(
+        seller.id, "SELECT status FROM orders WHERE seller_id = :id", id=seller.id
+    )
     assert row["status"] == f"S{answers.index(newest)}"
 
 
 async def test_an_upload_that_cant_be_processed_is_given_up_and_the_next_goes_on(a_seller):
     seller = await a_seller()
     lost = (await seller.send("/orders", [an_order("A-1")])).json()["upload_id"]
-    [row] = await seller.service.sql(seller.id, "SELECT storage_key FROM upload WHERE seller_id = :id", id=seller.id)
+    [row] = await seller.service.sql(
+        seller.id, "SELECT storage_key FROM upload WHERE seller_id = :id", id=seller.id
+    )
     await seller.service.work.store.delete(row["storage_key"])
     report = await seller.orders([an_order("A-2")])
     assert report["state"] == "done"
@@ -571,7 +705,12 @@ async def test_erasing_a_seller_while_an_upload_is_applied_leaves_nothing(a_sell
         ingest.work_off_one(work, seller.id), sellers.delete_seller(work.database, work.store, seller.id, tables),
         return_exceptions=True,
     )  # fmt: skip
-    assert await seller.service.sql(seller.id, "SELECT FROM orders WHERE seller_id = :id", id=seller.id) == []
+    assert (
+        await seller.service.sql(
+            seller.id, "SELECT FROM orders WHERE seller_id = :id", id=seller.id
+        )
+        == []
+    )
 
 
 async def test_an_upload_of_thousands_of_rows_is_joined_otherwise_and_ends_the_same(a_seller):
@@ -580,9 +719,16 @@ async def test_an_upload_of_thousands_of_rows_is_joined_otherwise_and_ends_the_s
     count = 2 * LOOKED_UP + 500
     orders = [an_order(f"A-{number}") for number in range(count)]
     details = [{"order_number": f"A-{number}", "city": "Testville"} for number in range(-1, count)]
-    lines = [{"order_number": f"A-{number}", "sku_id": number, "quantity": 2} for number in range(-1, count)]
+    lines = [
+        {"order_number": f"A-{number}", "sku_id": number, "quantity": 2}
+        for number in range(-1, count)
+    ]
     for expected in ([count, count, 2 * count], [0, 0, 0]):
-        reports = [await seller.orders(orders), await seller.shipping(details), await seller.items(lines)]
+        reports = [
+            await seller.orders(orders),
+            await seller.shipping(details),
+            await seller.items(lines),
+        ]
         assert [report["skipped"] for report in reports] == [0, 1, 1]
         rows = await seller.service.sql(
             seller.id,
@@ -600,10 +746,14 @@ async def test_a_refunds_amount_is_the_same_by_function_and_by_sql(service):
     kinds = (None, "", "full", "FULL ", "partial")
     cases = list(itertools.product(amounts[::2], amounts, amounts, amounts, kinds))
     types = ("numeric", "numeric", "numeric", "numeric", "text")
-    columns = ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in zip("otpsk", types, strict=True))
+    columns = ", ".join(
+        f"CAST(:{name} AS {kind}[])" for name, kind in zip("otpsk", types, strict=True)
+    )
     sql = refund_amount_sql("g.own", "g.total", "g.product", "g.shipping", "g.kind")
     given = f"unnest({columns}) WITH ORDINALITY AS g (own, total, product, shipping, kind, at)"
     async with service.database.shared() as session:
         values = dict(zip("otpsk", map(list, zip(*cases, strict=True)), strict=True))
-        found = (await session.scalars(text(f"SELECT {sql} FROM {given} ORDER BY at"), values)).all()
+        found = (
+            await session.scalars(text(f"SELECT {sql} FROM {given} ORDER BY at"), values)
+        ).all()
     assert [str(amount) for amount in found] == [str(refund_amount(*case)) for case in cases]

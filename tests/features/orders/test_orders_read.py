@@ -1,4 +1,6 @@
-"""GET /api/orders: every parameter, sort and field over HTTP, and each against a slow model in plain Python on random orders."""
+"""GET /api/orders: every parameter, sort and field over HTTP, and each against a slow model in
+plain Python on random orders.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ async def numbers(seller: Seller, **query: Any) -> list[str]:
 async def a_shop(seller: Seller, *orders: dict[str, Any]) -> list[int]:
     """Orders A, B, C … with these columns."""
     return [
-        await an_order(seller, **{"order_number": chr(ord("A") + n), **columns}) for n, columns in enumerate(orders)
+        await an_order(seller, **{"order_number": chr(ord("A") + n), **columns})
+        for n, columns in enumerate(orders)
     ]
 
 
@@ -55,7 +58,9 @@ async def test_an_order_with_everything(a_seller):
         pull_dismissed_at=NOON, refund_type="full", refund_origin="marketplace", refund_amt=Decimal("0"),
         refund_reason="late\u200b", refund_note="x" * 600, feedback_rating=5, feedback_comment="fine",
     )  # fmt: skip
-    item = await an_item(seller, order, condition="Near Mint", quantity=3, unit_price=Decimal("1.500"))
+    item = await an_item(
+        seller, order, condition="Near Mint", quantity=3, unit_price=Decimal("1.500")
+    )
     [told] = (await read(seller))["orders"]
     assert told == {
         "id": order, "order_number": "1-A", "buyer_name": "Ann", "order_date": "2026-07-03", "order_placed_at": "2026-07-03T04:00:00Z",
@@ -108,7 +113,12 @@ async def test_pages(a_seller):
     assert [order["order_number"] for order in told["orders"]] == ["C", "B"]
     assert (told["total"], told["page"], told["per_page"], told["total_pages"]) == (5, 2, 2, 3)
     beyond = await read(seller, page=10**12, per_page=10**12)
-    assert (beyond["orders"], beyond["total"], beyond["page"], beyond["per_page"]) == ([], 5, 10**9, 200)
+    assert (beyond["orders"], beyond["total"], beyond["page"], beyond["per_page"]) == (
+        [],
+        5,
+        10**9,
+        200,
+    )
 
 
 async def test_status_counts_follow_all_filters_but_the_status(a_seller):
@@ -121,7 +131,10 @@ async def test_status_counts_follow_all_filters_but_the_status(a_seller):
         ({}, ["D", "C", "B", "A"]),
         ({"status": "Canceled"}, ["C", "B"]),
         ({"status[]": ["Unknown", "Completed"]}, ["D", "A"]),
-        ({"status[]": ["Unknown", "Completed"], "direction": "asc", "per_page": 1, "page": 2}, ["D"]),
+        (
+            {"status[]": ["Unknown", "Completed"], "direction": "asc", "per_page": 1, "page": 2},
+            ["D"],
+        ),
         ({"status": "Lost"}, []),
     ):
         told = await read(seller, **query)
@@ -149,7 +162,9 @@ async def test_search_folds_case_and_takes_every_sign_as_it_is(a_seller):
         "ännchen": "A", "STRASSE": "A", "o'b": "B", "0%": "B", "%": "B", "_": "C", "\\": "D", "σίσυφος": "E", "i̇s": "F", '"HI': "H",
         "京 花": "I", "annchen": "", "\u0001": "", "a\u0001ä": "", "g": "G", "' OR 1=1 --": "", "x": "",
     }.items():  # fmt: skip
-        assert "".join(await numbers(seller, search=word, sort="number", direction="asc")) == found, word
+        assert (
+            "".join(await numbers(seller, search=word, sort="number", direction="asc")) == found
+        ), word
 
 
 async def test_a_search_that_is_nothing_the_database_could_store(a_seller):
@@ -168,8 +183,15 @@ async def test_items_are_the_first_by_id_as_many_as_asked_for(a_seller):
                          ({"items_per_order": 23}, 23), ({"items": "full"}, 23), ({"items": "full", "items_per_order": 0}, 23)):  # fmt: skip
         told = {row["id"]: row for row in (await read(seller, **query))["orders"]}
         assert [item["id"] for item in told[order]["items"]] == ids[:shown], query
-        assert (told[order]["items_truncated"], told[order]["items_total_count"]) == (shown < 23, 23)
-        assert (told[bare]["items"], told[bare]["items_truncated"], told[bare]["items_total_count"]) == ([], False, 0)
+        assert (told[order]["items_truncated"], told[order]["items_total_count"]) == (
+            shown < 23,
+            23,
+        )
+        assert (
+            told[bare]["items"],
+            told[bare]["items_truncated"],
+            told[bare]["items_total_count"],
+        ) == ([], False, 0)
 
 
 async def test_very_many_items_are_all_there(a_seller, service):
@@ -202,7 +224,9 @@ async def test_a_value_that_cannot_be_is_refused_naming_the_parameter(a_seller, 
 
 async def test_pull_sessions_are_listed_and_filtered_by(a_seller):
     seller, other = await a_seller(), await a_seller()
-    first, second, away, shipped = await a_shop(seller, {}, {}, {}, {"status": "Shipped - In Transit"})
+    first, second, away, shipped = await a_shop(
+        seller, {}, {}, {}, {"status": "Shipped - In Transit"}
+    )
     assert await numbers(seller, pull_session="none") == ["C", "B", "A"]
     await seller.post(f"/api/orders/{away}/dismiss")
     session = (await seller.post("/api/pull_sessions", json={"order_ids": [first, shipped]})).json()
@@ -215,11 +239,16 @@ async def test_pull_sessions_are_listed_and_filtered_by(a_seller):
     assert await numbers(seller, pull_session="active") == []
     assert await numbers(seller, pull_session=session["id"]) == ["A"]
     assert (await read(other))["pull_sessions"] == []
-    assert (await other.get("/api/orders", params={"pull_session": session["id"]})).status_code == 422
+    assert (
+        await other.get("/api/orders", params={"pull_session": session["id"]})
+    ).status_code == 422
     marked = (await seller.post(f"/api/orders/{second}/mark_shipped")).json()
     assert await numbers(seller, ship_mark="pending") == ["B"]
     [told] = (await read(seller, ship_mark="pending"))["orders"]
-    assert (told["shipped_marked_at"], told["marked_shipped_pending"]) == (marked["shipped_marked_at"], True)
+    assert (told["shipped_marked_at"], told["marked_shipped_pending"]) == (
+        marked["shipped_marked_at"],
+        True,
+    )
 
 
 async def test_another_sellers_orders_are_never_among_them(a_seller):
@@ -243,7 +272,9 @@ async def test_a_key_is_needed(service, path):
         assert (await http.get(path)).status_code == 401
 
 
-async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_goes_on(a_seller, service, alive):
+async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_goes_on(
+    a_seller, service, alive
+):
     seller = await a_seller()
     await service.sql(
         seller.id,
@@ -269,9 +300,15 @@ async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_go
 # Customers.
 
 
-@pytest.mark.parametrize("change", ["DEALLOCATE ALL", "DEALLOCATE ALL; PREPARE orders_shown AS SELECT 1"])
-async def test_a_connection_that_lost_its_plans_or_has_anothers_answers_all_the_same(a_seller, service, change):
-    """As a pooler does that stands between us and the database, and gives connections other sessions."""
+@pytest.mark.parametrize(
+    "change", ["DEALLOCATE ALL", "DEALLOCATE ALL; PREPARE orders_shown AS SELECT 1"]
+)
+async def test_a_connection_that_lost_its_plans_or_has_anothers_answers_all_the_same(
+    a_seller, service, change
+):
+    """As a pooler does that stands between us and the database, and gives connections other
+    sessions.
+    """
     seller = await a_seller()
     [order] = await a_shop(seller, {"order_date": date(2026, 7, 3), "status": "Ready to Ship"})
     await an_item(seller, order)
@@ -304,19 +341,37 @@ async def test_customers_by_what_they_spent(a_seller):
         "total": 3, "page": 1, "per_page": 50, "total_pages": 1, "repeat_rate": 0.3333,
     }  # fmt: skip
     second = (await seller.get("/api/customers", params={"page": 2, "per_page": 1})).json()
-    assert ([row["buyer_name"] for row in second["customers"]], second["total_pages"]) == (["Bob"], 3)
+    assert ([row["buyer_name"] for row in second["customers"]], second["total_pages"]) == (
+        ["Bob"],
+        3,
+    )
     beyond = (await seller.get("/api/customers", params={"page": 9})).json()
     assert (beyond["customers"], beyond["total"]) == ([], 3)
 
 
 async def test_nobody_yet(a_seller):
     told = (await (await a_seller()).get("/api/customers")).json()
-    assert told == {"customers": [], "total": 0, "page": 1, "per_page": 50, "total_pages": 0, "repeat_rate": 0.0}
+    assert told == {
+        "customers": [],
+        "total": 0,
+        "page": 1,
+        "per_page": 50,
+        "total_pages": 0,
+        "repeat_rate": 0.0,
+    }
 
 
 # Everything against a model.
 
-STATUSES = [None, "Ready to Ship", "Completed", "Canceled", "Cancelled", "Shipped - In Transit", "It's 100%"]
+STATUSES = [
+    None,
+    "Ready to Ship",
+    "Completed",
+    "Canceled",
+    "Cancelled",
+    "Shipped - In Transit",
+    "It's 100%",
+]
 NAMES = [
     None,
     "",
@@ -376,7 +431,9 @@ class Order:
 
 
 def found(orders: list[Order], query: dict[str, Any], session_id: int) -> list[Order]:
-    """Those that the filters leave, but for the status; slowly, by the words of the specification."""
+    """Those that the filters leave, but for the status; slowly, by the words of the
+    specification.
+    """
     kept = []
     for order in orders:
         can_be_pulled = pullable.can_be_pulled(
@@ -388,13 +445,16 @@ def found(orders: list[Order], query: dict[str, Any], session_id: int) -> list[O
         word = query.get("search", "").casefold()
         passes = [
             word in order.number.casefold() or word in (order.buyer_name or "").casefold(),
-            "date_from" not in query or (order.order_date is not None and order.order_date >= query["date_from"]),
-            "date_to" not in query or (order.order_date is not None and order.order_date <= query["date_to"]),
+            "date_from" not in query
+            or (order.order_date is not None and order.order_date >= query["date_from"]),
+            "date_to" not in query
+            or (order.order_date is not None and order.order_date <= query["date_to"]),
             "product_line" not in query or query["product_line"] in order.lines,
             query.get("refund") != "true" or order.refund_amt is not None,
             query.get("unfeedbacked") != "1" or order.feedback_rating is None,
             "shipping_type" not in query or order.shipping_type == query["shipping_type"],
-            "ship_mark" not in query or pullable.marked_shipped_pending(order.status, order.shipped_marked_at),
+            "ship_mark" not in query
+            or pullable.marked_shipped_pending(order.status, order.shipped_marked_at),
             query.get("pull_session") not in ("active", session_id) or order.in_session,
             query.get("pull_session") != "none" or can_be_pulled,
             query.get("pull_session") != "dismissed" or order.pull_dismissed_at is not None,
@@ -413,7 +473,9 @@ def in_order(orders: list[Order], sort: str, direction: str) -> list[str]:
     falling = direction == "desc"
     if sort == "status":
         orders = sorted(orders, key=lambda order: by_date(order, newest=not falling))
-        return [order.number for order in sorted(orders, key=lambda order: order.group, reverse=falling)]
+        return [
+            order.number for order in sorted(orders, key=lambda order: order.group, reverse=falling)
+        ]
     value = {
         "date": lambda order: order.order_date, "total": lambda order: order.total_amt, "number": lambda order: order.number,
         # A blank name is none.
@@ -446,7 +508,9 @@ async def a_random_shop(seller: Seller, seed: int) -> tuple[list[Order], int]:
             await an_item(seller, order.id, product_line=line)
             order.lines.append(line)
         orders.append(order)
-    opened = await seller.post("/api/pull_sessions", json={"order_ids": [order.id for order in orders[:20]]})
+    opened = await seller.post(
+        "/api/pull_sessions", json={"order_ids": [order.id for order in orders[:20]]}
+    )
     inside = await seller.service.sql(
         seller.id, "SELECT order_id FROM pull_session_order WHERE seller_id = :s", s=seller.id
     )
@@ -474,10 +538,14 @@ OTHERS = [
 ]  # fmt: skip
 
 
-def queries_of(filters: list[st.SearchStrategy[dict[str, Any]]]) -> st.SearchStrategy[dict[str, Any]]:
+def queries_of(
+    filters: list[st.SearchStrategy[dict[str, Any]]],
+) -> st.SearchStrategy[dict[str, Any]]:
     """One, a few or many filters: with all at once hardly an order would be left."""
     return st.lists(st.sampled_from(filters), max_size=7).flatmap(
-        lambda some: st.tuples(*some).map(lambda parts: {name: value for part in parts for name, value in part.items()})
+        lambda some: st.tuples(*some).map(
+            lambda parts: {name: value for part in parts for name, value in part.items()}
+        )
     )
 
 
@@ -560,7 +628,10 @@ CHANGES = st.one_of(
     st.fixed_dictionaries({"status": st.sampled_from(STATUSES)}),
     st.fixed_dictionaries({"order_date": st.sampled_from(DAYS)}),
     st.fixed_dictionaries(
-        {"shipping_type": st.sampled_from(["pwe", "tracked"]), "refund_amt": st.sampled_from(AMOUNTS)}
+        {
+            "shipping_type": st.sampled_from(["pwe", "tracked"]),
+            "refund_amt": st.sampled_from(AMOUNTS),
+        }
     ),
     st.fixed_dictionaries({"buyer_name": st.sampled_from(NAMES)}),
 )
@@ -593,7 +664,9 @@ async def test_the_tally_is_what_counting_gives_after_any_changes(a_seller, serv
         await tally_is_right(seller)
 
 
-async def test_two_writers_at_once_keep_the_tally_and_never_block_each_other_for_good(a_seller, service):
+async def test_two_writers_at_once_keep_the_tally_and_never_block_each_other_for_good(
+    a_seller, service
+):
     seller = await a_seller()
 
     async def write(name: str, statuses: list[str]) -> None:
@@ -610,7 +683,9 @@ async def test_two_writers_at_once_keep_the_tally_and_never_block_each_other_for
                     )
                     await asyncio.sleep(0.001)
                 await session.execute(
-                    text("UPDATE orders SET status = 'Shipped' WHERE seller_id = :s AND order_number LIKE :mine"),
+                    text(
+                        "UPDATE orders SET status = 'Shipped' WHERE seller_id = :s AND order_number LIKE :mine"
+                    ),
                     {"s": seller.id, "mine": f"{name}-{turn}-A-%"},
                 )
 
@@ -622,11 +697,16 @@ async def test_two_writers_at_once_keep_the_tally_and_never_block_each_other_for
 async def test_what_touches_no_count_leaves_the_tally_alone(a_seller, service):
     seller = await a_seller()
     order = await an_order(seller, order_date=date(2026, 7, 3))
-    versions = (
-        "SELECT array_agg(xmin::text || ctid::text ORDER BY period) AS versions FROM order_tally WHERE seller_id = :s"
-    )
+    versions = "SELECT array_agg(xmin::text || ctid::text ORDER BY period) AS versions FROM order_tally WHERE seller_id = :s"
     before = await service.sql(seller.id, versions, s=seller.id)
-    await change_order(seller, order, buyer_name="Ann", total_amt=Decimal(3), feedback_rating=4, shipped_marked_at=NOON)
+    await change_order(
+        seller,
+        order,
+        buyer_name="Ann",
+        total_amt=Decimal(3),
+        feedback_rating=4,
+        shipped_marked_at=NOON,
+    )
     assert await service.sql(seller.id, versions, s=seller.id) == before
     await change_order(seller, order, status="Completed")
     assert await service.sql(seller.id, versions, s=seller.id) != before

@@ -1,4 +1,6 @@
-"""Pull sessions: a fixed snapshot of the orders to pull, walked through in work order, whatever happens to the orders meanwhile."""
+"""Pull sessions: a fixed snapshot of the orders to pull, walked through in work order, whatever
+happens to the orders meanwhile.
+"""
 
 import asyncio
 from collections import Counter
@@ -45,7 +47,9 @@ async def refused(seller, path, **options):
 
 async def feed(seller):
     rows = await seller.service.sql(
-        seller.id, "SELECT actor, action, summary FROM activity WHERE seller_id = :id ORDER BY id", id=seller.id
+        seller.id,
+        "SELECT actor, action, summary FROM activity WHERE seller_id = :id ORDER BY id",
+        id=seller.id,
     )
     assert {row["actor"] for row in rows} <= {"key"}
     return [(row["action"], row["summary"]) for row in rows]
@@ -53,16 +57,31 @@ async def feed(seller):
 
 async def test_the_story_of_a_session(a_seller):
     seller = await a_seller()
-    letter = await an_order(seller, order_number="LETTER", shipping_type="pwe", order_date=date(2026, 11, 2))
-    parcel = await an_order(seller, order_number="PARCEL", shipping_type="tracked", order_date=date(2026, 11, 3))
+    letter = await an_order(
+        seller, order_number="LETTER", shipping_type="pwe", order_date=date(2026, 11, 2)
+    )
+    parcel = await an_order(
+        seller, order_number="PARCEL", shipping_type="tracked", order_date=date(2026, 11, 3)
+    )
     urgent = await an_order(
         seller, order_number="URGENT", status="Completed - Paid", shipping_type="expedited", buyer_name="Ann",
         order_date=date(2026, 11, 4), shipping_item_count=7,
     )  # fmt: skip
     old = await an_order(
-        seller, order_number="OLD", status="Processing", shipping_type="pwe", order_date=date(2026, 11, 1)
+        seller,
+        order_number="OLD",
+        status="Processing",
+        shipping_type="pwe",
+        order_date=date(2026, 11, 1),
     )
-    first = await an_item(seller, urgent, product_name="Ash", quantity=3, set_name="Aetherdrift", condition="Near Mint")
+    first = await an_item(
+        seller,
+        urgent,
+        product_name="Ash",
+        quantity=3,
+        set_name="Aetherdrift",
+        condition="Near Mint",
+    )
     await an_item(seller, urgent, product_name="Birch")
     await an_item(seller, letter, quantity=2)
 
@@ -94,7 +113,9 @@ async def test_the_story_of_a_session(a_seller):
     assert (await done(seller, step(pulls["id"], old, "unassign")))["order_count"] == 3
     assert (await done(seller, f"/api/orders/{letter}/dismiss"))["pull_dismissed_at"]
     assert await way(seller, pulls["id"]) == [urgent, parcel]
-    assert (await done(seller, f"/api/orders/{urgent}/mark_shipped"))["marked_shipped_pending"] is True
+    assert (await done(seller, f"/api/orders/{urgent}/mark_shipped"))[
+        "marked_shipped_pending"
+    ] is True
 
     ended = await done(seller, f"/api/pull_sessions/{pulls['id']}/complete")
     assert ended["status"] == "completed"
@@ -174,28 +195,50 @@ async def test_naming_none_selects_none(a_seller):
     ],
     ids=str,
 )
-async def test_a_session_takes_what_the_filters_of_the_list_leave_and_can_be_pulled(a_seller, filters, expected):
+async def test_a_session_takes_what_the_filters_of_the_list_leave_and_can_be_pulled(
+    a_seller, filters, expected
+):
     seller = await a_seller()
     await an_order(
-        seller, order_number="URGENT", status="Paid", shipping_type="expedited", order_date=date(2026, 11, 3)
+        seller,
+        order_number="URGENT",
+        status="Paid",
+        shipping_type="expedited",
+        order_date=date(2026, 11, 3),
     )
     letter = await an_order(seller, order_number="LETTER", order_date=date(2026, 11, 2))
     await an_order(seller, order_number="OLD", status="Processing", order_date=date(2026, 11, 1))
-    await an_order(seller, order_number="GONE", status="Shipped", shipping_type="expedited", refund_amt=Decimal(1))
+    await an_order(
+        seller,
+        order_number="GONE",
+        status="Shipped",
+        shipping_type="expedited",
+        refund_amt=Decimal(1),
+    )
     await an_item(seller, letter)
     pulls = await opened(seller, **filters)
-    assert [order["order_number"] for order in (await read(seller, pulls["id"]))["orders"]] == expected
+    assert [
+        order["order_number"] for order in (await read(seller, pulls["id"]))["orders"]
+    ] == expected
     if filters.keys() <= {"shipping_type", "search", "date_to", "refund"}:
-        listed = (await seller.get("/api/orders", params={name: str(value) for name, value in filters.items()})).json()
+        listed = (
+            await seller.get(
+                "/api/orders", params={name: str(value) for name, value in filters.items()}
+            )
+        ).json()
         assert set(expected) == {order["order_number"] for order in listed["orders"]} - {"GONE"}
 
 
-async def test_a_session_takes_what_an_earlier_one_left_and_of_named_orders_what_the_filter_leaves(a_seller):
+async def test_a_session_takes_what_an_earlier_one_left_and_of_named_orders_what_the_filter_leaves(
+    a_seller,
+):
     seller = await a_seller()
     pulled, left = await an_order(seller), await an_order(seller, shipping_type="tracked")
     first = (await opened(seller))["id"]
     await done(seller, f"/api/pull_sessions/{first}/complete")
-    again = (await opened(seller, pull_session=first, order_ids=[pulled, left], shipping_type="tracked"))["id"]
+    again = (
+        await opened(seller, pull_session=first, order_ids=[pulled, left], shipping_type="tracked")
+    )["id"]
     assert await way(seller, again) == [left]
 
 
@@ -271,9 +314,15 @@ async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_sell
     pulls = await opened(seller)
     before = await read(seller, pulls["id"])
     # One more of the first card, another card, and other lines without a SKU in place of the one.
-    lines = [a_line(quantity=3), a_line(sku_id=8, product_name="Cedar"), a_line(**LOOSE | {"product_name": "Beech"})]
+    lines = [
+        a_line(quantity=3),
+        a_line(sku_id=8, product_name="Cedar"),
+        a_line(**LOOSE | {"product_name": "Beech"}),
+    ]
     await seller.items(lines)
-    await seller.orders([{"order_number": "A-1", "status": "Processing", "order_date": "2026-11-02"}])
+    await seller.orders(
+        [{"order_number": "A-1", "status": "Processing", "order_date": "2026-11-02"}]
+    )
     await seller.shipping([{"order_number": "A-1", "tracking_number": "9400"}])
 
     after = await read(seller, pulls["id"])
@@ -281,12 +330,19 @@ async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_sell
     assert first == before["orders"][0] | {
         "changed": ["status", "shipping_type", "order_date", "item_count", "items"], "needs_review": True,
     }  # fmt: skip
-    assert [(item["product_name"], item["quantity"]) for item in first["items"]] == [("Ash", 2), ("Birch", 1)]
+    assert [(item["product_name"], item["quantity"]) for item in first["items"]] == [
+        ("Ash", 2),
+        ("Birch", 1),
+    ]
     assert second == before["orders"][1]
     assert after["item_count"] == before["item_count"] == 5
     # It can still be pulled: nobody cancelled it.
     assert (first["in_review"], before["review_count"], after["review_count"]) == (False, 0, 1)
-    [listed] = [each for each in (await seller.get("/api/orders")).json()["pull_sessions"] if each["id"] == pulls["id"]]
+    [listed] = [
+        each
+        for each in (await seller.get("/api/orders")).json()["pull_sessions"]
+        if each["id"] == pulls["id"]
+    ]
     assert listed["review_count"] == 1
 
 
@@ -339,7 +395,9 @@ async def test_an_ended_session_keeps_what_was_changed_in_the_end(a_seller):
         whole = await read(seller, session)
         assert [order["changed"] for order in whole["orders"]] == expected
         assert whole["review_count"] == 1
-    quantities = {order["id"]: [item["quantity"] for item in order["items"]] for order in whole["orders"]}
+    quantities = {
+        order["id"]: [item["quantity"] for item in order["items"]] for order in whole["orders"]
+    }
     assert sorted(quantities.values()) == [[2, 1], [9]]
 
 
@@ -350,7 +408,10 @@ async def test_what_is_taken_out_takes_its_lines_along(a_seller):
     await done(seller, step(pulls["id"], first, "unassign"))
     await done(seller, f"/api/orders/{second}/dismiss")
     assert (
-        await seller.service.sql(seller.id, "SELECT 1 FROM pull_session_item WHERE seller_id = :id", id=seller.id) == []
+        await seller.service.sql(
+            seller.id, "SELECT 1 FROM pull_session_item WHERE seller_id = :id", id=seller.id
+        )
+        == []
     )
 
 
@@ -380,7 +441,10 @@ async def test_an_ended_session_keeps_its_reviews_and_gets_no_new_ones(a_seller)
     await change_order(seller, early, status="Ready to Ship")
     await change_order(seller, late, status="Shipped - In Transit")
     whole = await read(seller, pulls["id"])
-    assert {order["id"]: order["in_review"] for order in whole["orders"]} == {early: True, late: False}
+    assert {order["id"]: order["in_review"] for order in whole["orders"]} == {
+        early: True,
+        late: False,
+    }
     assert whole["review_count"] == 1
 
 
@@ -391,7 +455,9 @@ async def test_a_shipment_that_its_seller_marked_is_not_for_review(a_seller):
     await done(seller, f"/api/orders/{order}/mark_shipped")
     await change_order(seller, order, status="Shipped - In Transit")
     assert (await read(seller, pulls["id"]))["review_count"] == 0
-    assert (await done(seller, f"/api/orders/{order}/mark_shipped"))["marked_shipped_pending"] is False
+    assert (await done(seller, f"/api/orders/{order}/mark_shipped"))[
+        "marked_shipped_pending"
+    ] is False
 
 
 async def test_a_shipped_mark_is_taken_back_and_the_order_can_be_pulled_again(a_seller):
@@ -399,9 +465,16 @@ async def test_a_shipped_mark_is_taken_back_and_the_order_can_be_pulled_again(a_
     order = await an_order(seller, order_number="BACK")
     await done(seller, f"/api/orders/{order}/mark_shipped")
     assert (await opened(seller))["order_count"] == 0
-    unmarked = {"id": order, "shipped_marked_at": None, "marked_shipped_pending": False, "pull_dismissed_at": None}
+    unmarked = {
+        "id": order,
+        "shipped_marked_at": None,
+        "marked_shipped_pending": False,
+        "pull_dismissed_at": None,
+    }
     # Two callers at once take it back once.
-    both = await asyncio.gather(*(done(seller, f"/api/orders/{order}/unmark_shipped") for _ in range(2)))
+    both = await asyncio.gather(
+        *(done(seller, f"/api/orders/{order}/unmark_shipped") for _ in range(2))
+    )
     assert both == [unmarked, unmarked]
     assert [action for action, _ in await feed(seller)].count("order.unmarked_shipped") == 1
     [pulls] = (await seller.get("/api/orders", params={"pull_session": "none"})).json()["orders"]
@@ -425,7 +498,11 @@ async def test_orders_pushed_to_the_end_stand_there_in_turn(a_seller):
     for order, expected in ((a, [b, c, a]), (b, [c, a, b]), (a, [c, b, a]), (a, [c, b, a])):
         await done(seller, step(session_id, order, "defer"))
         assert await way(seller, session_id) == expected
-    assert [order["deferred"] for order in (await read(seller, session_id))["orders"]] == [False, True, True]
+    assert [order["deferred"] for order in (await read(seller, session_id))["orders"]] == [
+        False,
+        True,
+        True,
+    ]
     assert len(await feed(seller)) == 1 + 3
 
 
@@ -443,7 +520,11 @@ async def test_every_step_may_be_taken_twice_and_is_told_once(a_seller):
         once = await done(seller, path)
         clock.shift(timedelta(hours=1))
         assert await done(seller, path) == once
-    assert (await done(seller, step(session_id, pulled, "pulled")))["pulled_count"] == first["pulled_count"] == 1
+    assert (
+        (await done(seller, step(session_id, pulled, "pulled")))["pulled_count"]
+        == first["pulled_count"]
+        == 1
+    )
     assert (await read(seller, session_id))["orders"][0]["pulled_at"] == at
     back = await done(seller, f"/api/orders/{taken_out}/undismiss")
     assert back["pull_dismissed_at"] is None
@@ -462,8 +543,14 @@ async def test_an_ended_session_takes_no_further_step(a_seller, end, other):
     session_id = (await opened(seller))["id"]
     await done(seller, f"/api/pull_sessions/{session_id}/{end}")
     for what in ("pulled", "defer", "unassign"):
-        assert await refused(seller, step(session_id, order, what)) == (409, "pull_session_not_open")
-    assert await refused(seller, f"/api/pull_sessions/{session_id}/{other}") == (409, "pull_session_not_open")
+        assert await refused(seller, step(session_id, order, what)) == (
+            409,
+            "pull_session_not_open",
+        )
+    assert await refused(seller, f"/api/pull_sessions/{session_id}/{other}") == (
+        409,
+        "pull_session_not_open",
+    )
     # A dismissal later on leaves the ended session as it was.
     await done(seller, f"/api/orders/{order}/dismiss")
     assert await way(seller, session_id) == [order]
@@ -489,7 +576,13 @@ async def test_unknown_and_foreign_sessions_and_orders_are_not_found(a_seller):
     gone = (404, "not_found")
     for unknown in (foreign_session, 10**9, 10**40):
         assert (await seller.get(f"/api/pull_sessions/{unknown}")).json()["code"] == "not_found"
-        for what in ("complete", "cancel", f"orders/{mine}/pulled", f"orders/{mine}/defer", f"orders/{mine}/unassign"):
+        for what in (
+            "complete",
+            "cancel",
+            f"orders/{mine}/pulled",
+            f"orders/{mine}/defer",
+            f"orders/{mine}/unassign",
+        ):
             assert await refused(seller, f"/api/pull_sessions/{unknown}/{what}") == gone
     for unknown in (foreign, 10**9, 10**40):
         for what in ("pulled", "defer", "unassign"):
@@ -515,8 +608,12 @@ async def test_an_order_pulled_by_two_at_once_is_pulled_once(a_seller):
     seller = await a_seller()
     order = await an_order(seller)
     session_id = (await opened(seller))["id"]
-    answers = await asyncio.gather(*(seller.post(step(session_id, order, "pulled")) for _ in range(4)))
-    assert [(answer.status_code, answer.json()["pulled_count"]) for answer in answers] == [(200, 1)] * 4
+    answers = await asyncio.gather(
+        *(seller.post(step(session_id, order, "pulled")) for _ in range(4))
+    )
+    assert [(answer.status_code, answer.json()["pulled_count"]) for answer in answers] == [
+        (200, 1)
+    ] * 4
     assert len(await feed(seller)) == 2
 
 
@@ -532,14 +629,20 @@ async def test_what_is_pulled_while_the_session_ends_is_in_its_count_or_refused(
     pulled = [answer for answer in answers[:2] + answers[3:] if answer.status_code == 200]
     late = [answer.json()["code"] for answer in answers if answer.status_code != 200]
     assert set(late) <= {"pull_session_not_open"}
-    assert answers[2].json()["pulled_count"] == len(pulled) == (await read(seller, session_id))["pulled_count"]
+    assert (
+        answers[2].json()["pulled_count"]
+        == len(pulled)
+        == (await read(seller, session_id))["pulled_count"]
+    )
 
 
 async def test_an_order_dismissed_while_a_session_opens_is_in_none(a_seller):
     seller = await a_seller()
     for _ in range(5):
         order, other = await an_order(seller), await an_order(seller)
-        answers = await asyncio.gather(seller.post("/api/pull_sessions"), seller.post(f"/api/orders/{order}/dismiss"))
+        answers = await asyncio.gather(
+            seller.post("/api/pull_sessions"), seller.post(f"/api/orders/{order}/dismiss")
+        )
         session_id = answers[0].json()["id"]
         found = await way(seller, session_id)
         assert order not in found
@@ -553,7 +656,7 @@ async def test_orders_pushed_to_the_end_at_once_each_get_a_turn(a_seller):
     session_id = (await opened(seller))["id"]
     await asyncio.gather(*(seller.post(step(session_id, order, "defer")) for order in orders[:3]))
     assert (await way(seller, session_id))[0] == orders[3]
-    turns = (
-        "SELECT deferred_turn FROM pull_session_order WHERE seller_id = :id AND deferred_turn IS NOT NULL ORDER BY 1"
-    )
-    assert [row["deferred_turn"] for row in await seller.service.sql(seller.id, turns, id=seller.id)] == [1, 2, 3]
+    turns = "SELECT deferred_turn FROM pull_session_order WHERE seller_id = :id AND deferred_turn IS NOT NULL ORDER BY 1"
+    assert [
+        row["deferred_turn"] for row in await seller.service.sql(seller.id, turns, id=seller.id)
+    ] == [1, 2, 3]

@@ -9,7 +9,15 @@ from sqlalchemy import text
 from cardsync.orders import pullable
 from orders_builder import an_order
 
-TO_SHIP = ["Completed - Paid", "Ready to Ship", "READY TO SHIP", "Processing", "processing", "Paid", " paid "]
+TO_SHIP = [
+    "Completed - Paid",
+    "Ready to Ship",
+    "READY TO SHIP",
+    "Processing",
+    "processing",
+    "Paid",
+    " paid ",
+]
 NOT_TO_SHIP = [
     None, "", "Completed", "Shipped - In Transit", "Shipped - Delivered", "shipped", "Canceled", "Cancelled", "Refunded", "Pending",
     "Unpaid", "Not Paid", "Processing - Canceled", "Paid, partially shipped", "ſhipped", "PAİD",
@@ -39,7 +47,12 @@ def test_all_others_are_not(status):
     ],
 )
 def test_each_fact_alone_keeps_an_order_from_being_pulled(facts, can):
-    free = {"to_ship": True, "shipped_marked_at": None, "pull_dismissed_at": None, "in_open_session": False}
+    free = {
+        "to_ship": True,
+        "shipped_marked_at": None,
+        "pull_dismissed_at": None,
+        "in_open_session": False,
+    }
     assert pullable.can_be_pulled(**free | facts) is can
 
 
@@ -71,7 +84,9 @@ def test_a_mark_is_pending_until_the_synced_status_says_shipped_or_never(status,
         (None, None, True),
     ],
 )
-def test_what_changed_is_reviewed_but_a_shipment_that_was_marked_is_no_surprise(status, marked, review):
+def test_what_changed_is_reviewed_but_a_shipment_that_was_marked_is_no_surprise(
+    status, marked, review
+):
     to_ship = pullable.to_ship(status, None)
     assert pullable.needs_review(status=status, to_ship=to_ship, shipped_marked_at=marked) is review
 
@@ -82,7 +97,11 @@ async def test_sql_decides_as_the_functions_do(a_seller):
         for refund in (None, Decimal(0), Decimal("1.50")):
             for marked in (None, MARKED):
                 for dismissed in (None, MARKED):
-                    columns = {"refund_amt": refund, "shipped_marked_at": marked, "pull_dismissed_at": dismissed}
+                    columns = {
+                        "refund_amt": refund,
+                        "shipped_marked_at": marked,
+                        "pull_dismissed_at": dismissed,
+                    }
                     await an_order(seller, status=status, **columns)
     decided = (
         f"SELECT orders.*, {pullable.PULLABLE} AS pullable, {pullable.MARKED_SHIPPED_PENDING} AS pending,"
@@ -98,7 +117,12 @@ async def test_sql_decides_as_the_functions_do(a_seller):
         dismissed = row["pull_dismissed_at"]
         assert row["to_ship"] is to_ship, row
         assert row["pending"] is pullable.marked_shipped_pending(status, marked), row
-        assert row["review"] is pullable.needs_review(status=status, to_ship=to_ship, shipped_marked_at=marked), row
+        assert row["review"] is pullable.needs_review(
+            status=status, to_ship=to_ship, shipped_marked_at=marked
+        ), row
         assert row["pullable"] is pullable.can_be_pulled(
-            to_ship=to_ship, shipped_marked_at=marked, pull_dismissed_at=dismissed, in_open_session=False
+            to_ship=to_ship,
+            shipped_marked_at=marked,
+            pull_dismissed_at=dismissed,
+            in_open_session=False,
         ), row

@@ -1,4 +1,6 @@
-"""Monthly sales reports: what is stored, what is refused, and which months are missing, seen from where the marketplace is."""
+"""Monthly sales reports: what is stored, what is refused, and which months are missing, seen from
+where the marketplace is.
+"""
 
 import asyncio
 import gzip
@@ -26,7 +28,9 @@ def at(moment):
 async def send(seller, body, **headers):
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return await seller.post(
-        "/api/v1/sales_report", content=content, headers={"Content-Type": "application/json"} | headers
+        "/api/v1/sales_report",
+        content=content,
+        headers={"Content-Type": "application/json"} | headers,
     )
 
 
@@ -62,7 +66,9 @@ async def test_a_report_is_stored_with_the_scale_it_came_with(a_seller):
     answer = await send(seller, body)
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "month": "2026-10"})
     [stored] = await reports(seller)
-    assert abs((datetime.fromisoformat(stored.pop("received_at")) - clock.now()).total_seconds()) < 60
+    assert (
+        abs((datetime.fromisoformat(stored.pop("received_at")) - clock.now()).total_seconds()) < 60
+    )
     assert stored == {
         "month": "2026-10", "date_from": "2026-10-01", "date_to": "2026-10-31",
         "report": {
@@ -95,7 +101,10 @@ async def test_a_month_without_revenue_is_covered_and_told_as_empty(a_seller, re
 async def test_the_month_again_updates_what_it_carries_and_null_clears(a_seller):
     seller = await a_seller()
     await sent(seller, gross_sales=10, net_sales=9, order_count=3)
-    await send(seller, {**OCTOBER, "date_to": "2026-10-30", "report": {"gross_sales": 11, "net_sales": None}})
+    await send(
+        seller,
+        {**OCTOBER, "date_to": "2026-10-30", "report": {"gross_sales": 11, "net_sales": None}},
+    )
     [stored] = await reports(seller)
     assert stored["date_to"] == "2026-10-30"
     told = {name: value for name, value in stored["report"].items() if value is not None}
@@ -119,10 +128,16 @@ async def test_what_is_no_such_number_counts_as_absent_and_is_told(a_seller, fie
     assert stored["report"][field] in (7, "7.00")
 
 
-@pytest.mark.parametrize("number", [b"1e999999999", b"1E-999999999", b"9" * 5000, b"1" + b"0" * 400 + b".5"])
+@pytest.mark.parametrize(
+    "number", [b"1e999999999", b"1E-999999999", b"9" * 5000, b"1" + b"0" * 400 + b".5"]
+)
 async def test_a_number_of_any_size_is_no_crash(a_seller, number):
     seller = await a_seller()
-    body = json.dumps({**OCTOBER, "report": {"gross_sales": "N", "order_count": "N"}}).encode().replace(b'"N"', number)
+    body = (
+        json.dumps({**OCTOBER, "report": {"gross_sales": "N", "order_count": "N"}})
+        .encode()
+        .replace(b'"N"', number)
+    )
     assert (await send(seller, body)).status_code in (200, 422)
 
 
@@ -165,18 +180,26 @@ async def test_a_body_of_the_wrong_shape_is_an_invalid_payload(a_seller, body):
     assert await refusal(await a_seller(), body) == (422, "invalid_payload")
 
 
-@pytest.mark.parametrize("kind", ["application/json", "application/gzip", "application/octet-stream"])
+@pytest.mark.parametrize(
+    "kind", ["application/json", "application/gzip", "application/octet-stream"]
+)
 @pytest.mark.parametrize("zipped", [True, False])
 async def test_gzip_is_told_by_its_first_bytes(a_seller, kind, zipped):
     seller = await a_seller()
     body = json.dumps({**OCTOBER, "report": {"net_sales": 1}}).encode()
     answer = await send(seller, gzip.compress(body) if zipped else body, **{"Content-Type": kind})
     assert answer.status_code == 200
-    assert await refusal(await a_seller(), gzip.compress(body)[:-4], **{"Content-Type": kind}) == (422, "invalid_gzip")
+    assert await refusal(await a_seller(), gzip.compress(body)[:-4], **{"Content-Type": kind}) == (
+        422,
+        "invalid_gzip",
+    )
 
 
 async def test_another_content_type_is_unsupported(a_seller):
-    assert await refusal(await a_seller(), b"{}", **{"Content-Type": "text/csv"}) == (415, "unsupported_media_type")
+    assert await refusal(await a_seller(), b"{}", **{"Content-Type": "text/csv"}) == (
+        415,
+        "unsupported_media_type",
+    )
 
 
 async def test_two_reports_of_a_month_at_once_are_one_row_that_holds_both(a_seller):
@@ -202,12 +225,18 @@ async def test_two_years_are_missing_of_a_new_seller_and_uploads_fill_them(a_sel
     assert (len(missing), missing[0], missing[-1]) == (24, "2024-11-01", "2026-10-01")
     assert missing == sorted(missing)
     await sent(seller)
-    await send(seller, {"date_from": "2025-01-01", "date_to": "2025-01-31", "report": {"net_sales": 5}})
-    assert await gaps(seller) == [month for month in missing if month not in ("2026-10-01", "2025-01-01")]
+    await send(
+        seller, {"date_from": "2025-01-01", "date_to": "2025-01-31", "report": {"net_sales": 5}}
+    )
+    assert await gaps(seller) == [
+        month for month in missing if month not in ("2026-10-01", "2025-01-01")
+    ]
     assert await gaps(other) == []
 
 
-async def test_a_report_that_ends_before_its_month_does_not_cover_it_once_the_month_is_over(a_seller):
+async def test_a_report_that_ends_before_its_month_does_not_cover_it_once_the_month_is_over(
+    a_seller,
+):
     seller = await a_seller()
     at("2026-10-20T12:00:00+00:00")
     await an_order(seller, order_date=date(2026, 10, 1))
@@ -226,7 +255,12 @@ async def test_an_older_first_order_goes_further_back(a_seller):
     await an_order(seller, order_date=date(2026, 11, 1))
     await an_order(seller, order_date=date(2023, 12, 31))
     missing = await gaps(seller)
-    assert (missing[0], missing[1], missing[-1], len(missing)) == ("2023-12-01", "2024-01-01", "2026-10-01", 35)
+    assert (missing[0], missing[1], missing[-1], len(missing)) == (
+        "2023-12-01",
+        "2024-01-01",
+        "2026-10-01",
+        35,
+    )
 
 
 @pytest.mark.parametrize(

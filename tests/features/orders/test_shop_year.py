@@ -1,5 +1,6 @@
-"""A shop for a year: every few days an agent uploads the last 90 days anew, in whatever parts and order, and the seller pulls and ships
-what came in. What is read is at all times what the marketplace said last.
+"""A shop for a year: every few days an agent uploads the last 90 days anew, in whatever parts and
+order, and the seller pulls and ships what came in. What is read is at all times what the
+marketplace said last.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def set_day(day: date) -> None:
 
 
 async def sync(seller: Seller, chance: Random, shop: list[Sale], day: date) -> None:
-    """One cycle of an agent: the window of each stream, orders before what hangs on them, cut anywhere; some parts come twice."""
+    """One cycle of an agent: the window of each stream, orders before what hangs on them, cut
+    anywhere; some parts come twice.
+    """
     recent = [sale for sale in shop if day - WINDOW <= sale.placed <= day]
     streams = (
         ("/orders", [sale.order(day) for sale in recent]),
@@ -56,7 +59,9 @@ async def report_sales(seller: Seller) -> None:
     for month in gaps[:2]:
         first = date.fromisoformat(month)
         last = first.replace(day=monthrange(first.year, first.month)[1]).isoformat()
-        answer = await seller.post("/api/v1/sales_report", json={"date_from": month, "date_to": last, "report": {}})
+        answer = await seller.post(
+            "/api/v1/sales_report", json={"date_from": month, "date_to": last, "report": {}}
+        )
         assert answer.status_code == 200, answer.text
 
 
@@ -65,7 +70,9 @@ async def every_order(seller: Seller, **query: Any) -> tuple[list[dict[str, Any]
     orders: list[dict[str, Any]] = []
     number = pages = 1
     while number <= pages:
-        answer = await seller.get("/api/orders", params={"per_page": 100, "items": "full", "page": number, **query})
+        answer = await seller.get(
+            "/api/orders", params={"per_page": 100, "items": "full", "page": number, **query}
+        )
         page = answer.json()
         orders += page["orders"]
         number, pages = number + 1, page["total_pages"]
@@ -79,26 +86,38 @@ async def is_told(seller: Seller, shop: list[Sale], marked: set[str], day: date)
     assert len(orders) == page["total"] == len(expected)
     for order in orders:
         told = expected[order["order_number"]]
-        items = sorted((item["product_name"], item["unit_price"], item["quantity"]) for item in order["items"])
+        items = sorted(
+            (item["product_name"], item["unit_price"], item["quantity"]) for item in order["items"]
+        )
         assert {name: order[name] for name in told if name != "items"} | {"items": items} == told
         pending = order["order_number"] in marked and not told["status"].startswith(BEYOND)
         assert order["marked_shipped_pending"] is pending
     assert page["status_counts"] == Counter(told["status"] for told in expected.values())
-    assert [order["order_date"] for order in orders] == sorted((o["order_date"] for o in orders), reverse=True)
-    month = [told for told in expected.values() if told["order_date"] >= (day - timedelta(days=30)).isoformat()]
+    assert [order["order_date"] for order in orders] == sorted(
+        (o["order_date"] for o in orders), reverse=True
+    )
+    month = [
+        told
+        for told in expected.values()
+        if told["order_date"] >= (day - timedelta(days=30)).isoformat()
+    ]
     _, page = await every_order(seller, date_from=day - timedelta(days=30), date_to=day)
     assert page["status_counts"] == Counter(told["status"] for told in month)
 
 
 async def pull(seller: Seller, shop: list[Sale], marked: set[str], day: date) -> None:
-    """Everything that waits is walked through once: what leaves today is pulled and marked, the rest is put off."""
+    """Everything that waits is walked through once: what leaves today is pulled and marked, the
+    rest is put off.
+    """
     session = (await seller.post("/api/pull_sessions")).json()
     orders = (await seller.get(f"/api/pull_sessions/{session['id']}")).json()["orders"]
     by_number = {sale.number: sale for sale in shop}
     waiting = {
         sale.number
         for sale in shop
-        if sale.placed <= day and not sale.is_refunded(day) and not sale.status(day).startswith(BEYOND)
+        if sale.placed <= day
+        and not sale.is_refunded(day)
+        and not sale.status(day).startswith(BEYOND)
     }
     assert {order["order_number"] for order in orders} == waiting - marked
     for order in orders:
@@ -116,7 +135,8 @@ async def pull(seller: Seller, shop: list[Sale], marked: set[str], day: date) ->
 async def spent(seller: Seller) -> dict[str, tuple[int, Decimal]]:
     answer = await seller.get("/api/customers", params={"per_page": 200})
     return {
-        row["buyer_name"]: (row["order_count"], Decimal(row["lifetime_total"])) for row in answer.json()["customers"]
+        row["buyer_name"]: (row["order_count"], Decimal(row["lifetime_total"]))
+        for row in answer.json()["customers"]
     }
 
 
@@ -148,4 +168,6 @@ async def lives(seller: Seller, seed: int, days: int) -> None:
     bought: dict[str, list[Decimal]] = {}
     for sale in shop:
         bought.setdefault(sale.buyer, []).append(sale.total)
-    assert await spent(seller) == {buyer: (len(totals), sum(totals)) for buyer, totals in bought.items()}
+    assert await spent(seller) == {
+        buyer: (len(totals), sum(totals)) for buyer, totals in bought.items()
+    }

@@ -1,4 +1,6 @@
-"""Backtests: what rules would have asked on each stored day, priced one after the other, beside what sold; and nothing written."""
+"""Backtests: what rules would have asked on each stored day, priced one after the other, beside
+what sold; and nothing written.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def span(first: int = 0, last: int = 9) -> dict[str, str]:
 
 
 async def seen(seller, moment: datetime, *rows, **headers):
-    report = await seller.import_csv(a_csv(*rows), **{"X-Exported-At": clock.rfc3339(moment)}, **headers)
+    report = await seller.import_csv(
+        a_csv(*rows), **{"X-Exported-At": clock.rfc3339(moment)}, **headers
+    )
     assert report["state"] == "done", report
 
 
@@ -41,16 +45,33 @@ def days(found):
 
 async def a_past_of_three_days(a_seller, **settings):
     seller = await a_seller(time_zone="UTC", **settings)
-    await seen(seller, at(0), a_row(1, market="2.00", price="1.00", quantity=3), a_row(2, market="1.00", price="1.00"))
-    await seen(seller, at(1), a_row(1, market="3.00", price="1.00", quantity=2), a_row(2, market="1.00", price="1.00"))
-    await seen(seller, at(3), a_row(1, market="3.00", price="1.00", quantity=2), a_row(3, market="5.00", price="1.00"))
+    await seen(
+        seller,
+        at(0),
+        a_row(1, market="2.00", price="1.00", quantity=3),
+        a_row(2, market="1.00", price="1.00"),
+    )
+    await seen(
+        seller,
+        at(1),
+        a_row(1, market="3.00", price="1.00", quantity=2),
+        a_row(2, market="1.00", price="1.00"),
+    )
+    await seen(
+        seller,
+        at(3),
+        a_row(1, market="3.00", price="1.00", quantity=2),
+        a_row(3, market="5.00", price="1.00"),
+    )
     return seller
 
 
 async def test_each_day_is_priced_by_what_was_known_then(a_seller):
     seller = await a_past_of_three_days(a_seller)
     found = await what_of(seller)
-    assert [day["date"] for day in found["days"]] == [at(day).date().isoformat() for day in (0, 1, 3)]
+    assert [day["date"] for day in found["days"]] == [
+        at(day).date().isoformat() for day in (0, 1, 3)
+    ]
     # Card 1 goes to market, then follows it; card 2 is gone on the last day, on which card 3 came.
     assert days(found) == [(2, "7.00", 1), (2, "7.00", 1), (2, "11.00", 1)]
     assert found["summary"] == {
@@ -72,7 +93,12 @@ async def test_a_day_goes_on_from_what_was_asked_the_day_before(a_seller):
     for day in range(4):
         await seen(seller, at(day), a_row(1, market="2.00", price="1.00"))
     capped = [{"adjust_bp": 0, "cap": {"up_bp": 2_000, "down_bp": 2_000}}]
-    assert [value for _, value, _ in days(await what_of(seller, capped))] == ["1.20", "1.44", "1.72", "2.00"]
+    assert [value for _, value, _ in days(await what_of(seller, capped))] == [
+        "1.20",
+        "1.44",
+        "1.72",
+        "2.00",
+    ]
     weekly = [{"adjust_bp": 0, "cap": {"up_bp": 2_000, "down_bp": 2_000, "period": "week"}}]
     begun = [n for n in range(1, 4) if at(n).weekday() == 0]
     assert [value for _, value, _ in days(await what_of(seller, weekly))] == [
@@ -96,7 +122,13 @@ async def test_a_card_that_came_mid_way_begins_its_cap_with_its_first_price(a_se
     await seen(seller, at(1), a_row(1, market="2.00", price="1.00"), a_row(2, **new))
     await seen(seller, at(1, 18), a_row(1, market="2.00", price="1.00"), a_row(2, **new))
     # Sold out, a blank price where one was asked, and a card that never had one.
-    await seen(seller, at(2), a_row(1, quantity=0), a_row(2, **new | {"price": ""}), a_row(3, market="1.00", price=""))
+    await seen(
+        seller,
+        at(2),
+        a_row(1, quantity=0),
+        a_row(2, **new | {"price": ""}),
+        a_row(3, market="1.00", price=""),
+    )
     found = await what_of(seller, [{"cap": {"up_bp": 1000, "down_bp": 1000, "period": "day"}}])
     assert days(found) == [(1, "1.10", 1), (2, "3.41", 2), (2, "3.42", 2)]
 
@@ -128,7 +160,10 @@ async def test_a_query_that_asks_for_the_time_is_asked_of_each_day(a_seller):
     )
     for day in (1, 2, 3):
         await seen(seller, at(day), a_row(1, market="2.00", price="1.00"))
-    assert [changed for _, _, changed in days(await what_of(seller, [{"query": "age>=2", "adjust_bp": 0}]))] == [
+    assert [
+        changed
+        for _, _, changed in days(await what_of(seller, [{"query": "age>=2", "adjust_bp": 0}]))
+    ] == [
         0,
         0,
         1,
@@ -143,14 +178,20 @@ async def test_a_sale_is_on_on_its_days(a_seller):
     sale = {
         "name": "One day", "adjust_bp": -5_000, "starts_at": clock.rfc3339(at(1, 0)), "ends_at": clock.rfc3339(at(2, 0)),
     }  # fmt: skip
-    assert days(await what_of(seller, sales=[sale])) == [(1, "2.00", 0), (1, "1.00", 1), (1, "2.00", 1)]
+    assert days(await what_of(seller, sales=[sale])) == [
+        (1, "2.00", 0),
+        (1, "1.00", 1),
+        (1, "2.00", 1),
+    ]
 
 
 async def test_stale_cards_are_reduced_by_the_days_of_then(a_seller):
     seller = await a_seller(time_zone="UTC")
     for day in range(4):
         await seen(seller, at(day), a_row(1, market="1.00", price="1.00"))
-    order = await an_order(seller, order_date=at(1).date(), placed_at_given=at(1, 13), status="Completed - Paid")
+    order = await an_order(
+        seller, order_date=at(1).date(), placed_at_given=at(1, 13), status="Completed - Paid"
+    )
     await an_item(seller, order, sku_id=1, unit_price="0.80")
     stale = {"after_days": 1, "every_days": 1, "step_bp": 1_000, "limit_bp": 5_000}
     found = await what_of(seller, [{"stale": stale}])
@@ -160,10 +201,19 @@ async def test_stale_cards_are_reduced_by_the_days_of_then(a_seller):
 
 async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
     seller = await a_past_of_three_days(a_seller)
-    for moment, sku, price in ((at(0, 2), 1, "1.10"), (at(0, 15), 1, "1.20"), (at(2), 1, "1.30"), (at(3, 20), 4, None)):
-        order = await an_order(seller, order_date=moment.date(), placed_at_given=moment, status="Completed - Paid")
+    for moment, sku, price in (
+        (at(0, 2), 1, "1.10"),
+        (at(0, 15), 1, "1.20"),
+        (at(2), 1, "1.30"),
+        (at(3, 20), 4, None),
+    ):
+        order = await an_order(
+            seller, order_date=moment.date(), placed_at_given=moment, status="Completed - Paid"
+        )
         await an_item(seller, order, sku_id=sku, unit_price=price, quantity=2)
-    cancelled = await an_order(seller, order_date=at(2).date(), placed_at_given=at(2), status="Canceled")
+    cancelled = await an_order(
+        seller, order_date=at(2).date(), placed_at_given=at(2), status="Canceled"
+    )
     await an_item(seller, cancelled, sku_id=1, unit_price="9.00")
     found = await what_of(seller)
     assert [(line["marketplace_id"], line["sold_at"], line["sold_price"], line["asked_price"]) for line in found["sold"]] == [
@@ -172,7 +222,9 @@ async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
         (1, clock.rfc3339(at(0, 15)), "1.20", "2.00"),
         (1, clock.rfc3339(at(0, 2)), "1.10", None),
     ]  # fmt: skip
-    told = {name: found["summary"][name] for name in ("sold", "compared", "sold_value", "asked_value")}
+    told = {
+        name: found["summary"][name] for name in ("sold", "compared", "sold_value", "asked_value")
+    }
     assert told == {"sold": 4, "compared": 2, "sold_value": "5.00", "asked_value": "10.00"}
 
 
@@ -180,7 +232,10 @@ async def test_the_newest_day_asks_what_the_preview_asks(a_seller):
     seller = await a_seller(time_zone="UTC")
     rows = [a_row(n, market=f"{n}.37", price="1.00", quantity=n) for n in range(1, 30)]
     await seen(seller, clock.now().replace(microsecond=0) - timedelta(minutes=5), *rows)
-    rules = [{"query": "price>0 market<9", "adjust_bp": -300, "rounding": "x99"}, {"adjust_bp": 100, "floor": "12.34"}]
+    rules = [
+        {"query": "price>0 market<9", "adjust_bp": -300, "rounding": "x99"},
+        {"adjust_bp": 100, "floor": "12.34"},
+    ]
     ahead = (await seller.post("/api/pricing/preview", json={"rules": rules})).json()
     now = datetime.now(UTC)
     found = await what_of(seller, rules, to=now.date().isoformat())
@@ -192,7 +247,8 @@ async def test_the_newest_day_asks_what_the_preview_asks(a_seller):
 async def test_nothing_is_written_and_two_at_once_say_the_same(a_seller):
     seller = await a_past_of_three_days(a_seller)
     kept = [
-        await seller.service.sql(seller.id, f"SELECT * FROM {table} WHERE seller_id = {seller.id}") for table in TABLES
+        await seller.service.sql(seller.id, f"SELECT * FROM {table} WHERE seller_id = {seller.id}")
+        for table in TABLES
     ]
     one, two = await asyncio.gather(what_of(seller), what_of(seller))
     assert one == two
@@ -216,7 +272,11 @@ TABLES = ("card", "price_observation", "price_run", "price_change", "activity", 
         ({"from": "yesterday", "to": "2026-11-01"}, "invalid_payload", "from"),
         ({"from": "2026-13-01", "to": "2026-11-01"}, "invalid_payload", "from"),
         ({"from": "2026-11-01", "to": "9999-12-31"}, "invalid_payload", "to"),
-        ({"from": "2026-11-02", "to": "2026-11-01", "rules": []}, "invalid_payload", "from: is after to"),
+        (
+            {"from": "2026-11-02", "to": "2026-11-01", "rules": []},
+            "invalid_payload",
+            "from: is after to",
+        ),
         ({**span(), "rules": None}, "invalid_payload", "rules"),
         ({**span(), "rules": [{}, {"adjust": 1}]}, "invalid_rule", "rules[1].adjust"),
         ({**span(), "rules": [{"query": "prise>1"}]}, "invalid_query", "rules[0].query"),

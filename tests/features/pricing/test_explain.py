@@ -1,6 +1,7 @@
 """GET /api/v1/pricing/explain/{marketplace_id}, sentence by sentence as the interface tells it.
 
-What market evidence does to a step stands in tests/core/test_engine.py: nothing brings any yet, and this says so.
+What market evidence does to a step stands in tests/core/test_engine.py: nothing brings any yet,
+and this says so.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ async def a_sale(seller, name, begins=-1, ends=1, **fields):
     return answer.json()
 
 
-async def test_matching_rules_are_live_base_rules_and_active_sales_by_priority_and_expired_sales_are_omitted(a_seller):
+async def test_matching_rules_are_live_base_rules_and_active_sales_by_priority_and_expired_sales_are_omitted(
+    a_seller,
+):
     seller = await a_seller()
     await made(seller, name="second", priority=20)
     await made(seller, name="first", priority=10)
@@ -70,7 +73,13 @@ async def test_matching_rules_are_live_base_rules_and_active_sales_by_priority_a
         ("second", "base", "lost"),
     ]
     assert [entry["priority"] for entry in told] == sorted(entry["priority"] for entry in told)
-    assert {entry["name"] for entry in told} & {"draft", "off", "elsewhere", "over", "to come"} == set()
+    assert {entry["name"] for entry in told} & {
+        "draft",
+        "off",
+        "elsewhere",
+        "over",
+        "to come",
+    } == set()
 
 
 async def test_the_governing_rule_is_the_winning_permanent_one_never_a_sale(a_seller):
@@ -78,7 +87,11 @@ async def test_the_governing_rule_is_the_winning_permanent_one_never_a_sale(a_se
     await a_sale(seller, "Sale", priority=1)
     rule = await made(seller, name="Mine", priority=2)
     await seller.import_csv(a_csv(a_row(1)))
-    assert (await explained(seller))["governing_rule"] == {"id": rule["id"], "name": "Mine", "priority": 2}
+    assert (await explained(seller))["governing_rule"] == {
+        "id": rule["id"],
+        "name": "Mine",
+        "priority": 2,
+    }
     assert (await seller.post(f"{RULES}/{rule['id']}/disable")).status_code == 200
     default = (await explained(seller))["governing_rule"]
     assert default["priority"] == 1000
@@ -94,17 +107,23 @@ async def test_blockers_are_diagnostic(a_seller):
     assert all(blocker["message"].endswith(".") for blocker in told["blockers"])
     assert (await explained(seller, 2))["blockers"] == []
     await seller.set(automatic_pricing_paused=True)
-    assert [blocker["code"] for blocker in (await explained(seller, 2))["blockers"]] == ["automatic_pricing_paused"]
+    assert [blocker["code"] for blocker in (await explained(seller, 2))["blockers"]] == [
+        "automatic_pricing_paused"
+    ]
 
 
-async def test_historical_breakdown_has_ordered_steps_inputs_and_whether_it_is_the_live_target(a_seller):
+async def test_historical_breakdown_has_ordered_steps_inputs_and_whether_it_is_the_live_target(
+    a_seller,
+):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
     told = await explained(seller)
     receipt = told["historical_breakdown"]
     assert [step["name"] for step in receipt["steps"]] == [step["name"] for step in told["steps"]]
     assert (receipt["inputs"]["market"], receipt["reflects_current_price"]) == ("2.00", True)
-    await seller.service.sql(seller.id, "UPDATE card SET target_price = 9 WHERE seller_id = :id", id=seller.id)
+    await seller.service.sql(
+        seller.id, "UPDATE card SET target_price = 9 WHERE seller_id = :id", id=seller.id
+    )
     assert (await explained(seller))["historical_breakdown"]["reflects_current_price"] is False
 
 
@@ -140,7 +159,11 @@ async def test_an_absent_receipt_does_not_prove_that_there_is_no_cap_history(a_s
     await seller.import_csv(a_csv(a_row(1, market="9.00", price="1.00")))
     told = await explained(seller)
     cap = step_of(told, "cap")
-    assert (told["historical_breakdown"], cap["seller_limit"], cap["period_start_price"]) == (None, "1.15", "1.00")
+    assert (told["historical_breakdown"], cap["seller_limit"], cap["period_start_price"]) == (
+        None,
+        "1.15",
+        "1.00",
+    )
 
 
 async def test_the_path_names_the_sellers_sku_and_not_the_inventory_row(a_seller):
@@ -180,11 +203,15 @@ async def test_the_direct_minimum_and_the_fee_gap_raise_a_capped_result(a_seller
     await made(seller, cap=CAP, fee_gap_adjustment=True)
     await seller.import_csv(
         a_csv(
-            a_row(1, market="0.90", price="0.10", direct="0.50"), a_row(2, market="9.00", price="2.20", direct="2.00")
+            a_row(1, market="0.90", price="0.10", direct="0.50"),
+            a_row(2, market="9.00", price="2.20", direct="2.00"),
         )
     )
     told = await explained(seller, 1)
-    assert (step_of(told, "cap")["seller_limit"], step_of(told, "direct_minimum")["output"]) == ("0.115", "0.40")
+    assert (step_of(told, "cap")["seller_limit"], step_of(told, "direct_minimum")["output"]) == (
+        "0.115",
+        "0.40",
+    )
     assert told["target_price"] == "0.40"
     told = await explained(seller, 2)
     gap = step_of(told, "fee_gap")
@@ -195,25 +222,35 @@ async def test_the_direct_minimum_and_the_fee_gap_raise_a_capped_result(a_seller
 
 
 @pytest.mark.parametrize(("boost", "target"), [(True, "2.50"), (False, "2.25")])
-async def test_velocity_boost_protects_recent_movers_from_stale_reduction_and_adds_no_markup(a_seller, boost, target):
+async def test_velocity_boost_protects_recent_movers_from_stale_reduction_and_adds_no_markup(
+    a_seller, boost, target
+):
     seller = await a_seller()
     await made(seller, stale=STALE, velocity_boost_enabled=boost)
     times = [clock.rfc3339(clock.now() - timedelta(days=days)) for days in (12, 1)]
     for market, at in zip(("2.00", "2.50"), times, strict=True):
-        await seller.import_csv(a_csv(a_row(1, market=market, price="2.00")), **{"X-Exported-At": at})
+        await seller.import_csv(
+            a_csv(a_row(1, market=market, price="2.00")), **{"X-Exported-At": at}
+        )
     told = await explained(seller)
     assert step_of(told, "stale_reduction")["spared"] is boost
     assert (step_of(told, "stale_reduction")["input"], told["target_price"]) == ("2.50", target)
 
 
-async def test_a_gate_step_carries_the_times_of_listings_sales_and_market_and_no_price_without_evidence(a_seller):
+async def test_a_gate_step_carries_the_times_of_listings_sales_and_market_and_no_price_without_evidence(
+    a_seller,
+):
     seller = await a_seller()
     await made(seller, market_gate=GATE)
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
     gate = step_of(await explained(seller), "market_gate")
     assert {"listings_observed_at", "sales_observed_at", "market_observed_at"} <= gate.keys()
     assert gate["market_observed_at"] is not None
-    assert (gate["listings_observed_at"], gate["sales_observed_at"], gate["aggressive_price"]) == (None, None, None)
+    assert (gate["listings_observed_at"], gate["sales_observed_at"], gate["aggressive_price"]) == (
+        None,
+        None,
+        None,
+    )
     assert gate["summary"] == "2.00 stands: no listing is known that could be undercut."
 
 
@@ -226,7 +263,9 @@ async def test_where_the_market_is_stale_the_aggressive_price_is_null(a_seller):
     assert (gate["aggressive_price"], gate["verdict"]) == (None, "market_stale")
 
 
-async def test_where_a_sales_anchor_fails_the_step_names_the_source_used_and_why_sales_were_not(a_seller):
+async def test_where_a_sales_anchor_fails_the_step_names_the_source_used_and_why_sales_were_not(
+    a_seller,
+):
     seller = await a_seller()
     await made(seller, price_source="sales_anchor", fallback_sources=["low"])
     await seller.import_csv(a_csv(a_row(1, low="3.00", price="1.00")))
@@ -236,7 +275,9 @@ async def test_where_a_sales_anchor_fails_the_step_names_the_source_used_and_why
     assert source["summary"] == "The base is low, 3.00, because no recent sales are known."
 
 
-async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_rule_is_written_and_previewed(a_seller):
+async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_rule_is_written_and_previewed(
+    a_seller,
+):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1)))
     rule = await made(seller, name="Anchored", price_source="sales_anchor", market_gate=GATE)
@@ -265,15 +306,20 @@ async def test_every_input_of_the_engine_is_fed_from_what_is_stored_or_told_as_u
     times = [clock.rfc3339(clock.now() - timedelta(days=days)) for days in (12, 3, 0)]
     for market, at in zip(("2.00", "2.50", "3.00"), times, strict=True):
         await seller.import_csv(
-            a_csv(a_row(1, market=market, price=market, direct="2.00"), a_row(2, price=market)), **{"X-Exported-At": at}
+            a_csv(a_row(1, market=market, price=market, direct="2.00"), a_row(2, price=market)),
+            **{"X-Exported-At": at},
         )
     await seller.orders([an_order("A-1", status="Completed")])
-    await seller.items([{"order_number": "A-1", "sku_id": 1, "quantity": 1, "product_name": "Card 1"}])
+    await seller.items(
+        [{"order_number": "A-1", "sku_id": 1, "quantity": 1, "product_name": "Card 1"}]
+    )
     await seller.http.put("/api/pricing/pins/2", json={"price": "5.00"})
     async with seller.service.database.tenant(seller.id, snapshot=True) as session:
         account = await session.get_one(Account, seller.id)
         stock = await read_stock(session, account, await run_of(session, account, clock.now()))
-    fed = {name for name in stock.cards.columns if stock.cards[name].null_count() < stock.cards.height}
+    fed = {
+        name for name in stock.cards.columns if stock.cards[name].null_count() < stock.cards.height
+    }
     # No step reads these; an explanation takes them from the card itself.
     unread = {"condition", "printing", "language", "stamped"}
     assert engine.INPUT_COLUMNS.keys() - fed - unread == set(evidence.UNFED)

@@ -50,9 +50,19 @@ async def test_only_cards_whose_target_differs_are_exported_and_by_id(a_seller):
     seller = await a_seller()
     ids = [30, 2, 100, 11, 1]
     await seller.import_csv(
-        a_csv(*(a_row(n, market="1.50") for n in ids), a_row(5, market="1.00"), a_row(6, market="", low=""))
+        a_csv(
+            *(a_row(n, market="1.50") for n in ids),
+            a_row(5, market="1.00"),
+            a_row(6, market="", low=""),
+        )
     )
-    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == ["1", "2", "11", "30", "100"]
+    assert [row["TCGplayer Id"] for row in read_csv((await seller.export()).content)] == [
+        "1",
+        "2",
+        "11",
+        "30",
+        "100",
+    ]
 
 
 async def test_equal_content_is_equal_bytes_whatever_the_order_it_came_in(a_seller):
@@ -66,10 +76,15 @@ async def test_equal_content_is_equal_bytes_whatever_the_order_it_came_in(a_sell
 async def test_no_price_below_a_cent_is_asked_for(a_seller):
     seller = await a_seller()
     await seller.import_csv(
-        a_csv(a_row(1, market="0.004", low="0.004", price="0.004"), a_row(2, market="0.01", price="0.01"))
+        a_csv(
+            a_row(1, market="0.004", low="0.004", price="0.004"),
+            a_row(2, market="0.01", price="0.01"),
+        )
     )
     rows = read_csv((await seller.export()).content)
-    assert [(row["TCGplayer Id"], row["TCG Marketplace Price"]) for row in rows] == [("1", "0.0100")]
+    assert [(row["TCGplayer Id"], row["TCG Marketplace Price"]) for row in rows] == [
+        ("1", "0.0100")
+    ]
 
 
 async def test_cells_come_back_byte_for_byte(a_seller):
@@ -96,27 +111,36 @@ async def test_cells_come_back_byte_for_byte(a_seller):
     names = [f"{left}x{right}" for left, right in itertools.product(pieces, repeat=2)]
     rows = [
         a_row(n, name=name, rarity=right + left, number=left, photo=f"x{right}")
-        for n, (name, (left, right)) in enumerate(zip(names, itertools.product(pieces, repeat=2), strict=True), start=1)
+        for n, (name, (left, right)) in enumerate(
+            zip(names, itertools.product(pieces, repeat=2), strict=True), start=1
+        )
     ]
     report = await seller.import_csv(a_csv(*rows))
     assert (report["applied"], report["rejected_count"]) == (len(names), 0)
     export = await seller.export()
     came = read_csv(export.content)
     columns = ("TCGplayer Id", "Product Name", "Rarity", "Number", "Photo URL")
-    assert [[row[name] for name in columns] for row in came] == [[row[name] for name in columns] for row in rows]
+    assert [[row[name] for name in columns] for row in came] == [
+        [row[name] for name in columns] for row in rows
+    ]
     # Every record ends in CRLF, and no other byte was touched.
     assert (
         export.content
         == HEADER_ONLY
         + "".join(
-            ",".join('"' + cell.replace('"', '""') + '"' for cell in row.values()) + "\r\n" for row in came
+            ",".join('"' + cell.replace('"', '""') + '"' for cell in row.values()) + "\r\n"
+            for row in came
         ).encode()
     )
 
 
 async def test_a_new_seller_gets_the_header_and_no_updates(a_seller):
     export = await (await a_seller()).export()
-    assert (export.status_code, export.content, export.headers[REASON]) == (200, HEADER_ONLY, "no_updates")
+    assert (export.status_code, export.content, export.headers[REASON]) == (
+        200,
+        HEADER_ONLY,
+        "no_updates",
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,12 +153,18 @@ async def test_a_new_seller_gets_the_header_and_no_updates(a_seller):
     ],
 )
 @pytest.mark.parametrize("sync_mode", ["full", "read_only"])
-async def test_a_switch_of_the_account_empties_the_export_and_says_why(a_seller, setting, reason, sync_mode):
+async def test_a_switch_of_the_account_empties_the_export_and_says_why(
+    a_seller, setting, reason, sync_mode
+):
     seller = await a_priced_seller(a_seller, sync_mode=sync_mode)
     assert REASON not in (await seller.export()).headers
     await seller.set(**setting)
     export = await seller.export()
-    assert (export.status_code, export.content, export.headers[REASON]) == (200, HEADER_ONLY, reason)
+    assert (export.status_code, export.content, export.headers[REASON]) == (
+        200,
+        HEADER_ONLY,
+        reason,
+    )
 
 
 async def test_all_reasons_stand_together_in_their_order(a_seller):
@@ -199,7 +229,9 @@ async def test_an_identical_upload_keeps_the_304(a_seller):
 
 async def test_a_change_that_no_target_shows_keeps_the_304(a_seller):
     seller, tag = await a_reader(a_seller)
-    await seller.import_csv(a_csv(a_row(1, market="1.20", quantity=8, rarity="R"), a_row(2, market="1.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="1.20", quantity=8, rarity="R"), a_row(2, market="1.00"))
+    )
     assert (await again(seller, tag)).status_code == 304
 
 
@@ -267,7 +299,9 @@ async def test_a_sellers_export_holds_its_own_cards_only(a_seller):
 
 
 async def a_rule(seller, **fields):
-    answer = await seller.post("/api/pricing/rules", json={"name": "A rule", "priority": 1} | fields)
+    answer = await seller.post(
+        "/api/pricing/rules", json={"name": "A rule", "priority": 1} | fields
+    )
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 
@@ -287,7 +321,11 @@ async def test_drafts_only_says_that_a_draft_would_change_a_card(a_seller, sync_
     await seller.import_csv(a_csv(a_row(1, market="1.00", price="0.99")))
     draft = await a_rule(seller, adjust_bp=5000)
     export = await seller.export()
-    assert (export.status_code, export.content, export.headers[REASON]) == (200, HEADER_ONLY, "drafts_only")
+    assert (export.status_code, export.content, export.headers[REASON]) == (
+        200,
+        HEADER_ONLY,
+        "drafts_only",
+    )
     await seller.set(past_due=True)
     assert (await seller.export()).headers[REASON] == "past_due,drafts_only"
     await seller.set(past_due=False)
@@ -326,7 +364,11 @@ async def test_while_an_agent_applies_prices_a_read_only_export_is_empty(a_selle
     assert len(read_csv((await seller.export()).content)) == 1
     await seller.set(sync_mode="read_only")
     held = await seller.export()
-    assert (held.status_code, held.content, held.headers[REASON]) == (200, HEADER_ONLY, "apply_in_progress")
+    assert (held.status_code, held.content, held.headers[REASON]) == (
+        200,
+        HEADER_ONLY,
+        "apply_in_progress",
+    )
     assert (await again(seller, held.headers["ETag"])).status_code == 304
     clock.shift(timedelta(minutes=11))
     answer = await again(seller, held.headers["ETag"])

@@ -1,4 +1,6 @@
-"""`cardsync price` with rules of one's own: files read and written, queries answered, a price explained in a terminal."""
+"""`cardsync price` with rules of one's own: files read and written, queries answered, a price
+explained in a terminal.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ EXPORT = a_csv(
 
 @pytest.fixture
 def price(settings, owner_url, monkeypatch, tmp_path):
-    """`price("explain", 1)` is `cardsync price explain 1`, in a folder with `export.csv`, beside the tests' database."""
+    """`price("explain", 1)` is `cardsync price explain 1`, in a folder with `export.csv`, beside
+    the tests' database.
+    """
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
     monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
     monkeypatch.setenv("COLUMNS", "80")
@@ -62,7 +66,12 @@ def test_a_file_of_rules_prices_like_the_routes_say(with_rules):
     rules = [{"adjust_bp": 1000, "ceiling": "5.00", "rounding": "x99"}]
     assert with_rules({"rules": rules})[0] == {1: "2.9900", 2: "5.0000", 3: "4.9900"}
     assert with_rules(rules)[0] == {1: "2.9900", 2: "5.0000", 3: "4.9900"}
-    sale = {"name": "Half", "adjust_bp": -5000, "starts_at": "2020-01-01T00:00:00Z", "ends_at": "2100-01-01T00:00:00Z"}
+    sale = {
+        "name": "Half",
+        "adjust_bp": -5000,
+        "starts_at": "2020-01-01T00:00:00Z",
+        "ends_at": "2100-01-01T00:00:00Z",
+    }
     assert with_rules({"rules": [{}], "sales": [sale]})[0] == {2: "4.5000", 3: "2.0000"}
     assert with_rules({"rules": [{}], "settings": {"minimum_move": "3.00"}})[0] == {2: "9.0000"}
 
@@ -108,10 +117,16 @@ def test_nothing_is_left_out_silently(with_rules):
         ('{"rules": 5}', "rules.json: rules: must be a list"),
         ('{"rules": [], "rule": []}', "rules.json: rule: is not a field"),
         ('[{}, {"adjust": 1}]', "rules.json: rules[1].adjust: is not a field"),
-        ('[{"floor": "2.00", "ceiling": "1.00"}]', "rules.json: rules[0].floor: is above the ceiling"),
+        (
+            '[{"floor": "2.00", "ceiling": "1.00"}]',
+            "rules.json: rules[0].floor: is above the ceiling",
+        ),
         ('[{"adjust_bp": 1.5}]', "rules.json: rules[0].adjust_bp: must be a whole number"),
         ('[{"id": 7}, {"id": 7}]', "rules.json: rules: two have the same id"),
-        ('{"rules": [], "settings": {"fee_level": "9"}}', "rules.json: settings.fee_level: must be one of"),
+        (
+            '{"rules": [], "settings": {"fee_level": "9"}}',
+            "rules.json: settings.fee_level: must be one of",
+        ),
         ('[{"name": "Typo", "query": "prise>1"}]', "rule “Typo”: query: "),
         ('[{"name": "Listed", "query": "list:binder"}]', "rule “Listed”: query: "),
     ],
@@ -157,7 +172,9 @@ def test_it_names_the_rules_that_lost(price, tmp_path):
         {"name": "Lotuses", "query": "lotus"},
     ]
     (tmp_path / "rules.json").write_text(json.dumps(rules))
-    told = json.loads(price("explain", 2, "--file", "export.csv", "--rules", "rules.json", "--json").stdout)
+    told = json.loads(
+        price("explain", 2, "--file", "export.csv", "--rules", "rules.json", "--json").stdout
+    )
     assert [(rule["name"], rule["outcome"]) for rule in told["matching_rules"]] == [
         ("Foils", "governs"),
         ("Lotuses", "lost"),
@@ -179,10 +196,18 @@ def test_where_the_card_is_has_to_be_said(price, monkeypatch):
 async def test_a_sellers_card_and_rules_come_out_as_the_routes_have_them(price, a_seller, tmp_path):
     seller = await a_seller()
     await seller.import_csv(EXPORT)
-    body = {"name": "Lotuses", "query": "lotus", "adjust_bp": 500, "state": "published", "priority": 5}
+    body = {
+        "name": "Lotuses",
+        "query": "lotus",
+        "adjust_bp": 500,
+        "state": "published",
+        "priority": 5,
+    }
     assert (await seller.post("/api/pricing/rules", json=body)).status_code == 201
     route = (await seller.get("/api/v1/pricing/explain/2")).json()
-    told = json.loads((await asyncio.to_thread(price, "explain", 2, "--seller", seller.id, "--json")).stdout)
+    told = json.loads(
+        (await asyncio.to_thread(price, "explain", 2, "--seller", seller.id, "--json")).stdout
+    )
     told["computed_at"] = route["computed_at"]
     assert told == route
     table = (await asyncio.to_thread(price, "explain", 2, "--seller", seller.id)).stdout
@@ -192,23 +217,38 @@ async def test_a_sellers_card_and_rules_come_out_as_the_routes_have_them(price, 
     await seller.service.sql(seller.id, "DELETE FROM price_run")
     table = (await asyncio.to_thread(price, "explain", 2, "--seller", seller.id)).stdout
     assert "No receipt: No sync has priced the card yet." in table
-    assert "there is no card 99" in (await asyncio.to_thread(price, "explain", 99, "--seller", seller.id)).stderr
     assert (
-        "there is no seller 999999999" in (await asyncio.to_thread(price, "explain", 1, "--seller", 999_999_999)).stderr
+        "there is no card 99"
+        in (await asyncio.to_thread(price, "explain", 99, "--seller", seller.id)).stderr
     )
-    assert (await asyncio.to_thread(price, "rules", "--seller", seller.id, "--out", "rules.json")).exit_code == 0
+    assert (
+        "there is no seller 999999999"
+        in (await asyncio.to_thread(price, "explain", 1, "--seller", 999_999_999)).stderr
+    )
+    assert (
+        await asyncio.to_thread(price, "rules", "--seller", seller.id, "--out", "rules.json")
+    ).exit_code == 0
     kept = json.loads((tmp_path / "rules.json").read_text())
     listed = (await seller.get("/api/pricing/rules")).json()["rules"]
     named = ("created_at", "updated_at", "warnings")
-    assert kept["rules"] == [{name: value for name, value in rule.items() if name not in named} for rule in listed]
-    ran = await asyncio.to_thread(price, "explain", 2, "--file", "export.csv", "--rules", "rules.json", "--json")
+    assert kept["rules"] == [
+        {name: value for name, value in rule.items() if name not in named} for rule in listed
+    ]
+    ran = await asyncio.to_thread(
+        price, "explain", 2, "--file", "export.csv", "--rules", "rules.json", "--json"
+    )
     assert [(step["name"], step["output"]) for step in json.loads(ran.stdout)["steps"]] == [
         (step["name"], step["output"]) for step in route["steps"]
     ]
 
 
 def test_a_name_does_not_steer_the_terminal_and_any_width_is_kept():
-    step = {"name": "governing_rule", "input": "12345678.1234", "output": None, "summary": "A long sentence. " * 20}
+    step = {
+        "name": "governing_rule",
+        "input": "12345678.1234",
+        "output": None,
+        "summary": "A long sentence. " * 20,
+    }
     told = {
         "marketplace_id": 1, "current_price": None, "target_price": None, "computed_at": "now", "blockers": [], "steps": [step] * 13,
         "card": {"product_name": "A\x1b[2Jb\u202ec\n", "set_name": "S", "number": "", "condition": None, "printing": "Foil"},

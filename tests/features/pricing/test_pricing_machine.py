@@ -1,7 +1,9 @@
-"""Whatever seller and agent do with rules, runs and rollbacks in whatever order, two of them at the same time: prices, targets, files and
-rollbacks are what a small model says (tests/pricing_model.py).
+"""Whatever seller and agent do with rules, runs and rollbacks in whatever order, two of them at
+the same time: prices, targets, files and rollbacks are what a small model says
+(tests/pricing_model.py).
 
-A Hypothesis state machine in a thread of its own; each of its steps is run on the tests' event loop.
+A Hypothesis state machine in a thread of its own; each of its steps is run on the tests' event
+loop.
 """
 
 from __future__ import annotations
@@ -59,8 +61,15 @@ class Real:
 
     async def make_rule(self, adjust_bp: int, cards: tuple[int, ...], published: bool) -> int:
         query = "" if cards == CARDS else " or ".join(f'"Card {card}"' for card in cards)
-        body = {"name": "R", "priority": len(self.rules) + 1, "adjust_bp": adjust_bp, "query": query}
-        answer = await self.seller.post(RULES, json=body | {"state": "published" if published else "draft"})
+        body = {
+            "name": "R",
+            "priority": len(self.rules) + 1,
+            "adjust_bp": adjust_bp,
+            "query": query,
+        }
+        answer = await self.seller.post(
+            RULES, json=body | {"state": "published" if published else "draft"}
+        )
         self.rules.append(answer.json()["id"])
         return answer.status_code
 
@@ -72,7 +81,9 @@ class Real:
         return (await self.seller.post(f"{RULES}/{self.rules[number]}/{what}")).status_code
 
     async def upload(self, market: Prices) -> str:
-        rows = [a_row(card, market=text(market[card]), price=text(self.listed[card])) for card in CARDS]
+        rows = [
+            a_row(card, market=text(market[card]), price=text(self.listed[card])) for card in CARDS
+        ]
         report = await self.seller.import_csv(a_csv(*rows))
         return str(report["state"])
 
@@ -84,7 +95,9 @@ class Real:
 
     async def ask(self, scope: tuple[str, int]) -> tuple[int, str, int]:
         name, number = scope
-        runs = [run["id"] for run in (await self.seller.get("/api/pricing/runs")).json()["runs"]][::-1]
+        runs = [run["id"] for run in (await self.seller.get("/api/pricing/runs")).json()["runs"]][
+            ::-1
+        ]
         body = {"run_id": runs[number]} if name == "run" else {"rule_id": self.rules[number]}
         answer = await self.seller.post(ROLLBACKS, json=body)
         told = answer.json()
@@ -103,8 +116,14 @@ class Real:
     async def fetch(self) -> Prices:
         answer = await self.seller.export()
         assert answer.status_code == 200
-        rows = {int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)}
-        self.held = (answer.content, [{"marketplace_id": card, "new_price": price} for card, price in rows.items()])
+        rows = {
+            int(row["TCGplayer Id"]): row["TCG Marketplace Price"]
+            for row in read_csv(answer.content)
+        }
+        self.held = (
+            answer.content,
+            [{"marketplace_id": card, "new_price": price} for card, price in rows.items()],
+        )
         return {card: cents(price) or 0 for card, price in rows.items()}
 
     async def import_file(self) -> None:
@@ -120,7 +139,9 @@ class Real:
         }
         if outcome == "failed":
             failure = {"step": "import_prices", "error": {"code": "no", "message": "no"}}
-            return (await self.seller.post("/api/v1/repricing_events/failure", json=body | failure)).status_code
+            return (
+                await self.seller.post("/api/v1/repricing_events/failure", json=body | failure)
+            ).status_code
         body |= {"rows": rows} if with_rows else {}
         return (await self.seller.post("/api/v1/repricing_events", json=body)).status_code
 
@@ -138,7 +159,11 @@ class Real:
 
 
 class Pricing(RuleBasedStateMachine):
-    """One seller. `models` are all that may be true: of calls made at the same time either may have been the first."""
+    """One seller.
+
+    `models` are all that may be true: of calls made at the same time either may have been the
+    first.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, a_seller: SellerBuilder) -> None:
         super().__init__()
@@ -161,7 +186,9 @@ class Pricing(RuleBasedStateMachine):
                 for (name, arguments), actual in order:
                     expected = getattr(after, name)(**arguments)
                     if expected != actual:
-                        wrong.append(f"{name}{arguments}: the model says {expected}, the service {actual}")
+                        wrong.append(
+                            f"{name}{arguments}: the model says {expected}, the service {actual}"
+                        )
                         break
                 else:
                     if after not in self.models:
@@ -170,7 +197,9 @@ class Pricing(RuleBasedStateMachine):
 
     async def _gather(self, ops: tuple[Op, ...]) -> list[Any]:
         clock.shift(TICK)
-        return await asyncio.gather(*(getattr(self.real, name)(**arguments) for name, arguments in ops))
+        return await asyncio.gather(
+            *(getattr(self.real, name)(**arguments) for name, arguments in ops)
+        )
 
     @property
     def model(self) -> Model:
@@ -182,7 +211,9 @@ class Pricing(RuleBasedStateMachine):
         clock.stop()
         seller = self.now(self.a_seller())
         self.real = Real(seller)
-        off = self.now(seller.http.patch("/api/pricing/settings", json={"default_rule_enabled": False}))
+        off = self.now(
+            seller.http.patch("/api/pricing/settings", json={"default_rule_enabled": False})
+        )
         assert off.status_code == 200
         self.models = [Model()]
         self.do(("make_rule", {"adjust_bp": 1000, "cards": CARDS, "published": True}))
@@ -210,7 +241,9 @@ class Pricing(RuleBasedStateMachine):
         self.do(("reprice", {}))
 
     def a_scope(self, data: st.DataObject) -> tuple[str, int]:
-        runs = st.tuples(st.just("run"), st.integers(max(0, len(self.model.runs) - 4), len(self.model.runs) - 1))
+        runs = st.tuples(
+            st.just("run"), st.integers(max(0, len(self.model.runs) - 4), len(self.model.runs) - 1)
+        )
         rules = st.tuples(st.just("rule"), st.integers(0, len(self.model.rules) - 1))
         return data.draw(st.one_of(runs, rules))
 
@@ -259,7 +292,9 @@ class Pricing(RuleBasedStateMachine):
         self.do(self.a_report(outcome, with_rows))
 
     @precondition(lambda self: self.model.held)
-    @rule(outcome=st.sampled_from(["imported", "failed"]), other=st.sampled_from(["cancel", "report"]))
+    @rule(
+        outcome=st.sampled_from(["imported", "failed"]), other=st.sampled_from(["cancel", "report"])
+    )
     def report_at_once_with(self, outcome: str, other: str) -> None:
         second = self.a_report("imported", True) if other == "report" else (other, {})
         self.do(self.a_report(outcome, True), second)
@@ -306,7 +341,9 @@ EVERYDAY = settings(
 
 async def run(a_seller: SellerBuilder, how: settings) -> None:
     loop = asyncio.get_running_loop()
-    await asyncio.to_thread(run_state_machine_as_test, lambda: Pricing(loop, a_seller), settings=how)
+    await asyncio.to_thread(
+        run_state_machine_as_test, lambda: Pricing(loop, a_seller), settings=how
+    )
     await a_seller.service.run_jobs()
 
 
@@ -315,6 +352,8 @@ async def test_any_sequence_is_answered_as_the_model_says(a_seller: SellerBuilde
 
 
 @pytest.mark.soak
-async def test_very_many_long_sequences_are_answered_as_the_model_says(a_seller: SellerBuilder) -> None:
+async def test_very_many_long_sequences_are_answered_as_the_model_says(
+    a_seller: SellerBuilder,
+) -> None:
     how = settings(EVERYDAY, max_examples=SOAK_EXAMPLES, stateful_step_count=40, derandomize=False)
     await run(a_seller, how)

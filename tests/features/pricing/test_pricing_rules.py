@@ -1,4 +1,6 @@
-"""Rules, sales, pins and settings over HTTP: what a seller may write, what is refused and why, and what it does to prices."""
+"""Rules, sales, pins and settings over HTTP: what a seller may write, what is refused and why,
+and what it does to prices.
+"""
 
 from __future__ import annotations
 
@@ -46,17 +48,35 @@ async def targets(seller, **headers):
 
 def a_sale(**fields):
     now = clock.now()
-    times = {"starts_at": clock.rfc3339(now - timedelta(days=1)), "ends_at": clock.rfc3339(now + timedelta(days=1))}
+    times = {
+        "starts_at": clock.rfc3339(now - timedelta(days=1)),
+        "ends_at": clock.rfc3339(now + timedelta(days=1)),
+    }
     return {"name": "Sale", "adjust_bp": -1000} | times | fields
 
 
 async def test_a_new_seller_has_the_competitive_presets_rule(a_seller):
     seller = await a_seller(capped=True)
     [rule] = (await seller.get(RULES)).json()["rules"]
-    assert (rule["name"], rule["priority"], rule["state"], rule["enabled"]) == ("Competitive", 1000, "published", True)
-    assert (rule["price_source"], rule["fallback_sources"], rule["adjust_bp"]) == ("market", ["low"], -100)
+    assert (rule["name"], rule["priority"], rule["state"], rule["enabled"]) == (
+        "Competitive",
+        1000,
+        "published",
+        True,
+    )
+    assert (rule["price_source"], rule["fallback_sources"], rule["adjust_bp"]) == (
+        "market",
+        ["low"],
+        -100,
+    )
     small = {"below": "5.00", "up_bp": 1500, "down_bp": 1500}
-    assert rule["cap"] == {"up_bp": 2000, "down_bp": 2000, "period": "day", "mode": "clamp", "small": small}
+    assert rule["cap"] == {
+        "up_bp": 2000,
+        "down_bp": 2000,
+        "period": "day",
+        "mode": "clamp",
+        "small": small,
+    }
 
 
 async def test_a_posted_rule_has_the_defaults_of_the_specification(a_seller):
@@ -124,7 +144,8 @@ async def test_what_a_rule_may_not_say_is_refused_by_the_fields_name(a_seller, f
 
 
 @pytest.mark.parametrize(
-    ("query", "offset"), [("prise>5", 0), ("cond:XX", 0), ("list:nowhere", 0), ("cond:NM (price>5", 8)]
+    ("query", "offset"),
+    [("prise>5", 0), ("cond:XX", 0), ("list:nowhere", 0), ("cond:NM (price>5", 8)],
 )
 async def test_a_query_that_does_not_read_is_refused_with_its_offset(a_seller, query, offset):
     code, message = await refused(await a_seller(), query=query)
@@ -168,17 +189,31 @@ async def test_nobody_sees_or_touches_anothers_rules(a_seller):
     mine, other = await a_seller(), await a_seller()
     rule, sale = await made(mine), await made(mine, SALES, **a_sale())
     for path in (f"{RULES}/{rule['id']}", f"{SALES}/{sale['id']}"):
-        for answer in (await other.get(path), await other.http.patch(path, json={}), await other.http.delete(path)):
+        for answer in (
+            await other.get(path),
+            await other.http.patch(path, json={}),
+            await other.http.delete(path),
+        ):
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert len((await other.get(RULES)).json()["rules"]) == 1
 
 
 async def test_rules_are_reordered_and_the_default_keeps_its_place(a_seller):
     seller = await a_seller()
-    ids = {name: (await made(seller, name=name, state="published"))["id"] for name in ("one", "two", "three")}
+    ids = {
+        name: (await made(seller, name=name, state="published"))["id"]
+        for name in ("one", "two", "three")
+    }
     default = (await seller.get(RULES)).json()["rules"][-1]["id"]
-    answer = await seller.post(f"{RULES}/reorder", json={"ids": [ids["three"], ids["one"], default, ids["two"]]})
-    assert [rule["name"] for rule in answer.json()["rules"]] == ["three", "one", "Competitive", "two"]
+    answer = await seller.post(
+        f"{RULES}/reorder", json={"ids": [ids["three"], ids["one"], default, ids["two"]]}
+    )
+    assert [rule["name"] for rule in answer.json()["rules"]] == [
+        "three",
+        "one",
+        "Competitive",
+        "two",
+    ]
     assert answer.json()["rules"][2]["priority"] == 1000
     short = await seller.post(f"{RULES}/reorder", json={"ids": [ids["one"]]})
     assert (short.status_code, short.json()["code"]) == (422, "invalid_rule")
@@ -193,7 +228,11 @@ async def test_a_preset_takes_the_place_of_the_one_before(a_seller):
         ("competitive", "Competitive"),
     ):
         answer = await seller.post(f"/api/pricing/presets/{preset}")
-        assert (answer.status_code, answer.json()["priority"], answer.json()["state"]) == (200, 1000, "published")
+        assert (answer.status_code, answer.json()["priority"], answer.json()["state"]) == (
+            200,
+            1000,
+            "published",
+        )
         assert await names(seller) == [name]
     assert (await seller.post("/api/pricing/presets/greedy")).status_code == 404
 
@@ -205,7 +244,9 @@ async def test_two_publishers_at_once_never_share_a_priority(a_seller):
     )
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.json()["priority"] for answer in answers}) == 6
-    same = await asyncio.gather(*(seller.post(RULES, json={"name": f"rule {n}", "priority": 500}) for n in range(4)))
+    same = await asyncio.gather(
+        *(seller.post(RULES, json={"name": f"rule {n}", "priority": 500}) for n in range(4))
+    )
     assert sorted(answer.status_code for answer in same) == [201, 422, 422, 422]
 
 
@@ -215,11 +256,21 @@ async def test_settings_are_read_and_changed(a_seller):
         "direct_minimum": "0.40", "direct_program": False, "default_rule_enabled": True, "minimum_move": "0.01",
         "attribution_logging": True, "max_age_hours": 168, "fee_level": "1-4",
     }  # fmt: skip
-    changed = {"direct_minimum": "0.50", "fee_level": "pro", "max_age_hours": 24, "default_rule_enabled": False}
+    changed = {
+        "direct_minimum": "0.50",
+        "fee_level": "pro",
+        "max_age_hours": 24,
+        "default_rule_enabled": False,
+    }
     answer = await seller.http.patch(SETTINGS, json=changed)
     assert answer.status_code == 200, answer.text
     assert changed.items() <= answer.json().items()
-    for wrong in ({"fee_level": "5"}, {"max_age_hours": 0}, {"direct_minimum": "-1"}, {"nothing": 1}):
+    for wrong in (
+        {"fee_level": "5"},
+        {"max_age_hours": 0},
+        {"direct_minimum": "-1"},
+        {"nothing": 1},
+    ):
         refused = await seller.http.patch(SETTINGS, json=wrong)
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid_rule")
         assert refused.json()["error"].startswith(next(iter(wrong)))
@@ -276,7 +327,9 @@ async def test_a_pinned_card_keeps_its_price_until_it_is_unpinned(a_seller):
 
 async def test_a_card_that_is_not_there_cannot_be_pinned_nor_a_price_below_a_cent(a_seller):
     seller = await a_seller()
-    assert (await seller.http.put("/api/pricing/pins/1", json={"price": "1.00"})).json()["code"] == "not_found"
+    assert (await seller.http.put("/api/pricing/pins/1", json={"price": "1.00"})).json()[
+        "code"
+    ] == "not_found"
     await seller.import_csv(a_csv(a_row(1)))
     for price in ("0.00", "-1", None, "x", "1.005"):
         answer = await seller.http.put("/api/pricing/pins/1", json={"price": price})

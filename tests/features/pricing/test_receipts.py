@@ -1,4 +1,6 @@
-"""Receipts: what a sync wrote down of each price, told again for ever, and priced again from the file alone."""
+"""Receipts: what a sync wrote down of each price, told again for ever, and priced again from the
+file alone.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ async def explained(seller, marketplace_id=1):
 async def breakdown(seller, marketplace_id=1):
     told = await explained(seller, marketplace_id)
     # There is a receipt, or it is told why there is none.
-    assert (told["historical_breakdown"] is None) == (told["historical_breakdown_absent"] is not None)
+    assert (told["historical_breakdown"] is None) == (
+        told["historical_breakdown_absent"] is not None
+    )
     return told["historical_breakdown"]
 
 
@@ -38,7 +42,9 @@ async def absence(seller, marketplace_id=1):
 
 async def keys(seller):
     rows = await seller.service.sql(
-        seller.id, "SELECT summary ->> 'receipts' AS key FROM price_run WHERE seller_id = :id ORDER BY id", id=seller.id
+        seller.id,
+        "SELECT summary ->> 'receipts' AS key FROM price_run WHERE seller_id = :id ORDER BY id",
+        id=seller.id,
     )
     return [row["key"] for row in rows if row["key"]]
 
@@ -49,7 +55,9 @@ async def files(seller):
 
 async def test_a_sync_leaves_a_receipt_that_describes_the_live_target(a_seller):
     seller = await a_seller(capped=True)
-    await seller.import_csv(a_csv(a_row(1, market="9.00", price="1.00"), a_row(2, market="", low="")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="9.00", price="1.00"), a_row(2, market="", low=""))
+    )
     receipt = await breakdown(seller)
     assert (receipt["final_price"], receipt["reflects_current_price"]) == ("1.15", True)
     assert [step["name"] for step in receipt["steps"]][-1] == "change"
@@ -83,7 +91,8 @@ async def test_without_attribution_logging_there_is_no_receipt(a_seller):
     await seller.http.patch("/api/pricing/settings", json={"attribution_logging": False})
     await seller.import_csv(a_csv(a_row(1, market="3.00", price="1.00")))
     assert await absence(seller) == "not_kept"
-    # Receipts of before are not taken for it either once it is logged again, but of an upload that is priced with logging on.
+    # Receipts of before are not taken for it either once it is logged again, but of an upload
+    # that is priced with logging on.
     await seller.http.patch("/api/pricing/settings", json={"attribution_logging": True})
     assert await absence(seller) == "not_kept"
     await seller.import_csv(a_csv(a_row(1, market="3.00", price="1.00")))
@@ -94,7 +103,8 @@ async def test_receipts_past_their_time_are_deleted_and_an_explanation_says_so(a
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
     work = replace(
-        seller.service.work, settings=seller.service.settings.model_copy(update={"receipt_retention_days": 20})
+        seller.service.work,
+        settings=seller.service.settings.model_copy(update={"receipt_retention_days": 20}),
     )
     clock.shift(timedelta(days=19))
     await tidy(work)
@@ -114,12 +124,17 @@ async def test_a_card_that_no_sync_priced_has_no_receipt_and_is_told_why(a_selle
     await seller.import_csv(a_csv(a_row(1), a_row(2)))
     # The newest sync spoke of one card only; the other's own is older.
     await seller.import_csv(a_csv(a_row(1)))
-    assert (await breakdown(seller, 1), await absence(seller, 2)) == (await breakdown(seller, 1), "not_priced")
+    assert (await breakdown(seller, 1), await absence(seller, 2)) == (
+        await breakdown(seller, 1),
+        "not_priced",
+    )
 
 
 async def test_rules_with_queries_leave_receipts_too(a_seller):
     seller = await a_seller()
-    await seller.post(RULES, json={"name": "Dear", "state": "published", "query": "market>=5", "adjust_bp": 1000})
+    await seller.post(
+        RULES, json={"name": "Dear", "state": "published", "query": "market>=5", "adjust_bp": 1000}
+    )
     await seller.import_csv(a_csv(a_row(1, market="5.00", price="4.00")))
     assert (await breakdown(seller))["final_price"] == "5.50"
 
@@ -129,7 +144,14 @@ async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
     rows = [a_row(n, market=f"{n}.37", price=f"{n}.00", low=f"{n}.11") for n in range(1, 40)]
     await seller.import_csv(a_csv(*rows))
     await seller.post(
-        RULES, json={"name": "Dear", "state": "published", "query": "market>=5", "adjust_bp": 123, "rounding": "x9"}
+        RULES,
+        json={
+            "name": "Dear",
+            "state": "published",
+            "query": "market>=5",
+            "adjust_bp": 123,
+            "rounding": "x9",
+        },
     )
     await seller.import_csv(a_csv(*rows))
     kept = await files(seller)
@@ -145,15 +167,22 @@ async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeyp
     run_id = (await seller.get("/api/pricing/runs")).json()["runs"][0]["id"]
 
     async def replayed(*arguments: object):
-        return await asyncio.to_thread(CliRunner().invoke, program, ["pricing", "replay", *map(str, arguments)])
+        return await asyncio.to_thread(
+            CliRunner().invoke, program, ["pricing", "replay", *map(str, arguments)]
+        )
 
     told = await replayed(run_id, "--json")
-    assert (told.exit_code, json.loads(told.stdout)) == (0, {"run_id": run_id, "cards": 2, "differ": 0})
+    assert (told.exit_code, json.loads(told.stdout)) == (
+        0,
+        {"run_id": run_id, "cards": 2, "differ": 0},
+    )
     unknown = await replayed(run_id + 1_000)
     assert (unknown.exit_code, "there is no price run" in unknown.output) == (1, True)
 
 
-async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(a_seller, settings, owner_url, monkeypatch):
+async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(
+    a_seller, settings, owner_url, monkeypatch
+):
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
     monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
     seller = await a_seller()
@@ -164,26 +193,44 @@ async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(a_seller,
     told = await asyncio.to_thread(CliRunner().invoke, program, [*command, "--json"])
     assert told.exit_code == 0, told.output
     runs = json.loads(told.stdout)["runs"]
-    assert [(run["kept"], run["cards"], run["differ"]) for run in runs] == [(False, 0, 0), (True, 2, 0), (True, 2, 0)]
+    assert [(run["kept"], run["cards"], run["differ"]) for run in runs] == [
+        (False, 0, 0),
+        (True, 2, 0),
+        (True, 2, 0),
+    ]
     monkeypatch.setattr(columns, "replay", lambda data: 1)
     told = await asyncio.to_thread(CliRunner().invoke, program, command)
-    assert (told.exit_code, "no longer kept" in told.stdout, "1 of 2 cards" in told.stdout) == (1, True, True)
+    assert (told.exit_code, "no longer kept" in told.stdout, "1 of 2 cards" in told.stdout) == (
+        1,
+        True,
+        True,
+    )
 
 
 async def test_a_receipt_names_the_rules_with_queries_that_lost(a_seller):
     seller = await a_seller()
-    asked = {"dear": "market>=5", "any foil": "is:foil", "nearly all": "market>=1", "drafts": "market>=2"}
+    asked = {
+        "dear": "market>=5",
+        "any foil": "is:foil",
+        "nearly all": "market>=1",
+        "drafts": "market>=2",
+    }
     ids = {}
     for name, query in asked.items():
         state = "draft" if name == "drafts" else "published"
         made = await seller.post(RULES, json={"name": name, "query": query, "state": state})
         ids[name] = made.json()["id"]
     default = (await seller.get(RULES)).json()["rules"][-1]["id"]
-    await seller.import_csv(a_csv(a_row(1, market="9.00"), a_row(2, market="2.00"), a_row(3, market="0.50")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="9.00"), a_row(2, market="2.00"), a_row(3, market="0.50"))
+    )
     await seller.service.run_jobs()
     lost = {id: (await breakdown(seller, id))["steps"][1]["losing_candidates"] for id in (1, 2, 3)}
     assert lost == {1: [ids["nearly all"], default], 2: [default], 3: []}
     # For ever: whatever becomes of the rules.
     assert (await seller.http.delete(f"{RULES}/{ids['nearly all']}")).status_code == 200
-    assert (await breakdown(seller))["steps"][1]["losing_candidates"] == [ids["nearly all"], default]
+    assert (await breakdown(seller))["steps"][1]["losing_candidates"] == [
+        ids["nearly all"],
+        default,
+    ]
     assert [columns.replay(file) for file in await files(seller)] == [0]

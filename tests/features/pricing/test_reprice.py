@@ -1,4 +1,6 @@
-"""Runs over the stored cards: rules with queries, on demand, in slabs, stopped for a look; the analyser; the explanation."""
+"""Runs over the stored cards: rules with queries, on demand, in slabs, stopped for a look; the
+analyser; the explanation.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ async def made(seller, path=RULES, **fields):
 
 
 async def targets(seller):
-    return {card["marketplace_id"]: card["target_price"] and str(card["target_price"]) for card in await seller.cards()}
+    return {
+        card["marketplace_id"]: card["target_price"] and str(card["target_price"])
+        for card in await seller.cards()
+    }
 
 
 async def repriced(seller):
@@ -44,7 +49,9 @@ async def explained(seller, marketplace_id=1):
 
 async def test_a_published_rule_prices_the_stored_cards_on_demand(a_seller):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00"), a_row(2, market="1.00", price="1.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="2.00", price="1.00"), a_row(2, market="1.00", price="1.00"))
+    )
     rule = await made(seller, adjust_bp=1000)
     run = await repriced(seller)
     assert {name: run[name] for name in ("trigger", "state", "cards", "priced", "changed", "held", "blocked")} == {
@@ -59,7 +66,10 @@ async def test_a_published_rule_prices_the_stored_cards_on_demand(a_seller):
     ]  # fmt: skip
     again = await repriced(seller)
     assert (again["state"], again["changed"]) == ("completed", 0)
-    assert [run["id"] for run in (await seller.get("/api/pricing/runs")).json()["runs"]][:2] == [again["id"], run["id"]]
+    assert [run["id"] for run in (await seller.get("/api/pricing/runs")).json()["runs"]][:2] == [
+        again["id"],
+        run["id"],
+    ]
 
 
 async def test_the_first_rule_whose_query_selects_a_card_governs_it(a_seller):
@@ -67,7 +77,12 @@ async def test_the_first_rule_whose_query_selects_a_card_governs_it(a_seller):
     await made(seller, name="dear", priority=1, query="market>=5", adjust_bp=1000)
     await made(seller, name="second", priority=2, query='"Card 2"', adjust_bp=2000)
     await seller.import_csv(
-        a_csv(*(a_row(n, market=m, price="4.00") for n, m in ((1, "5.00"), (2, "5.00"), (3, "3.00"), (4, "3.00"))))
+        a_csv(
+            *(
+                a_row(n, market=m, price="4.00")
+                for n, m in ((1, "5.00"), (2, "5.00"), (3, "3.00"), (4, "3.00"))
+            )
+        )
     )
     assert await targets(seller) == {1: "5.5000", 2: "5.5000", 3: "4.0000", 4: "4.0000"}
     await seller.import_csv(a_csv(*(a_row(n, market="4.50", price="4.00") for n in (1, 2, 3, 4))))
@@ -77,10 +92,15 @@ async def test_the_first_rule_whose_query_selects_a_card_governs_it(a_seller):
 async def test_a_sale_applies_to_what_its_query_selects(a_seller):
     seller = await a_seller()
     now = clock.now()
-    times = {"starts_at": clock.rfc3339(now - timedelta(days=1)), "ends_at": clock.rfc3339(now + timedelta(days=1))}
+    times = {
+        "starts_at": clock.rfc3339(now - timedelta(days=1)),
+        "ends_at": clock.rfc3339(now + timedelta(days=1)),
+    }
     sale = {"name": "Sale", "adjust_bp": -5000, "query": "market>=5"} | times
     assert (await seller.post("/api/pricing/sales", json=sale)).status_code == 201
-    await seller.import_csv(a_csv(a_row(1, market="5.00", price="4.00"), a_row(2, market="4.00", price="4.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="5.00", price="4.00"), a_row(2, market="4.00", price="4.00"))
+    )
     assert await targets(seller) == {1: "2.4800", 2: "4.0000"}
     told = await explained(seller, 1)
     assert [(entry["kind"], entry["outcome"]) for entry in told["matching_rules"]] == [
@@ -91,23 +111,34 @@ async def test_a_sale_applies_to_what_its_query_selects(a_seller):
 
 async def test_a_rule_whose_query_rots_blocks_what_no_earlier_rule_governs(a_seller):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, market="5.00", price="4.00"), a_row(2, market="2.00", price="1.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="5.00", price="4.00"), a_row(2, market="2.00", price="1.00"))
+    )
     await made(seller, priority=1, query="market>=5")
     rotten = await made(seller, priority=2, query="market>=1")
-    await seller.service.sql(seller.id, "UPDATE pricing_rule SET query = 'prise>1' WHERE id = :id", id=rotten["id"])
+    await seller.service.sql(
+        seller.id, "UPDATE pricing_rule SET query = 'prise>1' WHERE id = :id", id=rotten["id"]
+    )
     run = await repriced(seller)
     assert (await targets(seller), run["blocked"]) == ({1: "5.0000", 2: None}, {"rule_broken": 1})
     assert (await explained(seller, 2))["blockers"] == [
-        {"code": "rule_broken", "message": "The query of a rule that might select it cannot be read."}
+        {
+            "code": "rule_broken",
+            "message": "The query of a rule that might select it cannot be read.",
+        }
     ]
     assert (await seller.get(f"{RULES}/{rotten['id']}")).json()["warnings"]
     assert (await seller.post(f"{RULES}/{rotten['id']}/disable")).status_code == 200
 
 
-async def test_a_rule_whose_list_is_gone_is_switched_off_with_the_whole_rule_sent_back_but_not_published(a_seller):
+async def test_a_rule_whose_list_is_gone_is_switched_off_with_the_whole_rule_sent_back_but_not_published(
+    a_seller,
+):
     seller = await a_seller()
     rotten = await made(seller, priority=2, query="market>=1")
-    await seller.service.sql(seller.id, "UPDATE pricing_rule SET query = 'prise>1' WHERE id = :id", id=rotten["id"])
+    await seller.service.sql(
+        seller.id, "UPDATE pricing_rule SET query = 'prise>1' WHERE id = :id", id=rotten["id"]
+    )
     path = f"{RULES}/{rotten['id']}"
     told = (await seller.get(path)).json()
     off = await seller.http.patch(path, json=told | {"enabled": False})
@@ -136,7 +167,9 @@ async def test_large_moves_wait_for_the_sellers_word(a_seller):
     assert (await seller.get(f"/api/pricing/runs/{run['id']}")).json()["state"] == "completed"
     assert set((await targets(seller)).values()) == {"1.9000"}
     assert (await explained(seller))["blockers"] == []
-    assert (await seller.post(f"/api/pricing/runs/{run['id']}/discard")).json()["code"] == "not_awaiting_review"
+    assert (await seller.post(f"/api/pricing/runs/{run['id']}/discard")).json()[
+        "code"
+    ] == "not_awaiting_review"
 
 
 async def test_two_requests_at_once_are_one_run(a_seller):
@@ -161,7 +194,9 @@ async def test_a_run_whose_job_was_lost_is_found_by_the_sweep(a_seller):
     await made(seller, adjust_bp=1000)
     run_id = (await seller.post("/api/pricing/reprice")).json()["run_id"]
     async with seller.service.database.shared() as session:
-        await session.execute(text("DELETE FROM procrastinate_jobs WHERE task_name = 'pricing.reprice'"))
+        await session.execute(
+            text("DELETE FROM procrastinate_jobs WHERE task_name = 'pricing.reprice'")
+        )
     clock.shift(timedelta(minutes=10))
     async with opened(seller.service.database):
         await sweep(seller.service.work)
@@ -172,17 +207,26 @@ async def test_a_run_whose_job_was_lost_is_found_by_the_sweep(a_seller):
 
 async def test_the_analyser_says_which_rules_never_match_and_who_shadows_whom(a_seller):
     seller = await a_seller()
-    await seller.import_csv(a_csv(a_row(1, market="5.00"), a_row(2, market="6.00"), a_row(3, market="1.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="5.00"), a_row(2, market="6.00"), a_row(3, market="1.00"))
+    )
     dear = await made(seller, priority=1, query="market>=5")
     dearer = await made(seller, priority=2, query="market>=6")
     never = await made(seller, priority=3, query="market>=100")
     broken = await made(seller, priority=1001, query="market>=1")
-    await seller.service.sql(seller.id, "UPDATE pricing_rule SET query = 'prise>1' WHERE id = :id", id=broken["id"])
+    await seller.service.sql(
+        seller.id, "UPDATE pricing_rule SET query = 'prise>1' WHERE id = :id", id=broken["id"]
+    )
     found = (await seller.get(f"{RULES}/analysis")).json()
     by_id = {entry["id"]: entry for entry in found["rules"]}
-    default = next(id for id in by_id if id not in {rule["id"] for rule in (dear, dearer, never, broken)})
+    default = next(
+        id for id in by_id if id not in {rule["id"] for rule in (dear, dearer, never, broken)}
+    )
     assert found["unmatched"] == 0
-    assert [(by_id[rule["id"]]["selects"], by_id[rule["id"]]["governs"]) for rule in (dear, dearer, never)] == [
+    assert [
+        (by_id[rule["id"]]["selects"], by_id[rule["id"]]["governs"])
+        for rule in (dear, dearer, never)
+    ] == [
         (2, 2),
         (1, 0),
         (0, 0),
@@ -195,16 +239,27 @@ async def test_the_analyser_says_which_rules_never_match_and_who_shadows_whom(a_
 
 
 async def test_a_draft_is_shadowed_by_earlier_rules_alone(a_seller):
-    """A later rule governs its cards as long as it is a draft, which says nothing of what it would select."""
+    """A later rule governs its cards as long as it is a draft, which says nothing of what it
+    would select.
+    """
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="5.00"), a_row(2, market="6.00")))
     draft = await made(seller, priority=5, query="market>=5", state="draft")
     live = await made(seller, priority=6, query="market>=5")
     behind = await made(seller, priority=7, query="market>=6", state="draft")
     off = await made(seller, priority=8, query="market>=6", enabled=False)
-    found = {entry["id"]: entry for entry in (await seller.get(f"{RULES}/analysis")).json()["rules"]}
-    shadows = {id: found[id]["shadowed_by"] for id in (draft["id"], live["id"], behind["id"], off["id"])}
-    assert shadows == {draft["id"]: [], live["id"]: [], behind["id"]: [live["id"]], off["id"]: [live["id"]]}
+    found = {
+        entry["id"]: entry for entry in (await seller.get(f"{RULES}/analysis")).json()["rules"]
+    }
+    shadows = {
+        id: found[id]["shadowed_by"] for id in (draft["id"], live["id"], behind["id"], off["id"])
+    }
+    assert shadows == {
+        draft["id"]: [],
+        live["id"]: [],
+        behind["id"]: [live["id"]],
+        off["id"]: [live["id"]],
+    }
     assert (found[draft["id"]]["governs"], found[live["id"]]["governs"]) == (0, 2)
 
 
@@ -212,10 +267,19 @@ async def test_an_explanation_names_every_step_and_follows_the_price(a_seller):
     seller = await a_seller(capped=True)
     await seller.import_csv(a_csv(a_row(1, market="9.00", price="1.00")))
     told = await explained(seller)
-    assert (told["currency"], told["current_price"], told["target_price"]) == ("USD", "1.00", "1.15")
+    assert (told["currency"], told["current_price"], told["target_price"]) == (
+        "USD",
+        "1.00",
+        "1.15",
+    )
     assert (
         told["card"].items()
-        >= {"product_name": "Card 1", "number": "1", "condition": "NM", "printing": "Normal"}.items()
+        >= {
+            "product_name": "Card 1",
+            "number": "1",
+            "condition": "NM",
+            "printing": "Normal",
+        }.items()
     )
     assert [step["name"] for step in told["steps"]] == [
         "eligibility", "governing_rule", "price_source", "formula", "market_gate", "stale_reduction", "bounds", "cap", "sale",
@@ -245,7 +309,10 @@ async def test_an_explanation_of_a_blocked_card_says_what_blocks_it(a_seller, ro
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, **row)))
     told = await explained(seller)
-    assert (told["target_price"], code in [blocker["code"] for blocker in told["blockers"]]) == (None, True)
+    assert (told["target_price"], code in [blocker["code"] for blocker in told["blockers"]]) == (
+        None,
+        True,
+    )
 
 
 async def test_a_card_that_is_not_the_callers_has_no_explanation(a_seller):
@@ -277,12 +344,17 @@ async def test_losing_candidates_are_named(a_seller):
         ('-(-list:"keep")', [1]),
     ],
 )
-async def test_a_rule_or_sale_never_selects_more_because_its_list_is_gone(a_seller, query, before, loss):
+async def test_a_rule_or_sale_never_selects_more_because_its_list_is_gone(
+    a_seller, query, before, loss
+):
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(n, market="5.00", price="5.00") for n in (1, 2, 3))))
     binder = await a_list(seller, "keep", (await card_ids(seller))[1])
     rule = await made(seller, name="Raised", priority=1, query=query, adjust_bp=1000)
-    times = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now() + timedelta(days=1)}
+    times = {
+        "starts_at": clock.now() - timedelta(days=1),
+        "ends_at": clock.now() + timedelta(days=1),
+    }
     sale = {"name": "Sale", "adjust_bp": -5000, "query": query} | {
         name: clock.rfc3339(at) for name, at in times.items()
     }
@@ -295,7 +367,11 @@ async def test_a_rule_or_sale_never_selects_more_because_its_list_is_gone(a_sell
 
     assert (await selected(), await warnings_of(seller, rule)) == (before, [])
     path = f"/api/lists/{binder}"
-    lost = await (seller.http.patch(path, json={"name": "kept"}) if loss == "rename" else seller.http.delete(path))
+    lost = await (
+        seller.http.patch(path, json={"name": "kept"})
+        if loss == "rename"
+        else seller.http.delete(path)
+    )
     assert lost.status_code == 200
     before = []
     assert (await selected(), await warnings_of(seller, rule)) == ([], ["there is no list 'keep'"])
@@ -306,9 +382,14 @@ async def warnings_of(seller, rule):
 
 
 @pytest.mark.parametrize("query", ["rule:Competitive", "-rule:Competitive", "bolt has:photo|rule"])
-async def test_a_rule_or_sale_that_asks_for_rules_is_refused_and_a_stored_one_is_broken(a_seller, query):
+async def test_a_rule_or_sale_that_asks_for_rules_is_refused_and_a_stored_one_is_broken(
+    a_seller, query
+):
     seller = await a_seller()
-    times = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now() + timedelta(days=1)}
+    times = {
+        "starts_at": clock.now() - timedelta(days=1),
+        "ends_at": clock.now() + timedelta(days=1),
+    }
     of_a_sale = {"adjust_bp": -1000} | {name: clock.rfc3339(at) for name, at in times.items()}
     for path, more in ((RULES, {}), ("/api/pricing/sales", of_a_sale)):
         refused = await seller.post(path, json={"name": "Circular", "query": query} | more)

@@ -1,4 +1,6 @@
-"""A run over the stored cards among others: cancelled at any slab, its lease lost or kept alive, two at once, killed and taken up again."""
+"""A run over the stored cards among others: cancelled at any slab, its lease lost or kept alive,
+two at once, killed and taken up again.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ RULES = "/api/pricing/rules"
 async def a_shop(a_seller, **options):
     """Cards that ask for 1.20, and a new rule that will have them ask for 1.32."""
     seller = await a_seller(**options)
-    await seller.import_csv(a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1))))
-    answer = await seller.post(RULES, json={"name": "Dearer", "state": "published", "adjust_bp": 1000})
+    await seller.import_csv(
+        a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1)))
+    )
+    answer = await seller.post(
+        RULES, json={"name": "Dearer", "state": "published", "adjust_bp": 1000}
+    )
     assert answer.status_code == 201, answer.text
     return seller
 
@@ -45,13 +51,19 @@ async def run_of(seller, run_id):
 
 async def changes(seller, run_id):
     return await seller.service.sql(
-        seller.id, "SELECT * FROM price_change WHERE seller_id = :id AND run_id = :run", id=seller.id, run=run_id
+        seller.id,
+        "SELECT * FROM price_change WHERE seller_id = :id AND run_id = :run",
+        id=seller.id,
+        run=run_id,
     )
 
 
 async def tasks(seller, status="pending"):
     return await seller.service.sql(
-        seller.id, "SELECT * FROM agent_task WHERE seller_id = :id AND status = :status", id=seller.id, status=status
+        seller.id,
+        "SELECT * FROM agent_task WHERE seller_id = :id AND status = :status",
+        id=seller.id,
+        status=status,
     )
 
 
@@ -80,7 +92,9 @@ async def is_whole(seller, run_id):
     assert all(await dearer(seller))
     found = await changes(seller, run_id)
     assert len(found) == ROWS
-    assert {(str(row["old_price"]), str(row["new_price"])) for row in found} == {("1.2000", "1.3200")}
+    assert {(str(row["old_price"]), str(row["new_price"])) for row in found} == {
+        ("1.2000", "1.3200")
+    }
     assert [task["kind"] for task in await tasks(seller)] == ["apply_price_updates"]
     await is_free(seller)
 
@@ -101,15 +115,22 @@ async def test_cancelled_at_a_slab_boundary(a_seller, boundary):
     assert (len(await changes(seller, run_id)), await tasks(seller)) == (boundary * SLAB, [])
     await is_free(seller)
     # No sync was under way, so none is told of.
-    assert not await seller.service.sql(seller.id, "SELECT 1 FROM sync_cycle WHERE seller_id = :id", id=seller.id)
+    assert not await seller.service.sql(
+        seller.id, "SELECT 1 FROM sync_cycle WHERE seller_id = :id", id=seller.id
+    )
     assert (await seller.post("/api/v1/sync/cancel")).status_code == 409
     again = await requested(seller)
     assert again != run_id
     await seller.service.run_jobs()
-    assert ((await run_of(seller, again))["changed"], all(await dearer(seller))) == (ROWS - boundary * SLAB, True)
+    assert ((await run_of(seller, again))["changed"], all(await dearer(seller))) == (
+        ROWS - boundary * SLAB,
+        True,
+    )
 
 
-async def test_a_worker_that_died_after_the_cancel_is_no_obstacle_and_nobody_goes_on_with_its_run(a_seller):
+async def test_a_worker_that_died_after_the_cancel_is_no_obstacle_and_nobody_goes_on_with_its_run(
+    a_seller,
+):
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
     async with stopped_at(seller, 2) as worker:
@@ -124,7 +145,9 @@ async def test_a_worker_that_died_after_the_cancel_is_no_obstacle_and_nobody_goe
 
 @pytest.mark.parametrize("lost", [1, SLABS - 1], ids=["the first", "the last but one"])
 async def test_a_slab_that_the_database_lost_is_written_again(a_seller, lost):
-    """Slabs don't wait for the disk: after a crash the last of them may be gone, and the worker's next connection as good as ever."""
+    """Slabs don't wait for the disk: after a crash the last of them may be gone, and the worker's
+    next connection as good as ever.
+    """
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
     async with stopped_at(seller, lost):
@@ -164,7 +187,9 @@ async def test_a_sync_that_collects_beside_a_run_is_cancelled_with_it(a_seller):
     assert (await run_of(seller, run_id))["state"] == "cancelled"
     status = (await seller.get("/api/v1/status")).json()
     assert (status["sync_in_progress"], status["phase"]) == (False, "idle")
-    cycles = await seller.service.sql(seller.id, "SELECT status FROM sync_cycle WHERE seller_id = :id", id=seller.id)
+    cycles = await seller.service.sql(
+        seller.id, "SELECT status FROM sync_cycle WHERE seller_id = :id", id=seller.id
+    )
     assert [cycle["status"] for cycle in cycles] == ["cancelled"]
     await is_free(seller)
 
@@ -209,7 +234,10 @@ async def test_whoever_lost_the_lease_writes_nothing_more(a_seller):
             other = await take_lease(session, seller.id, "rollback", clock.now(), 30)
         assert other is not None
     assert await worker is True
-    assert ((await run_of(seller, run_id))["state"], sum(await dearer(seller))) == ("running", 2 * SLAB)
+    assert ((await run_of(seller, run_id))["state"], sum(await dearer(seller))) == (
+        "running",
+        2 * SLAB,
+    )
     assert (await state_of(seller))["lease_holder"] == "rollback"
     async with seller.service.database.tenant(seller.id) as session:
         await release_lease(session, other)
@@ -221,16 +249,22 @@ async def test_a_step_that_is_longer_than_the_lease_does_not_lose_it(a_seller, m
     seller = await a_shop(a_seller)
     run_id = await requested(seller)
     work = seller.service.work
-    short = type(work)(work.settings.model_copy(update={"lease_seconds": 0.3}), work.database, work.store)
+    short = type(work)(
+        work.settings.model_copy(update={"lease_seconds": 0.3}), work.database, work.store
+    )
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
     priced, renewals = engine.price, []
 
     def slow(*arguments):
         loop.call_soon_threadsafe(begun.set)
-        expires = asyncio.run_coroutine_threadsafe(state_of(seller), loop).result()["lease_expires_at"]
+        expires = asyncio.run_coroutine_threadsafe(state_of(seller), loop).result()[
+            "lease_expires_at"
+        ]
         while len(renewals) < 6:
-            now = asyncio.run_coroutine_threadsafe(state_of(seller), loop).result()["lease_expires_at"]
+            now = asyncio.run_coroutine_threadsafe(state_of(seller), loop).result()[
+                "lease_expires_at"
+            ]
             if now != expires:
                 expires = now
                 renewals.append(now)
@@ -252,7 +286,9 @@ async def test_two_workers_of_one_run_do_it_once(a_seller):
     await asyncio.gather(*(work_off_one(seller.service.work, seller.id) for _ in range(4)))
     await is_whole(seller, run_id)
     told = await seller.service.sql(
-        seller.id, "SELECT 1 FROM activity WHERE seller_id = :id AND action = 'pricing.repriced'", id=seller.id
+        seller.id,
+        "SELECT 1 FROM activity WHERE seller_id = :id AND action = 'pricing.repriced'",
+        id=seller.id,
     )
     assert len(told) == 1
 
@@ -277,9 +313,16 @@ async def test_a_run_that_keeps_failing_is_given_up_and_the_next_one_is_not(a_se
 
 async def test_two_publishers_at_once_both_publish(a_seller):
     seller = await a_shop(a_seller)
-    made = [(await seller.post(RULES, json={"name": f"Draft {n}", "priority": n})).json()["id"] for n in (1, 2)]
-    answers = await asyncio.gather(*(seller.post(f"{RULES}/{made[n % 2]}/publish") for n in range(8)))
-    assert [(answer.status_code, answer.json()["state"]) for answer in answers] == [(200, "published")] * 8
+    made = [
+        (await seller.post(RULES, json={"name": f"Draft {n}", "priority": n})).json()["id"]
+        for n in (1, 2)
+    ]
+    answers = await asyncio.gather(
+        *(seller.post(f"{RULES}/{made[n % 2]}/publish") for n in range(8))
+    )
+    assert [(answer.status_code, answer.json()["state"]) for answer in answers] == [
+        (200, "published")
+    ] * 8
     answers = await asyncio.gather(*(seller.post("/api/pricing/reprice") for _ in range(4)))
     assert len({answer.json()["run_id"] for answer in answers}) == 1
     await seller.service.run_jobs()
@@ -290,7 +333,10 @@ async def test_two_publishers_at_once_both_publish(a_seller):
 async def test_two_drafts_of_one_priority_published_at_once_are_never_both(a_seller):
     seller = await a_shop(a_seller)
     answers = await asyncio.gather(
-        *(seller.post(RULES, json={"name": f"Rule {n}", "priority": 7, "state": "published"}) for n in range(4))
+        *(
+            seller.post(RULES, json={"name": f"Rule {n}", "priority": 7, "state": "published"})
+            for n in range(4)
+        )
     )
     assert sorted(answer.status_code for answer in answers) == [201, 422, 422, 422]
 
@@ -306,9 +352,9 @@ async def test_a_run_beside_an_import_waits_and_then_prices_what_came(a_seller):
         await asyncio.gather(work_off_one(work, seller.id), drain.work_off_one(work, seller.id))
     # Whoever found the lease taken is nudged again by the sweep.
     async with asyncio.timeout(60):
-        while (await run_of(seller, run_id))["state"] == "running" or (await seller.report(sent.json()["upload_id"]))[
-            "state"
-        ] != "done":
+        while (await run_of(seller, run_id))["state"] == "running" or (
+            await seller.report(sent.json()["upload_id"])
+        )["state"] != "done":
             await work_off_one(seller.service.work, seller.id)
             await drain.work_off_one(seller.service.work, seller.id)
     assert (await seller.report(sent.json()["upload_id"]))["state"] == "done"
@@ -318,7 +364,9 @@ async def test_a_run_beside_an_import_waits_and_then_prices_what_came(a_seller):
 
 async def test_rules_with_queries_make_their_task_when_they_have_priced(a_seller):
     seller = await a_seller()
-    await seller.post(RULES, json={"name": "All", "state": "published", "query": "market>=1", "adjust_bp": 1000})
+    await seller.post(
+        RULES, json={"name": "All", "state": "published", "query": "market>=1", "adjust_bp": 1000}
+    )
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="2.00")))
     [task] = await tasks(seller)
     assert task["kind"] == "apply_price_updates"
@@ -326,8 +374,12 @@ async def test_rules_with_queries_make_their_task_when_they_have_priced(a_seller
 
 async def test_receipts_of_a_run_with_several_lives_are_whole(a_seller):
     seller = await a_seller()
-    await seller.post(RULES, json={"name": "All", "state": "published", "query": "market>=1", "adjust_bp": 1000})
-    sent = await seller.upload(a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1))))
+    await seller.post(
+        RULES, json={"name": "All", "state": "published", "query": "market>=1", "adjust_bp": 1000}
+    )
+    sent = await seller.upload(
+        a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1)))
+    )
     assert sent.status_code == 202
     await drain.work_off_one(seller.service.work, seller.id)
     async with stopped_at(seller, 3) as worker:
@@ -335,19 +387,30 @@ async def test_receipts_of_a_run_with_several_lives_are_whole(a_seller):
     clock.shift(timedelta(minutes=1))
     await work_off_one(seller.service.work, seller.id)
     runs = await seller.service.sql(
-        seller.id, "SELECT * FROM price_run WHERE seller_id = :id AND upload_id IS NULL", id=seller.id
+        seller.id,
+        "SELECT * FROM price_run WHERE seller_id = :id AND upload_id IS NULL",
+        id=seller.id,
     )
     assert [run["state"] for run in runs] == ["completed"]
     data = await seller.service.work.store.read(runs[0]["summary"]["receipts"])
     assert (columns.unpack(data)[0].height, columns.replay(data)) == (ROWS, 0)
     assert len(await changes(seller, runs[0]["id"])) == ROWS
     told = (await seller.get("/api/v1/pricing/explain/7")).json()["historical_breakdown"]
-    assert (told["run_id"], told["final_price"], told["reflects_current_price"]) == (runs[0]["id"], "1.32", True)
+    assert (told["run_id"], told["final_price"], told["reflects_current_price"]) == (
+        runs[0]["id"],
+        "1.32",
+        True,
+    )
 
 
 async def a_large_move(seller, priority=2, adjust_bp=9000):
     """A run that stops for the seller's word."""
-    rule = {"name": f"Far {adjust_bp}", "state": "published", "priority": priority, "adjust_bp": adjust_bp}
+    rule = {
+        "name": f"Far {adjust_bp}",
+        "state": "published",
+        "priority": priority,
+        "adjust_bp": adjust_bp,
+    }
     answer = await seller.post(RULES, json=rule)
     assert answer.status_code == 201, answer.text
     run_id = await requested(seller)
@@ -360,11 +423,16 @@ async def test_a_waiting_run_is_answered_once_by_many_at_once(a_seller):
     seller = await a_shop(a_seller)
     run_id = await a_large_move(seller)
     words = ["confirm", "discard"] * 3
-    answers = await asyncio.gather(*(seller.post(f"/api/pricing/runs/{run_id}/{word}") for word in words))
+    answers = await asyncio.gather(
+        *(seller.post(f"/api/pricing/runs/{run_id}/{word}") for word in words)
+    )
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409, 409]
     await seller.service.run_jobs()
     said = words[[answer.status_code for answer in answers].index(200)]
-    assert (await run_of(seller, run_id))["state"] == {"confirm": "completed", "discard": "discarded"}[said]
+    assert (await run_of(seller, run_id))["state"] == {
+        "confirm": "completed",
+        "discard": "discarded",
+    }[said]
     await is_free(seller)
 
 
@@ -373,7 +441,9 @@ async def test_a_newer_run_overtakes_one_that_waits(a_seller):
     older = await a_large_move(seller)
     newer = await a_large_move(seller, 1, 8000)
     assert (await run_of(seller, older))["state"] == "discarded"
-    assert (await seller.post(f"/api/pricing/runs/{older}/confirm")).json()["code"] == "not_awaiting_review"
+    assert (await seller.post(f"/api/pricing/runs/{older}/confirm")).json()[
+        "code"
+    ] == "not_awaiting_review"
     assert (await seller.post(f"/api/pricing/runs/{newer}/confirm")).status_code == 200
     await seller.service.run_jobs()
     assert {str(card["target_price"]) for card in await seller.cards()} == {"2.1600"}
@@ -383,18 +453,31 @@ async def test_a_run_that_an_import_has_overtaken_is_not_confirmed_any_more(a_se
     seller = await a_shop(a_seller)
     run_id = await a_large_move(seller)
     await seller.service.sql(
-        seller.id, "DELETE FROM pricing_rule WHERE name LIKE 'Far%' AND seller_id = :id", id=seller.id
+        seller.id,
+        "DELETE FROM pricing_rule WHERE name LIKE 'Far%' AND seller_id = :id",
+        id=seller.id,
     )
-    await seller.import_csv(a_csv(*(a_row(n, market="1.25", price="1.20") for n in range(1, ROWS + 1))))
-    assert (await seller.post(f"/api/pricing/runs/{run_id}/confirm")).json()["code"] == "not_awaiting_review"
+    await seller.import_csv(
+        a_csv(*(a_row(n, market="1.25", price="1.20") for n in range(1, ROWS + 1)))
+    )
+    assert (await seller.post(f"/api/pricing/runs/{run_id}/confirm")).json()[
+        "code"
+    ] == "not_awaiting_review"
     assert (await seller.post(f"/api/pricing/runs/{run_id}/discard")).status_code == 200
 
 
 async def test_a_run_prices_for_the_moment_when_it_is_taken_up_not_when_it_was_asked_for(a_seller):
-    """A sale that ended while the run waited is over; its next life after a kill prices for the same moment as the first."""
+    """A sale that ended while the run waited is over; its next life after a kill prices for the
+    same moment as the first.
+    """
     seller = await a_shop(a_seller)
-    times = {"starts_at": clock.now() - timedelta(days=1), "ends_at": clock.now() + timedelta(hours=1)}
-    sale = {"name": "Sale", "adjust_bp": -1000} | {name: clock.rfc3339(at) for name, at in times.items()}
+    times = {
+        "starts_at": clock.now() - timedelta(days=1),
+        "ends_at": clock.now() + timedelta(hours=1),
+    }
+    sale = {"name": "Sale", "adjust_bp": -1000} | {
+        name: clock.rfc3339(at) for name, at in times.items()
+    }
     assert (await seller.post("/api/pricing/sales", json=sale)).status_code == 201
     run_id = await requested(seller)
     clock.shift(timedelta(hours=2))
@@ -425,7 +508,9 @@ async def test_a_run_that_waited_for_an_import_is_not_overtaken_by_it(a_seller):
 async def test_an_upload_is_done_when_the_run_that_follows_it_has_priced_its_cards(a_seller):
     """Its agent fetches the prices as soon as it hears so."""
     seller = await a_seller()
-    await seller.post(RULES, json={"name": "All", "state": "published", "query": "market>=1", "adjust_bp": 1000})
+    await seller.post(
+        RULES, json={"name": "All", "state": "published", "query": "market>=1", "adjust_bp": 1000}
+    )
     sent = await seller.upload(a_csv(a_row(1, market="2.00", price="2.00")))
     upload_id = sent.json()["upload_id"]
     await drain.work_off_one(seller.service.work, seller.id)

@@ -1,4 +1,6 @@
-"""What agents report of prices they imported: recorded once, current prices move, tasks are done, rollbacks end."""
+"""What agents report of prices they imported: recorded once, current prices move, tasks are done,
+rollbacks end.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from rollbacks_builder import a_rule, ask, exported, newest_run, read, ready, ro
 EVENTS = "/api/v1/repricing_events"
 FAILURE = f"{EVENTS}/failure"
 SHA = "a" * 64
-FAILED = {"step": "import_prices", "error": {"code": "upload_rejected", "message": "the page said no"}}
+FAILED = {
+    "step": "import_prices",
+    "error": {"code": "upload_rejected", "message": "the page said no"},
+}
 
 
 def report(**fields):
@@ -47,8 +52,15 @@ async def imported_rows(seller):
     answer = await seller.export()
     now = await prices(seller)
     moved = await exported(seller)
-    told = [{"marketplace_id": id, "old_price": now[id], "new_price": price} for id, price in moved.items()]
-    return {"rows": told, "row_count": len(told), "file_sha256": hashlib.sha256(answer.content).hexdigest()}
+    told = [
+        {"marketplace_id": id, "old_price": now[id], "new_price": price}
+        for id, price in moved.items()
+    ]
+    return {
+        "rows": told,
+        "row_count": len(told),
+        "file_sha256": hashlib.sha256(answer.content).hexdigest(),
+    }
 
 
 async def a_served_rollback(a_seller, **options):
@@ -79,7 +91,10 @@ async def test_the_price_before_the_import_stays_in_the_history(a_seller):
     await record(seller, rows=[{"marketplace_id": 1, "old_price": "1.00", "new_price": "1.98"}])
     [card] = await seller.cards()
     told = (await seller.get(f"/api/cards/{card['id']}")).json()
-    assert (told["price"], [entry["price"] for entry in told["history"]]) == ("1.98", ["1.98", "1.00"])
+    assert (told["price"], [entry["price"] for entry in told["history"]]) == (
+        "1.98",
+        ["1.98", "1.00"],
+    )
     clock.shift(timedelta(minutes=5))
     await seller.import_csv(rows({1: "1.98"}, market="4.00"))
     history = (await seller.get(f"/api/cards/{card['id']}")).json()["history"]
@@ -97,7 +112,9 @@ async def test_a_price_seen_after_the_import_stays(a_seller):
     clock.shift(timedelta(minutes=5))
     await seller.import_csv(rows({1: "1.50"}))
     await record(
-        seller, imported_at=imported_at, rows=[{"marketplace_id": 1, "old_price": "1.00", "new_price": "1.98"}]
+        seller,
+        imported_at=imported_at,
+        rows=[{"marketplace_id": 1, "old_price": "1.00", "new_price": "1.98"}],
     )
     assert await prices(seller) == {1: "1.5000"}
 
@@ -106,7 +123,9 @@ async def test_a_clock_that_is_behind_moves_what_nothing_else_moved(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
     late = clock.rfc3339(clock.now() - timedelta(hours=1))
-    await record(seller, imported_at=late, rows=[{"marketplace_id": 1, "old_price": 1, "new_price": 1.98}])
+    await record(
+        seller, imported_at=late, rows=[{"marketplace_id": 1, "old_price": 1, "new_price": 1.98}]
+    )
     assert await prices(seller) == {1: "1.9800"}
 
 
@@ -114,8 +133,14 @@ async def test_rows_of_other_sellers_and_unknown_cards_are_nobodys(a_seller):
     seller, other = await a_seller(), await a_seller()
     await seller.import_csv(rows({1: "1.00"}))
     await other.import_csv(rows({1: "1.00", 2: "1.00"}))
-    await record(seller, rows=[{"marketplace_id": n, "old_price": "1.00", "new_price": "5.00"} for n in (1, 2, 3)])
-    assert (await prices(seller), await prices(other)) == ({1: "5.0000"}, {1: "1.0000", 2: "1.0000"})
+    await record(
+        seller,
+        rows=[{"marketplace_id": n, "old_price": "1.00", "new_price": "5.00"} for n in (1, 2, 3)],
+    )
+    assert (await prices(seller), await prices(other)) == (
+        {1: "5.0000"},
+        {1: "1.0000", 2: "1.0000"},
+    )
 
 
 async def test_told_again_it_is_the_same_event(a_seller):
@@ -128,9 +153,17 @@ async def test_told_again_it_is_the_same_event(a_seller):
     first = answers[0].json()["id"]
     await seller.service.run_jobs()
     assert await prices(seller) == {1: "1.9800"}
-    others = [{"sync_cycle_id": "c2"}, {"file_sha256": "b" * 64}, {"file_sha256": ...}, {"sync_cycle_id": ...}]
+    others = [
+        {"sync_cycle_id": "c2"},
+        {"file_sha256": "b" * 64},
+        {"file_sha256": ...},
+        {"sync_cycle_id": ...},
+    ]
     assert len({first, *[await record(seller, **other) for other in others]}) == 5
-    assert await record(seller, imported_at=clock.rfc3339(clock.now()), file_sha256=SHA.upper()) == first
+    assert (
+        await record(seller, imported_at=clock.rfc3339(clock.now()), file_sha256=SHA.upper())
+        == first
+    )
 
 
 async def test_the_apply_task_is_done(a_seller):
@@ -153,7 +186,9 @@ async def a_pushed_price(a_seller, **headers):
     return seller, clock.rfc3339(clock.now() - timedelta(hours=1))
 
 
-async def test_a_clock_that_runs_behind_does_not_keep_the_apply_task_open_if_the_file_is_known(a_seller):
+async def test_a_clock_that_runs_behind_does_not_keep_the_apply_task_open_if_the_file_is_known(
+    a_seller,
+):
     seller, late = await a_pushed_price(a_seller)
     fields = await imported_rows(seller)
     await record(seller, imported_at=late, sync_cycle_id=..., **fields)
@@ -193,7 +228,9 @@ async def test_an_older_file_told_of_late_leaves_the_newer_prices_push(a_seller)
         await record(seller, sync_cycle_id=cycle, **old)
         assert await pushes(seller) == ["completed", "pending"]
     new = await imported_rows(seller)
-    answers = await asyncio.gather(*(seller.post(EVENTS, json=report(sync_cycle_id=f"c{n}", **new)) for n in (3, 4)))
+    answers = await asyncio.gather(
+        *(seller.post(EVENTS, json=report(sync_cycle_id=f"c{n}", **new)) for n in (3, 4))
+    )
     assert [answer.status_code for answer in answers] == [201, 201]
     assert await pushes(seller) == ["completed", "completed"]
 
@@ -290,7 +327,9 @@ async def test_a_failure_of_updates_is_only_recorded(a_seller):
     assert event == {"outcome": "failed"} | FAILED
 
 
-@pytest.mark.parametrize("fields", [{"step": ...}, {"error": ...}, {"error": {"code": "x"}}, {"error": "no"}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{"step": ...}, {"error": ...}, {"error": {"code": "x"}}, {"error": "no"}], ids=str
+)
 async def test_a_failure_names_its_step_and_error(a_seller, fields):
     seller = await a_seller()
     answer = await seller.post(FAILURE, json=report(**(FAILED | fields)))
@@ -347,7 +386,9 @@ async def test_applied_there_is_nothing_left_to_bring_back(a_seller):
 
 async def test_a_custom_listing_is_named_by_the_marketplaces_own_id(a_seller):
     seller = await a_seller()
-    row = a_row(77, title="My own photo", photo="https://example.invalid/1.jpg", market="2.00", price="1.00")
+    row = a_row(
+        77, title="My own photo", photo="https://example.invalid/1.jpg", market="2.00", price="1.00"
+    )
     await seller.import_csv(a_csv(row))
     assert await exported(seller) == {77: "1.9800"}
     await record(seller, rows=[{"marketplace_id": 77, "old_price": "1.00", "new_price": "1.98"}])
@@ -358,10 +399,15 @@ async def test_a_custom_listing_is_named_by_the_marketplaces_own_id(a_seller):
 async def test_after_a_rollback_the_receipt_does_not_reflect_the_current_price(a_seller):
     seller, _, sha, _ = await a_served_rollback(a_seller)
     explain = "/api/v1/pricing/explain/1"
-    assert (await seller.get(explain)).json()["historical_breakdown"]["reflects_current_price"] is True
+    assert (await seller.get(explain)).json()["historical_breakdown"][
+        "reflects_current_price"
+    ] is True
     await record(seller, file_sha256=sha)
     told = (await seller.get(explain)).json()
-    assert (told["target_price"], told["historical_breakdown"]["reflects_current_price"]) == (None, False)
+    assert (told["target_price"], told["historical_breakdown"]["reflects_current_price"]) == (
+        None,
+        False,
+    )
 
 
 async def test_a_rollbacks_file_told_of_again_is_no_price_update(a_seller):
@@ -382,7 +428,10 @@ async def test_a_rollbacks_file_told_of_again_is_no_price_update(a_seller):
 async def test_two_cycles_that_tell_of_one_rollback_at_once_apply_it_once(a_seller):
     seller, id, sha, _ = await a_served_rollback(a_seller)
     answers = await asyncio.gather(
-        *(seller.post(EVENTS, json=report(sync_cycle_id=f"c{n}", file_sha256=sha)) for n in range(3))
+        *(
+            seller.post(EVENTS, json=report(sync_cycle_id=f"c{n}", file_sha256=sha))
+            for n in range(3)
+        )
     )
     assert [answer.status_code for answer in answers] == [201] * 3
     await seller.service.run_jobs()

@@ -1,4 +1,6 @@
-"""Rollbacks: the diff first, then prepared, served by the export in place of updates, and over; what each scope brings back."""
+"""Rollbacks: the diff first, then prepared, served by the export in place of updates, and over;
+what each scope brings back.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,13 @@ async def test_a_dry_run_shows_the_diff_and_keeps_nothing(a_seller):
     seller, run = await a_pushed_run(a_seller)
     answer = await seller.post(ROLLBACKS, json={"run_id": run, "dry_run": True})
     told = answer.json()
-    assert (answer.status_code, told["id"], told["state"], told["cards"], len(told["diff"])) == (200, None, None, 3, 3)
+    assert (answer.status_code, told["id"], told["state"], told["cards"], len(told["diff"])) == (
+        200,
+        None,
+        None,
+        3,
+        3,
+    )
     await seller.service.run_jobs()
     assert (await seller.get(ROLLBACKS)).json() == {"rollbacks": []}
     assert await exported(seller) == {}
@@ -65,25 +73,32 @@ async def test_a_dry_run_shows_the_diff_and_keeps_nothing(a_seller):
 async def test_the_diff_shows_the_first_fifty_and_counts_all(a_seller):
     seller, run = await a_pushed_run(a_seller, cards=120)
     rollback = await ready(seller, run_id=run)
-    assert (rollback["cards"], [row["marketplace_id"] for row in rollback["diff"]]) == (120, list(range(1, 51)))
+    assert (rollback["cards"], [row["marketplace_id"] for row in rollback["diff"]]) == (
+        120,
+        list(range(1, 51)),
+    )
     assert len(await exported(seller)) == 120
 
 
 async def test_what_was_asked_and_perhaps_pushed_is_brought_back_too(a_seller):
-    """Whether the agent imported the last targets is not known before the next upload: the file names the old price either way."""
+    """Whether the agent imported the last targets is not known before the next upload: the file
+    names the old price either way.
+    """
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00", 2: "1.00"}))
     rollback = await ready(seller, run_id=await newest_run(seller))
-    assert [(row["current_price"], row["target_price"], row["price"]) for row in rollback["diff"]] == [
-        ("1.00", "1.98", "1.00")
-    ] * 2
+    assert [
+        (row["current_price"], row["target_price"], row["price"]) for row in rollback["diff"]
+    ] == [("1.00", "1.98", "1.00")] * 2
     assert await exported(seller) == {1: "1.0000", 2: "1.0000"}
 
 
 async def test_a_rules_effect_is_its_unbroken_last_changes(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "2.00", 2: "2.00", 3: "2.00"}))
-    rule = await a_rule(seller, name="raised", priority=1, query='"Card 1" or "Card 2"', adjust_bp=1000)
+    rule = await a_rule(
+        seller, name="raised", priority=1, query='"Card 1" or "Card 2"', adjust_bp=1000
+    )
     await repriced(seller)
     await seller.import_csv(rows({1: "2.20", 2: "2.20", 3: "1.98"}))
     await a_rule(seller, name="later", priority=2, query='"Card 2"', adjust_bp=3000)
@@ -142,9 +157,13 @@ async def test_cards_that_are_gone_or_had_no_price_are_left_out(a_seller):
     )
     first = await newest_run(seller)
     assert (await ready(seller, run_id=run))["cards"] == 2
-    await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.98"), a_row(4, market="2.00", price="1.98")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="2.00", price="1.98"), a_row(4, market="2.00", price="1.98"))
+    )
     assert await exported(seller) == {1: "1.0000"}
-    assert (await seller.post(ROLLBACKS, json={"run_id": first, "dry_run": True})).json()["cards"] == 0
+    assert (await seller.post(ROLLBACKS, json={"run_id": first, "dry_run": True})).json()[
+        "cards"
+    ] == 0
 
 
 async def test_nothing_to_bring_back_is_over_at_once(a_seller):
@@ -181,7 +200,13 @@ async def test_what_is_not_the_callers_is_not_found(a_seller):
     rollback = await ask(seller, run_id=run)
     other, rule = await a_seller(), await a_rule(seller)
     binder = await a_list(seller, "Binder", 1)
-    for scope in ({"run_id": run}, {"rule_id": rule["id"]}, {"list": binder}, {"list": "binder"}, {"run_id": 2**70}):
+    for scope in (
+        {"run_id": run},
+        {"rule_id": rule["id"]},
+        {"list": binder},
+        {"list": "binder"},
+        {"run_id": 2**70},
+    ):
         answer = await other.post(ROLLBACKS, json=scope)
         assert answer.json()["code"] in ("not_found", "invalid_payload"), scope
     assert (await other.get(f"{ROLLBACKS}/{rollback['id']}")).status_code == 404
@@ -327,7 +352,9 @@ async def test_served_again_it_is_the_same_file(a_seller):
     rollback = await ready(seller, run_id=run)
     answers = await asyncio.gather(*(seller.export() for _ in range(3)))
     assert len({answer.content for answer in answers}) == 1
-    [row] = await seller.service.sql(seller.id, "SELECT files FROM price_rollback WHERE id = :id", id=rollback["id"])
+    [row] = await seller.service.sql(
+        seller.id, "SELECT files FROM price_rollback WHERE id = :id", id=rollback["id"]
+    )
     assert len(row["files"]) == 1
 
 
@@ -337,7 +364,10 @@ async def test_who_cancels_while_it_is_served_hears_the_truth(a_seller):
         rollback = await ready(seller, run_id=run)
         file, answer = await asyncio.gather(exported(seller), cancel(seller, rollback["id"]))
         state = (await read(seller, rollback["id"]))["state"]
-        assert (file, answer.status_code, state) in (({1: "1.0000"}, 409, "served"), ({}, 200, "cancelled"))
+        assert (file, answer.status_code, state) in (
+            ({1: "1.0000"}, 409, "served"),
+            ({}, 200, "cancelled"),
+        )
 
 
 async def claimed(seller, seconds=600):
@@ -345,9 +375,13 @@ async def claimed(seller, seconds=600):
     now = clock.now()
     async with seller.service.database.tenant(seller.id) as session:
         await locked(session, seller.id)
-        statement = update(AgentTask).where(AgentTask.seller_id == seller.id, AgentTask.kind == "apply_rollback")
+        statement = update(AgentTask).where(
+            AgentTask.seller_id == seller.id, AgentTask.kind == "apply_rollback"
+        )
         ends = now + timedelta(seconds=seconds)
-        await session.execute(statement.values(status="claimed", claimed_at=now, claim_expires_at=ends))
+        await session.execute(
+            statement.values(status="claimed", claimed_at=now, claim_expires_at=ends)
+        )
         await note_due(session, seller.id)
 
 
@@ -394,10 +428,17 @@ async def test_while_it_is_prepared_nothing_pushes_the_prices_that_it_takes_back
     assert (await read(seller, rollback["id"]))["state"] == "requested"
     # The file that the agent has already is no answer any more.
     held = await seller.export(**{"If-None-Match": before.headers.get("ETag", '"none"')})
-    assert (held.status_code, held.headers[REASON], read_csv(held.content)) == (200, "rollback_preparing", [])
+    assert (held.status_code, held.headers[REASON], read_csv(held.content)) == (
+        200,
+        "rollback_preparing",
+        [],
+    )
     await seller.service.run_jobs()
     assert (await read(seller, rollback["id"]))["state"] == "ready"
-    assert (await exported(seller), REASON in (await seller.export()).headers) == ({1: "1.0000", 2: "1.0000"}, False)
+    assert (await exported(seller), REASON in (await seller.export()).headers) == (
+        {1: "1.0000", 2: "1.0000"},
+        False,
+    )
 
 
 async def test_a_rollback_that_is_cancelled_while_it_is_prepared_lets_the_export_go(a_seller):
@@ -422,4 +463,6 @@ async def test_the_reasons_of_a_preparation_stand_in_their_order(a_seller):
     await seller.import_csv(rows({1: "1.00"}))
     await ask(seller, run_id=await newest_run(seller))
     await seller.set(automatic_pricing_paused=True, past_due=True)
-    assert (await seller.export()).headers[REASON] == "past_due,automatic_pricing_paused,rollback_preparing"
+    assert (await seller.export()).headers[
+        REASON
+    ] == "past_due,automatic_pricing_paused,rollback_preparing"

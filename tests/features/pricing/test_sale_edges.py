@@ -26,14 +26,18 @@ async def a_shop(a_seller, cards=3, **options):
     seller = await a_seller(**options)
     rule = {"name": "At market", "state": "published", "priority": 1}
     assert (await seller.post("/api/pricing/rules", json=rule)).status_code == 201
-    await seller.import_csv(a_csv(*(a_row(n, market="5.00", price="4.00") for n in range(1, cards + 1))))
+    await seller.import_csv(
+        a_csv(*(a_row(n, market="5.00", price="4.00") for n in range(1, cards + 1)))
+    )
     return seller
 
 
 async def a_sale(seller, starts=-HOUR, ends=HOUR, **fields):
     now = clock.now()
     times = {"starts_at": clock.rfc3339(now + starts), "ends_at": clock.rfc3339(now + ends)}
-    answer = await seller.post(SALES, json={"name": "Half off", "adjust_bp": -5000} | times | fields)
+    answer = await seller.post(
+        SALES, json={"name": "Half off", "adjust_bp": -5000} | times | fields
+    )
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 
@@ -58,7 +62,9 @@ async def triggers(seller):
 async def exported(seller):
     answer = await seller.export()
     assert answer.status_code == 200
-    return {int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)}
+    return {
+        int(row["TCGplayer Id"]): row["TCG Marketplace Price"] for row in read_csv(answer.content)
+    }
 
 
 @pytest.mark.parametrize("mode", ["full", "read_only"])
@@ -69,7 +75,10 @@ async def test_a_run_starts_within_a_minute_of_a_sales_start_and_end(a_seller, m
     assert (await triggers(seller), await exported(seller)) == ([], dict.fromkeys((1, 2, 3), FULL))
     clock.shift(HOUR)
     await minutes_pass(seller)
-    assert (await triggers(seller), await exported(seller)) == (["sale_started"], dict.fromkeys((1, 2, 3), HALF))
+    assert (await triggers(seller), await exported(seller)) == (
+        ["sale_started"],
+        dict.fromkeys((1, 2, 3), HALF),
+    )
     clock.shift(HOUR)
     await minutes_pass(seller)
     assert await triggers(seller) == ["sale_started", "sale_ended"]
@@ -89,7 +98,10 @@ async def test_a_sale_made_while_it_is_on_and_one_ended_now_count_as_edges(a_sel
     assert ended.status_code == 200
     assert await exported(seller) == {}
     await minutes_pass(seller)
-    assert (await triggers(seller), (await exported(seller))[1]) == (["sale_started", "sale_ended"], FULL)
+    assert (await triggers(seller), (await exported(seller))[1]) == (
+        ["sale_started", "sale_ended"],
+        FULL,
+    )
 
 
 @pytest.mark.parametrize("how", ["deleted", "switched off", "put off"])
@@ -103,7 +115,9 @@ async def test_a_sale_that_is_taken_away_is_exported_no_more_at_once(a_seller, h
         answer = await seller.http.delete(f"{SALES}/{sale}")
     else:
         later = {"starts_at": clock.rfc3339(clock.now() + HOUR / 2)}
-        answer = await seller.http.patch(f"{SALES}/{sale}", json={"enabled": False} if how == "switched off" else later)
+        answer = await seller.http.patch(
+            f"{SALES}/{sale}", json={"enabled": False} if how == "switched off" else later
+        )
     assert answer.status_code == 200
     assert (await seller.export(**{"If-None-Match": known.headers["ETag"]})).status_code == 200
     assert await exported(seller) == {2: FULL, 3: FULL}
@@ -119,7 +133,10 @@ async def test_an_ended_sale_is_left_out_before_any_run_and_its_etag_is_worth_no
     assert (await seller.export(**{"If-None-Match": on.headers["ETag"]})).status_code == 304
     clock.shift(HOUR)
     over = await seller.export(**{"If-None-Match": on.headers["ETag"]})
-    assert (over.status_code, sorted(row["TCGplayer Id"] for row in read_csv(over.content))) == (200, ["2", "3"])
+    assert (over.status_code, sorted(row["TCGplayer Id"] for row in read_csv(over.content))) == (
+        200,
+        ["2", "3"],
+    )
     assert over.headers["ETag"] != on.headers["ETag"]
     assert (await seller.export(**{"If-None-Match": over.headers["ETag"]})).status_code == 304
     await minutes_pass(seller)
@@ -145,9 +162,13 @@ async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it
     clock.shift(timedelta(minutes=10))
     assert await exported(seller) == {}
     # The next upload prices one of them anew, and the run the rest.
-    await seller.import_csv(a_csv(a_row(1, market="6.00", price="4.00"), a_row(2, market="5.00", price="4.00")))
+    await seller.import_csv(
+        a_csv(a_row(1, market="6.00", price="4.00"), a_row(2, market="5.00", price="4.00"))
+    )
     assert await exported(seller) == {1: "6.0000", 2: FULL}
-    left = await seller.service.sql(seller.id, "SELECT 1 FROM sale_target WHERE seller_id = :id", id=seller.id)
+    left = await seller.service.sql(
+        seller.id, "SELECT 1 FROM sale_target WHERE seller_id = :id", id=seller.id
+    )
     until = await seller.service.sql(
         seller.id, "SELECT export_until FROM sync_state WHERE seller_id = :id", id=seller.id
     )
@@ -167,7 +188,9 @@ async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is
 async def test_many_edges_at_once_are_one_run(a_seller):
     seller = await a_shop(a_seller)
     for n in range(5):
-        await a_sale(seller, starts=HOUR + n * timedelta(seconds=1), ends=3 * HOUR, name=f"Sale {n}")
+        await a_sale(
+            seller, starts=HOUR + n * timedelta(seconds=1), ends=3 * HOUR, name=f"Sale {n}"
+        )
     clock.shift(HOUR)
     await minutes_pass(seller)
     assert await triggers(seller) == ["sale_started"]
@@ -225,7 +248,9 @@ async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_s
     database = seller.service.database
     async with database.tenant(seller.id) as session:
         # It waits for the row that we hold, and is killed there.
-        await session.execute(text("SELECT 1 FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller.id})
+        await session.execute(
+            text("SELECT 1 FROM sync_state WHERE seller_id = :id FOR UPDATE"), {"id": seller.id}
+        )
         worker = asyncio.create_task(work_off(seller.service.work, seller.id))
         await asyncio.sleep(0.2)
         await killed(worker)
@@ -234,8 +259,12 @@ async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_s
     assert await triggers(seller) == ["sale_started"]
 
 
-async def test_a_run_that_is_killed_half_way_leaves_no_sale_behind_that_is_served_too_long(a_seller):
-    """Two of four slabs ask for the sale's price when its worker dies, and the sale ends meanwhile."""
+async def test_a_run_that_is_killed_half_way_leaves_no_sale_behind_that_is_served_too_long(
+    a_seller,
+):
+    """Two of four slabs ask for the sale's price when its worker dies, and the sale ends
+    meanwhile.
+    """
     seller = await a_shop(a_seller, cards=200)
     await a_sale(seller)
     assert (await seller.post("/api/pricing/reprice")).status_code == 202

@@ -1,4 +1,6 @@
-"""Releases: the operator's commands, what agents and desktop wrappers are told, the downloads, and how soon every process knows."""
+"""Releases: the operator's commands, what agents and desktop wrappers are told, the downloads,
+and how soon every process knows.
+"""
 
 import asyncio
 import base64
@@ -31,7 +33,14 @@ from cardsync.logs import setup_logging
 from cardsync.releases.known import KnownReleases
 from cardsync.storage import CloudStore
 
-UPDATE_FIELDS = {"latest_version", "download_url", "signature", "sha256", "release", "release_signature"}
+UPDATE_FIELDS = {
+    "latest_version",
+    "download_url",
+    "signature",
+    "sha256",
+    "release",
+    "release_signature",
+}
 
 
 class Operator:
@@ -65,10 +74,18 @@ class Operator:
         path.write_bytes(content)
         return path
 
-    def arguments(self, version: str, *options: object, content: bytes | None = None, **given: object) -> list:
-        named = {"product": "agent", "platform": "linux/amd64", "key-file": self.key["key_file"]} | given
+    def arguments(
+        self, version: str, *options: object, content: bytes | None = None, **given: object
+    ) -> list:
+        named = {
+            "product": "agent",
+            "platform": "linux/amd64",
+            "key-file": self.key["key_file"],
+        } | given
         file = self.artifact(content or f"agent {version}".encode())
-        pairs = [part for name, value in named.items() for part in (f"--{name.replace('_', '-')}", value)]
+        pairs = [
+            part for name, value in named.items() for part in (f"--{name.replace('_', '-')}", value)
+        ]
         return ["publish", file, "--version", version, *pairs, *options]
 
     async def publish(self, version: str, **given: object) -> dict:
@@ -116,7 +133,9 @@ async def check(seller, **query: str) -> dict:
 
 def signed(key: str, signature: str, data: bytes) -> bool:
     try:
-        Ed25519PublicKey.from_public_bytes(base64.b64decode(key)).verify(base64.b64decode(signature), data)
+        Ed25519PublicKey.from_public_bytes(base64.b64decode(key)).verify(
+            base64.b64decode(signature), data
+        )
     except InvalidSignature:
         return False
     return True
@@ -148,7 +167,9 @@ async def test_what_is_published_is_listed_with_its_kills(operator):
     assert {name: release[name] for name in ("product", "version", "platform", "channel", "percentage", "min_from")} == {
         "product": "agent", "version": "1.1", "platform": "linux/amd64", "channel": "beta", "percentage": 25, "min_from": "1.0",
     }  # fmt: skip
-    assert [(kill["product"], kill["version"]) for kill in listed["kills"]] == [("desktop", "nightly")]
+    assert [(kill["product"], kill["version"]) for kill in listed["kills"]] == [
+        ("desktop", "nightly")
+    ]
     told = (await operator.run("list")).output
     assert "1.1" in told
     assert "nightly" in told
@@ -163,7 +184,9 @@ async def test_publishing_again_moves_the_roll_out(operator, seller):
     assert len((await operator.json("list"))["releases"]) == 1
 
 
-@pytest.mark.parametrize("as_if", [{}, {"channel": "beta"}, {"platform": "Linux/x86_64"}, {"version": "1.1.0"}])
+@pytest.mark.parametrize(
+    "as_if", [{}, {"channel": "beta"}, {"platform": "Linux/x86_64"}, {"version": "1.1.0"}]
+)
 async def test_a_version_never_gets_other_bytes(operator, as_if):
     made = await operator.publish("1.1")
     other = {"version": "1.1", "content": b"other bytes"} | as_if
@@ -190,7 +213,8 @@ async def test_two_who_publish_other_bytes_at_once_leave_one(operator, service):
     draft = publish.read_draft("agent", "1.1", "linux/amd64", "stable", 100, None, 30, clock.now())
     files = [operator.artifact(f"build {n}".encode(), f"{n}.whl") for n in range(4)]
     done = await asyncio.gather(
-        *(publish.publish(service.database, store, draft, file, key) for file in files), return_exceptions=True
+        *(publish.publish(service.database, store, draft, file, key) for file in files),
+        return_exceptions=True,
     )
     assert sum(not isinstance(one, Exception) for one in done) == 1
     assert len((await operator.json("list"))["releases"]) == 1
@@ -228,22 +252,36 @@ async def test_without_releases_only_the_two_flags_are_told(operator, seller):
     assert await check(seller, version="1.0") == {"update_available": False, "force_update": False}
 
 
-async def test_a_heartbeat_tells_a_newer_version_with_everything_to_verify_it(operator, seller, service):
+async def test_a_heartbeat_tells_a_newer_version_with_everything_to_verify_it(
+    operator, seller, service
+):
     content = os.urandom(5_000)
     await operator.publish("1.2.3", content=content, min_from="0.9", expires_days=30)
     told = await beat(seller)
-    assert (told["update_available"], told["force_update"], told["latest_version"]) == (True, False, "1.2.3")
+    assert (told["update_available"], told["force_update"], told["latest_version"]) == (
+        True,
+        False,
+        "1.2.3",
+    )
     assert told["sha256"] == hashlib.sha256(content).hexdigest()
     assert signed(operator.key["public_key"], told["signature"], content)
     record = told["release"]
     assert set(record) == {"version", "platform", "sha256", "min_from", "expires_at"}
-    assert (record["version"], record["platform"], record["min_from"]) == ("1.2.3", "linux/amd64", "0.9")
+    assert (record["version"], record["platform"], record["min_from"]) == (
+        "1.2.3",
+        "linux/amd64",
+        "0.9",
+    )
     assert record["sha256"] == told["sha256"]
     left = datetime.fromisoformat(record["expires_at"]) - datetime.now(UTC)
     assert timedelta(days=29, hours=23) < left < timedelta(days=30, seconds=1)
-    canonical = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    canonical = json.dumps(
+        record, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode()
     assert signed(operator.key["public_key"], told["release_signature"], canonical)
-    assert told["download_url"].startswith(service.settings.origin + "/downloads/agent/1.2.3/linux/amd64/")
+    assert told["download_url"].startswith(
+        service.settings.origin + "/downloads/agent/1.2.3/linux/amd64/"
+    )
     async with service.client() as http:
         assert (await http.get(told["download_url"])).content == content
 
@@ -331,7 +369,9 @@ async def test_killing_twice_is_killing_and_undoing_needs_a_kill(operator):
     assert "is not killed" in await operator.refused("kill", "1.1", "--product", "agent", "--undo")
 
 
-async def test_killing_what_was_never_published_says_so_and_a_killed_version_is_not_published(operator):
+async def test_killing_what_was_never_published_says_so_and_a_killed_version_is_not_published(
+    operator,
+):
     await operator.publish("1.1")
     known = await operator.run("kill", "1.1.0", "--product", "agent")
     unknown = await operator.run("kill", "1.11", "--product", "agent")
@@ -430,7 +470,9 @@ async def test_a_range(download, asked, start, end):
     assert answer.headers["Content-Length"] == str(end - start)
 
 
-@pytest.mark.parametrize("asked", ["bytes=5-4", "bytes=-", "bytes=a-b", "lines=1-2", "bytes=0-1,5-6", ""])
+@pytest.mark.parametrize(
+    "asked", ["bytes=5-4", "bytes=-", "bytes=a-b", "lines=1-2", "bytes=0-1,5-6", ""]
+)
 async def test_a_range_that_is_none_gets_the_whole(download, asked):
     answer = await download(Range=asked)
     assert (answer.status_code, len(answer.content)) == (200, 1000)
@@ -531,7 +573,9 @@ async def knows(service, version: str | None) -> bool:
 
 async def listeners(service) -> list[int]:
     async with service.database.shared() as session:
-        query = text("SELECT pid FROM pg_stat_activity WHERE application_name = :name AND datname = current_database()")
+        query = text(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = :name AND datname = current_database()"
+        )
         return list(await session.scalars(query, {"name": notices.APPLICATION_NAME}))
 
 
@@ -567,7 +611,9 @@ async def test_a_process_whose_connection_broke_hears_again(operator, service, c
         await until(lambda: knows(other, "1.2"), "the new connection hears nothing")
 
 
-async def test_callbacks_are_called_after_every_connect_for_what_may_have_been_missed(service, cut_off):
+async def test_callbacks_are_called_after_every_connect_for_what_may_have_been_missed(
+    service, cut_off
+):
     heard: list[str] = []
     ear = Notices(service.database.url)
     ear.on("test topic", heard.append)
@@ -641,6 +687,8 @@ async def test_a_notice_comes_with_its_payload_and_only_if_the_transaction_commi
 
 
 async def test_a_process_starts_and_stops_while_the_database_is_away(service):
-    away = service.settings.model_copy(update={"database_url": "postgresql://nobody@127.0.0.1:1/none"})
+    away = service.settings.model_copy(
+        update={"database_url": "postgresql://nobody@127.0.0.1:1/none"}
+    )
     async with another_process(Service(away, service.app, service.database, service.work)) as other:
         assert other.app.state.releases.shelf("agent").releases == ()

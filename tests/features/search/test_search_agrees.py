@@ -21,14 +21,26 @@ from search_evaluator import inventory_of, selected
 
 CONDITIONS = ["Near Mint", "Lightly Played Foil", "Damaged 1st Edition Holofoil", "Unopened", "", "Moderately Played Unlimited", "Near Mint - Japanese", "Heavily Played Limited", "nonsense"]  # fmt: skip
 AMOUNTS = ["", "0.50", "1.00", "4.99", "5.0001", "2.00"]
-VARIANTS = ["", " (Staff)", " [Prerelease]", " (No Symbol)", " (1999-2000)", " (No Rarity)", " (50%)"]
+VARIANTS = [
+    "",
+    " (Staff)",
+    " [Prerelease]",
+    " (No Symbol)",
+    " (1999-2000)",
+    " (No Rarity)",
+    " (50%)",
+]
 LINES = ["Magic", "Pokemon", "Pokemon Japan"]
 
 
 def rows_of(dice: random.Random) -> list[dict[str, str]]:
     def row(id: int) -> dict[str, str]:
         name = dice.choice(NAMES) + dice.choice(VARIANTS)
-        more = {"title": f"Photo {id}", "photo": "https://example.invalid/x.jpg"} if dice.random() < 0.15 else {}
+        more = (
+            {"title": f"Photo {id}", "photo": "https://example.invalid/x.jpg"}
+            if dice.random() < 0.15
+            else {}
+        )
         return a_row(
             id, name=name, line=dice.choice(LINES), set=dice.choice(SETS), number=dice.choice(NUMBERS), rarity=dice.choice(RARITIES),
             condition=dice.choice(CONDITIONS), quantity=dice.choice([0, 1, 1, 2, 5, 12]), price=dice.choice(AMOUNTS),
@@ -39,7 +51,9 @@ def rows_of(dice: random.Random) -> list[dict[str, str]]:
 
 
 async def an_inventory(service, seed: int):
-    """A seller with three syncs behind it, lists, places, sales and a rule; and the same as the evaluator sees it."""
+    """A seller with three syncs behind it, lists, places, sales and a rule; and the same as the
+    evaluator sees it.
+    """
     dice = random.Random(seed)
     seller = await SellerBuilder(service)(lines=["magic", "pokemon", "pokemon_japan"])
     rows = rows_of(dice)
@@ -58,10 +72,19 @@ async def an_inventory(service, seed: int):
     for sku in dice.sample(range(1, 31), 8):
         placed = (clock.now() - timedelta(days=dice.choice([1, 5, 25]))).date()
         ended = dice.choice(
-            [{}, {}, {"status": "Canceled"}, {"total_amt": 5, "refund_amt": 5}, {"total_amt": 5, "refund_amt": 2}]
+            [
+                {},
+                {},
+                {"status": "Canceled"},
+                {"total_amt": 5, "refund_amt": 5},
+                {"total_amt": 5, "refund_amt": 2},
+            ]
         )
         await an_item(
-            seller, await an_order(seller, order_date=placed, **ended), sku_id=sku, quantity=dice.choice([1, 4])
+            seller,
+            await an_order(seller, order_date=placed, **ended),
+            sku_id=sku,
+            quantity=dice.choice([1, 4]),
         )
     await service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
     queries = {"Premium": "bolt price>=2", "Draft": "", "Lost": 'list:nowhere or cn:6', "None": "-(list:binder cond:NM)", "Broken": "(", "Behind": ""}  # fmt: skip
@@ -71,7 +94,9 @@ async def an_inventory(service, seed: int):
     insert = "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, :state, :q, '{}') RETURNING id"  # fmt: skip
     for priority, name in enumerate(names, 1):
         state, query = "draft" if name == "Draft" else "published", queries[name]
-        [made] = await service.sql(seller.id, insert, s=seller.id, n=name, p=priority, q=query, state=state)
+        [made] = await service.sql(
+            seller.id, insert, s=seller.id, n=name, p=priority, q=query, state=state
+        )
         if name != "Draft":
             kept_rules.append((made["id"], name, None if name == "Broken" else parse(query)))
     for sku in dice.sample(range(1, 31), 4):
@@ -93,7 +118,9 @@ async def an_inventory(service, seed: int):
 async def sql_selects(readings: Readings, seller_id: int, text: str, now) -> list[int]:
     async with readings.of(seller_id, 20) as reading:
         found = await select_cards(reading.rows, seller_id, CardFilter(search=text), now)
-        rows = await reading.rows(f"SELECT c.id FROM card c WHERE {found.where} ORDER BY c.id", found.values)
+        rows = await reading.rows(
+            f"SELECT c.id FROM card c WHERE {found.where} ORDER BY c.id", found.values
+        )
     return [id for (id,) in rows]
 
 
@@ -103,7 +130,9 @@ async def agree(service, seeds: range, trees_each: int) -> None:
         seller, inventory = await an_inventory(service, seed)
         for tree in some_trees(seed, trees_each):
             text = print_query(tree)
-            assert await sql_selects(readings, seller.id, text, inventory.now) == selected(inventory, tree), (
+            assert await sql_selects(readings, seller.id, text, inventory.now) == selected(
+                inventory, tree
+            ), (
                 seed,
                 text,
             )
@@ -113,7 +142,11 @@ def some_trees(seed: int, count: int):
     found = []
 
     @settings(
-        max_examples=count, database=None, deadline=None, derandomize=False, suppress_health_check=list(HealthCheck)
+        max_examples=count,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        suppress_health_check=list(HealthCheck),
     )
     @given(trees.filter(lambda tree: depth(tree) <= 20))
     def gather(tree):
@@ -128,10 +161,20 @@ async def test_sql_agrees_about_rules_by_their_ids_drafts_and_broken_ones(servic
     readings = service.app.state.database.readings
     for seed in (3, 4):
         seller, inventory = await an_inventory(service, seed)
-        ids = await service.sql(seller.id, "SELECT id FROM pricing_rule WHERE seller_id = :s", s=seller.id)
+        ids = await service.sql(
+            seller.id, "SELECT id FROM pricing_rule WHERE seller_id = :s", s=seller.id
+        )
         numbers = [f"rule:{row['id']}" for row in ids]
-        for text in [*numbers, f"-{numbers[0]}|{ids[1]['id']}", "has:rule", "-has:rule", *(f"rule:{n}" for n in RULES)]:
-            assert await sql_selects(readings, seller.id, text, inventory.now) == selected(inventory, parse(text)), text
+        for text in [
+            *numbers,
+            f"-{numbers[0]}|{ids[1]['id']}",
+            "has:rule",
+            "-has:rule",
+            *(f"rule:{n}" for n in RULES),
+        ]:
+            assert await sql_selects(readings, seller.id, text, inventory.now) == selected(
+                inventory, parse(text)
+            ), text
 
 
 WRITTEN = [

@@ -1,4 +1,6 @@
-"""Every example of docs/search.md is a search that can be asked, and its errors are the errors that are told."""
+"""Every example of docs/search.md is a search that can be asked, and its errors are the errors
+that are told.
+"""
 
 import re
 from pathlib import Path
@@ -14,7 +16,12 @@ from cardsync.search.parser import parse
 PAGE = Path(__file__).parents[3] / "docs" / "search.md"
 ROWS = re.findall(r"^\| (`.*?) \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
 ERRORS = [(found[0], found[1]) for found in ROWS if re.search(r"\(at \d+\)$", found[1])]
-EXAMPLES = [code.replace(r"\|", "|") for row in ROWS if row not in ERRORS for code in re.findall(r"`([^`]+)`", row[0])]
+EXAMPLES = [
+    code.replace(r"\|", "|")
+    for row in ROWS
+    if row not in ERRORS
+    for code in re.findall(r"`([^`]+)`", row[0])
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +31,9 @@ async def seller(service):
     seller = await SellerBuilder(service)(lines=["magic", "pokemon", "pokemon_japan"])
     await seller.import_csv(a_csv(a_row(1)))
     await a_list(seller, "My Binder", slug="binder")
-    await service.sql(seller.id, "UPDATE pricing_rule SET name = 'Premium' WHERE seller_id = :s", s=seller.id)
+    await service.sql(
+        seller.id, "UPDATE pricing_rule SET name = 'Premium' WHERE seller_id = :s", s=seller.id
+    )
     return seller
 
 
@@ -36,7 +45,9 @@ async def test_an_example_can_be_asked(seller, text):
 @pytest.mark.parametrize(("text", "told"), ERRORS)
 async def test_an_error_is_told_as_the_page_says(seller, text, told):
     message, offset = re.fullmatch(r"(.*) \(at (\d+)\)", told).groups()
-    assert (await search(seller, text.strip("`")))["query_errors"] == [{"message": message, "offset": int(offset)}]
+    assert (await search(seller, text.strip("`")))["query_errors"] == [
+        {"message": message, "offset": int(offset)}
+    ]
 
 
 def test_the_page_names_every_field_flag_and_thing():

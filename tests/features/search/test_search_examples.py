@@ -1,4 +1,6 @@
-"""Every token that the interface and the language's own definition name, with the rows that it finds."""
+"""Every token that the interface and the language's own definition name, with the rows that it
+finds.
+"""
 
 import pytest
 

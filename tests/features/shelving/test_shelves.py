@@ -1,4 +1,6 @@
-"""The shelves: cards put into slots, moved and taken out by members; how many are on hand never changes."""
+"""The shelves: cards put into slots, moved and taken out by members; how many are on hand never
+changes.
+"""
 
 import asyncio
 
@@ -14,7 +16,9 @@ from orders_builder import an_item, an_order
 
 @pytest.fixture
 async def shop(a_seller) -> tuple[Seller, Browser, dict[int, int]]:
-    """A seller with three cards, three of each on hand; its owner's browser; row ids by marketplace id."""
+    """A seller with three cards, three of each on hand; its owner's browser; row ids by
+    marketplace id.
+    """
     seller = await a_seller()
     await seller.import_csv(a_csv(*(a_row(number, quantity=3) for number in (1, 2, 3))))
     return seller, await signed_in(seller), await card_ids(seller)
@@ -22,7 +26,8 @@ async def shop(a_seller) -> tuple[Seller, Browser, dict[int, int]]:
 
 async def put(browser: Browser, card_id: int, box: int, slot: int, quantity: int = 1):
     return await browser.post(
-        "/api/shelves/put", json={"card_id": card_id, "box": box, "slot": slot, "quantity": quantity}
+        "/api/shelves/put",
+        json={"card_id": card_id, "box": box, "slot": slot, "quantity": quantity},
     )
 
 
@@ -36,7 +41,9 @@ def locations(answer) -> dict[str, int]:
 
 
 async def lying(seller: Seller) -> dict[tuple[int, str], int]:
-    rows = await seller.service.sql(seller.id, "SELECT * FROM card_location WHERE seller_id = :id", id=seller.id)
+    rows = await seller.service.sql(
+        seller.id, "SELECT * FROM card_location WHERE seller_id = :id", id=seller.id
+    )
     return {(row["card_id"], f"{row['box']}-{row['slot']}"): row["quantity"] for row in rows}
 
 
@@ -85,7 +92,10 @@ async def test_removing_all_or_some(shop):
     await put(browser, ids[1], 1, 1, 3)
     some = {"card_id": ids[1], **at(1, 1), "quantity": 2}
     assert locations(await browser.post("/api/shelves/remove", json=some)) == {"1-1": 1}
-    assert locations(await browser.post("/api/shelves/remove", json={"card_id": ids[1], **at(1, 1)})) == {}
+    assert (
+        locations(await browser.post("/api/shelves/remove", json={"card_id": ids[1], **at(1, 1)}))
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,11 +143,20 @@ async def test_the_shelves_and_a_box_are_read_in_the_order_of_the_way(shop):
     for card, box, slot, quantity in ((1, 10, 2, 1), (1, 9, 1, 1), (2, 10, 10, 2), (3, 10, 2, 5)):
         await put(browser, ids[card], box, slot, quantity)
     assert (await browser.get("/api/shelves")).json() == {
-        "boxes": [{"box": 9, "slots": 1, "cards": 1, "quantity": 1}, {"box": 10, "slots": 2, "cards": 3, "quantity": 8}]
+        "boxes": [
+            {"box": 9, "slots": 1, "cards": 1, "quantity": 1},
+            {"box": 10, "slots": 2, "cards": 3, "quantity": 8},
+        ]
     }
     page = (await browser.get("/api/shelves/10")).json()
-    told = [(card["code"], card["card_id"], card["quantity"], card["drift"]) for card in page["cards"]]
-    assert told == [("10-2", ids[1], 1, False), ("10-2", ids[3], 5, True), ("10-10", ids[2], 2, False)]
+    told = [
+        (card["code"], card["card_id"], card["quantity"], card["drift"]) for card in page["cards"]
+    ]
+    assert told == [
+        ("10-2", ids[1], 1, False),
+        ("10-2", ids[3], 5, True),
+        ("10-10", ids[2], 2, False),
+    ]
     assert {name: page[name] for name in page if name != "cards"} == {
         "box": 10, "total": 3, "page": 1, "per_page": 100, "total_pages": 1,
     }  # fmt: skip
@@ -160,7 +179,14 @@ async def test_each_seller_has_shelves_of_its_own(shop, a_seller):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", ""), ("GET", "/1"), ("POST", "/put"), ("POST", "/put_many"), ("POST", "/move"), ("POST", "/remove")],
+    [
+        ("GET", ""),
+        ("GET", "/1"),
+        ("POST", "/put"),
+        ("POST", "/put_many"),
+        ("POST", "/move"),
+        ("POST", "/remove"),
+    ],
 )
 async def test_keys_have_no_business_here(shop, method, path):
     seller, _, _ = shop
@@ -185,7 +211,10 @@ async def test_what_many_do_at_once_adds_up(shop):
     back = {"card_id": ids[1], "from": at(1, 2), "to": at(1, 1), "quantity": 1}
     told = await asyncio.gather(
         *(browser.post("/api/shelves/move", json=there if n % 2 else back) for n in range(12)),
-        *(browser.post("/api/shelves/remove", json={"card_id": ids[1], **at(1, 1), "quantity": 1}) for _ in range(3)),
+        *(
+            browser.post("/api/shelves/remove", json={"card_id": ids[1], **at(1, 1), "quantity": 1})
+            for _ in range(3)
+        ),
     )
     assert {answer.status_code for answer in told} <= {200, 404}
     assert [answer.status_code for answer in told[12:]] == [200, 200, 200]
@@ -193,7 +222,9 @@ async def test_what_many_do_at_once_adds_up(shop):
 
 
 async def put_many(browser: Browser, **body):
-    answer = await browser.post("/api/shelves/put_many", json={"box": 5, "start_slot": 2, "per_slot": 4, **body})
+    answer = await browser.post(
+        "/api/shelves/put_many", json={"box": 5, "start_slot": 2, "per_slot": 4, **body}
+    )
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -202,18 +233,40 @@ async def test_many_are_put_slot_by_slot_and_the_same_again_puts_nothing(shop):
     seller, browser, ids = shop
     await put(browser, ids[2], 1, 1, 1)
     told = await put_many(browser, card_ids=[ids[3], ids[1], ids[2]])
-    assert told == {"cards": 3, "quantity": 8, "requested": 3, "truncated": False, "first": "5-2", "last": "5-3"}
-    laid = {(ids[3], "5-2"): 3, (ids[1], "5-2"): 1, (ids[1], "5-3"): 2, (ids[2], "5-3"): 2, (ids[2], "1-1"): 1}
+    assert told == {
+        "cards": 3,
+        "quantity": 8,
+        "requested": 3,
+        "truncated": False,
+        "first": "5-2",
+        "last": "5-3",
+    }
+    laid = {
+        (ids[3], "5-2"): 3,
+        (ids[1], "5-2"): 1,
+        (ids[1], "5-3"): 2,
+        (ids[2], "5-3"): 2,
+        (ids[2], "1-1"): 1,
+    }
     assert await lying(seller) == laid
     again = await put_many(browser, card_ids=[ids[3], ids[1], ids[2]])
-    assert again == {"cards": 0, "quantity": 0, "requested": 3, "truncated": False, "first": None, "last": None}
+    assert again == {
+        "cards": 0,
+        "quantity": 0,
+        "requested": 3,
+        "truncated": False,
+        "first": None,
+        "last": None,
+    }
     assert await lying(seller) == laid
     assert await found(seller, "is:unshelved or is:location-drift") == []
 
 
 async def test_a_search_selects_what_is_put(shop):
     seller, browser, ids = shop
-    told = await put_many(browser, search="is:unshelved", selected_ids=[ids[1], ids[2]], per_slot=1, start_slot=1)
+    told = await put_many(
+        browser, search="is:unshelved", selected_ids=[ids[1], ids[2]], per_slot=1, start_slot=1
+    )
     assert (told["cards"], told["quantity"], told["first"], told["last"]) == (2, 6, "5-1", "5-6")
     assert await found(seller, "is:unshelved") == [3]
     by_sku = await put_many(browser, marketplace_ids=[3, 99], start_slot=1)
@@ -222,11 +275,19 @@ async def test_a_search_selects_what_is_put(shop):
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"search": " "}, {"search": "is:nonsense"}, {"search": "card", "per_slot": 0}, {"search": "card", "box": 0}],
+    [
+        {},
+        {"search": " "},
+        {"search": "is:nonsense"},
+        {"search": "card", "per_slot": 0},
+        {"search": "card", "box": 0},
+    ],
 )
 async def test_a_selection_of_nothing_puts_nothing(shop, body):
     seller, browser, _ = shop
-    answer = await browser.post("/api/shelves/put_many", json={"box": 5, "start_slot": 2, "per_slot": 4, **body})
+    answer = await browser.post(
+        "/api/shelves/put_many", json={"box": 5, "start_slot": 2, "per_slot": 4, **body}
+    )
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_payload")
     assert await lying(seller) == {}
 
@@ -248,11 +309,15 @@ async def test_two_who_put_the_same_at_once_put_it_once(shop):
 
 
 async def test_putting_many_and_putting_one_at_once_take_turns(shop):
-    """Whoever is first: what is put by hand is there, and many are put of what then lies nowhere."""
+    """Whoever is first: what is put by hand is there, and many are put of what then lies
+    nowhere.
+    """
     seller, browser, ids = shop
     for turn in range(4):
         by_hand = [put(browser, ids[1], 9, 9, 1) for _ in range(2)]
-        told = await asyncio.gather(*by_hand[: turn % 3], put_many(browser, search="card"), *by_hand[turn % 3 :])
+        told = await asyncio.gather(
+            *by_hand[: turn % 3], put_many(browser, search="card"), *by_hand[turn % 3 :]
+        )
         many = told.pop(turn % 3)
         assert {answer.status_code for answer in told} == {200}
         laid = await lying(seller)

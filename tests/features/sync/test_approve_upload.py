@@ -1,4 +1,6 @@
-"""The one upload that a seller approves from a read-only account: told by the heartbeat, cleared by the agent."""
+"""The one upload that a seller approves from a read-only account: told by the heartbeat, cleared
+by the agent.
+"""
 
 import asyncio
 
@@ -26,7 +28,10 @@ async def test_clearing_what_is_clear_is_the_same(a_seller):
     seller = await a_seller()
     for _ in range(2):
         answer = await clear(seller)
-        assert (answer.status_code, answer.json()) == (200, {"status": "ok", "upload_approved": False})
+        assert (answer.status_code, answer.json()) == (
+            200,
+            {"status": "ok", "upload_approved": False},
+        )
 
 
 async def test_two_that_clear_at_once_are_both_told_so(a_seller):

@@ -1,4 +1,6 @@
-"""POST /sync/cancel: at once, or at the worker's next slab boundary, whichever that is and whatever becomes of the worker."""
+"""POST /sync/cancel: at once, or at the worker's next slab boundary, whichever that is and
+whatever becomes of the worker.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -63,7 +65,8 @@ async def a_shop(a_seller, **options):
 def stopped_at(seller, boundary):
     """A worker that has committed so many slabs of AFTER and can't commit another.
 
-    At the last one all rows are written; the tombstones and the end of the upload are still to come.
+    At the last one all rows are written; the tombstones and the end of the upload are still to
+    come.
     """
     firsts = [boundary * SLAB + 1, (boundary + 1) * SLAB + 1] if boundary < SLABS else [ROWS + 1]
     return stopped(seller, work_off_one(seller.service.work, seller.id), firsts, boundary * SLAB)
@@ -71,15 +74,28 @@ def stopped_at(seller, boundary):
 
 async def is_cancelled(seller, upload_id, boundary, last_sync_at):
     """All that a cancelled run may leave: so many slabs, and nothing else."""
-    state, report, cards = await state_of(seller), await seller.report(upload_id), await seller.cards()
-    names = ("lock_kind", "lease_holder", "lease_token", "lease_expires_at", "cancel_requested_at", "work_phase")
+    state, report, cards = (
+        await state_of(seller),
+        await seller.report(upload_id),
+        await seller.cards(),
+    )
+    names = (
+        "lock_kind",
+        "lease_holder",
+        "lease_token",
+        "lease_expires_at",
+        "cancel_requested_at",
+        "work_phase",
+    )
     assert [state[name] for name in names] == [None] * len(names)
     assert (state["uploads_open"], state["last_sync_at"]) == (0, last_sync_at)
     assert (report["state"], report["error"]) == ("cancelled", None)
     moved = [str(card["market"]) == "1.5000" for card in cards]
     assert moved == [n < boundary * SLAB for n in range(ROWS + ABSENT)]
     assert not any(card["gone"] for card in cards)
-    kept = await seller.service.sql(seller.id, "SELECT 1 FROM price_observation WHERE seller_id = :id", id=seller.id)
+    kept = await seller.service.sql(
+        seller.id, "SELECT 1 FROM price_observation WHERE seller_id = :id", id=seller.id
+    )
     assert len(kept) == boundary * SLAB
     runs = await seller.service.sql(
         seller.id, "SELECT state FROM price_run WHERE seller_id = :id AND upload_id = :upload", id=seller.id, upload=upload_id
@@ -89,14 +105,20 @@ async def is_cancelled(seller, upload_id, boundary, last_sync_at):
     async with seller.service.database.tenant(seller.id) as session:
         assert state["export_fingerprint"] == await fingerprint(session, seller.id)
     shown = await status(seller)
-    assert (shown["phase"], shown["sync_in_progress"], shown["phase_progress"]) == ("idle", False, None)
+    assert (shown["phase"], shown["sync_in_progress"], shown["phase_progress"]) == (
+        "idle",
+        False,
+        None,
+    )
 
 
 async def next_one_is_whole(seller):
     """A cancelled run is no obstacle: the same file again ends as if nothing had been."""
     report = await seller.import_csv(a_csv(*AFTER))
     assert (report["state"], report["gone"]) == ("done", ABSENT)
-    assert [str(card["market"]) for card in await seller.cards() if not card["gone"]] == ["1.5000"] * ROWS
+    assert [str(card["market"]) for card in await seller.cards() if not card["gone"]] == [
+        "1.5000"
+    ] * ROWS
     assert (await state_of(seller))["export_fingerprint"] is not None
 
 
@@ -116,7 +138,9 @@ async def test_a_cycle_that_collects_is_cancelled_at_once(a_seller):
     shown = await status(seller)
     assert (shown["sync_in_progress"], shown["last_sync_at"]) == (False, None)
     assert await cancel(seller) == NOTHING
-    assert [(c["status"], c["trigger_source"]) for c in await cycles(seller)] == [("cancelled", "manual")]
+    assert [(c["status"], c["trigger_source"]) for c in await cycles(seller)] == [
+        ("cancelled", "manual")
+    ]
 
 
 async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_seller):
@@ -142,7 +166,12 @@ async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
     await seller.service.run_jobs()
     for upload in uploads:
         await is_cancelled(seller, upload, 0, last)
-    assert await seller.service.sql(seller.id, "SELECT 1 FROM work_due WHERE seller_id = :id", id=seller.id) == []
+    assert (
+        await seller.service.sql(
+            seller.id, "SELECT 1 FROM work_due WHERE seller_id = :id", id=seller.id
+        )
+        == []
+    )
     await next_one_is_whole(seller)
 
 
@@ -268,7 +297,9 @@ async def test_an_upload_while_the_worker_stops_goes_with_the_cycle(a_seller):
     async with stopped_at(seller, 1):
         await cancel(seller)
         later = await send(seller)
-    assert [(await seller.report(number))["state"] for number in (upload, later)] == ["cancelled"] * 2
+    assert [(await seller.report(number))["state"] for number in (upload, later)] == [
+        "cancelled"
+    ] * 2
     await next_one_is_whole(seller)
 
 
@@ -279,13 +310,18 @@ async def test_between_two_uploads_the_first_stays_done(a_seller):
     done_at = (await state_of(seller))["last_sync_at"]
     assert await cancel(seller) == CANCELLED
     await seller.service.run_jobs()
-    assert [(await seller.report(number))["state"] for number in (first, second)] == ["done", "cancelled"]
+    assert [(await seller.report(number))["state"] for number in (first, second)] == [
+        "done",
+        "cancelled",
+    ]
     assert (await state_of(seller))["last_sync_at"] == done_at
     await seller.fingerprint_is_right()
 
 
 async def test_a_cancel_before_the_first_slab_is_seen_at_the_next_step(a_seller, service):
-    """The worker waits for the stored cards: it stops before it makes products of the file's cards."""
+    """The worker waits for the stored cards: it stops before it makes products of the file's
+    cards.
+    """
     seller = await a_seller()
     upload = await send(seller, [a_row(n, set="Cancelled Before") for n in range(1, 20)])
     async with service.database.shared() as blocker:
@@ -298,19 +334,29 @@ async def test_a_cancel_before_the_first_slab_is_seen_at_the_next_step(a_seller,
     assert await worker is True
     assert (await seller.report(upload))["state"] == "cancelled"
     assert (await state_of(seller))["lock_kind"] is None
-    assert await service.sql(seller.id, "SELECT 1 FROM product WHERE set_name = 'Cancelled Before'") == []
+    assert (
+        await service.sql(seller.id, "SELECT 1 FROM product WHERE set_name = 'Cancelled Before'")
+        == []
+    )
 
 
-async def test_an_unreadable_file_of_a_cancelled_cycle_fails_and_the_rest_is_cancelled(a_seller, service):
+async def test_an_unreadable_file_of_a_cancelled_cycle_fails_and_the_rest_is_cancelled(
+    a_seller, service
+):
     seller = await a_seller()
     upload, behind = await send(seller, [a_row(1, line="No Such Line")]), await send(seller)
     async with service.database.tenant(seller.id) as session:
         lease = await take_lease(session, seller.id, "sync", clock.now(), 30)
-        await session.execute(text("UPDATE upload SET state = 'processing' WHERE id = :id"), {"id": upload})
+        await session.execute(
+            text("UPDATE upload SET state = 'processing' WHERE id = :id"), {"id": upload}
+        )
         failing = await upload_of(session, seller.id, upload)
     assert await cancel(seller) == CANCELLING
     await finish.fail(service.work, lease, failing, "csv_processing_failed", "unreadable")
-    assert [(await seller.report(number))["state"] for number in (upload, behind)] == ["failed", "cancelled"]
+    assert [(await seller.report(number))["state"] for number in (upload, behind)] == [
+        "failed",
+        "cancelled",
+    ]
     assert await cancel(seller) == NOTHING
 
 
@@ -339,7 +385,9 @@ async def test_a_rollback_keeps_its_lease(a_seller, service):
     assert (await seller.report(upload))["state"] == "cancelled"
 
 
-async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_export_no_longer(a_seller):
+async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_export_no_longer(
+    a_seller,
+):
     seller = await a_shop(a_seller)
     report = await seller.import_csv(a_csv(*BEFORE[:20]))
     assert report["state"] == "awaiting_review"
@@ -375,9 +423,9 @@ async def test_the_clients_log_and_the_cancel_merge_in_either_order(a_seller, fi
     if first == "cancel":
         assert [cycle["agent_version"] for cycle in await cycles(seller)] == [None]
         await seller.post("/api/v1/sync/log", json=log)
-    assert [(c["sync_cycle_id"], c["status"], c["agent_version"]) for c in await cycles(seller)] == [
-        ("cycle-1", "cancelled", "1.2.3")
-    ]
+    assert [
+        (c["sync_cycle_id"], c["status"], c["agent_version"]) for c in await cycles(seller)
+    ] == [("cycle-1", "cancelled", "1.2.3")]
 
 
 async def test_the_log_of_a_cancelled_cycle_leaves_the_next_one_alone(a_seller):
@@ -397,7 +445,9 @@ async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(
     await send(seller)
     async with stopped_at(seller, 1):
         await cancel(seller)
-        await seller.post("/api/v1/sync/log", json={"status": "success", "sync_cycle_id": "orders-1"})
+        await seller.post(
+            "/api/v1/sync/log", json={"status": "success", "sync_cycle_id": "orders-1"}
+        )
         assert (await poll(seller))["reason"] == "in_progress"
         assert await cancel(seller) == CANCELLING
     assert (await status(seller))["phase"] == "idle"
@@ -461,7 +511,9 @@ async def test_two_cancels_at_once_cancel_once(a_seller):
 
 
 async def test_cancel_and_the_worker_at_once_end_one_way(a_seller):
-    """Whenever the cancel comes: refused and done, or answered and cancelled; and the cycle after it is never touched."""
+    """Whenever the cancel comes: refused and done, or answered and cancelled; and the cycle after
+    it is never touched.
+    """
     seller = await a_seller()
     for turn in range(12):
         upload = await send(seller, [a_row(n, market=f"1.{turn:02}") for n in range(1, 121)])
@@ -472,9 +524,12 @@ async def test_cancel_and_the_worker_at_once_end_one_way(a_seller):
         state = (await seller.report(upload))["state"]
         assert state == ("done" if code == 409 else "cancelled"), (turn, code)
         now = await state_of(seller)
-        assert (now["lock_kind"], now["lease_token"], now["cancel_requested_at"], now["uploads_open"]) == (
-            None,
-        ) * 3 + (0,)
+        assert (
+            now["lock_kind"],
+            now["lease_token"],
+            now["cancel_requested_at"],
+            now["uploads_open"],
+        ) == (None,) * 3 + (0,)
         await seller.fingerprint_is_right()
     await seller.service.run_jobs()
     upload = await send(seller)

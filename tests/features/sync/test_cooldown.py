@@ -1,4 +1,6 @@
-"""POST /sync/request inside and outside the cooldown: whom it binds, and each body to the letter."""
+"""POST /sync/request inside and outside the cooldown: whom it binds, and each body to the
+letter.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -43,7 +45,9 @@ async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a
 
 
 @pytest.mark.parametrize("plan", ["founder", "paid", "complimentary", "trial", "free"])
-async def test_manual_sync_request_metered_inside_the_cooldown_is_402_and_changes_nothing(a_seller, plan):
+async def test_manual_sync_request_metered_inside_the_cooldown_is_402_and_changes_nothing(
+    a_seller, plan
+):
     seller = await a_seller.synced(plan=plan, credits_metering_enabled=True)
     await seller.grant(3)
     answer = await ask(seller)
@@ -61,7 +65,11 @@ async def test_manual_sync_request_metered_inside_the_cooldown_is_402_and_change
 async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_429_and_changes_nothing(
     a_seller, expired_trial
 ):
-    changes = {"plan": "trial", "trial_ends_at": "2024-01-01T00:00:00Z"} if expired_trial else {"plan": "free"}
+    changes = (
+        {"plan": "trial", "trial_ends_at": "2024-01-01T00:00:00Z"}
+        if expired_trial
+        else {"plan": "free"}
+    )
     seller = await a_seller.synced(**changes)
     answer = await ask(seller)
     remaining = answer.json()["cooldown_remaining_seconds"]

@@ -1,4 +1,6 @@
-"""Screenshots of a cycle: where they belong, what is refused, that object and row come and go together."""
+"""Screenshots of a cycle: where they belong, what is refused, that object and row come and go
+together.
+"""
 
 import asyncio
 import base64
@@ -23,11 +25,17 @@ async def send(seller, png=None, **fields):
 
 async def keep(seller, **fields):
     answer = await send(seller, **fields)
-    assert (answer.status_code, answer.content, answer.headers["Content-Length"]) == (201, b"", "0"), answer.text
+    assert (answer.status_code, answer.content, answer.headers["Content-Length"]) == (
+        201,
+        b"",
+        "0",
+    ), answer.text
 
 
 async def log(seller, status="success", **body):
-    assert (await seller.post("/api/v1/sync/log", json={"status": status, **body})).status_code == 201
+    assert (
+        await seller.post("/api/v1/sync/log", json={"status": status, **body})
+    ).status_code == 201
 
 
 async def kept(seller) -> list[dict]:
@@ -45,7 +53,11 @@ async def test_a_screenshot_is_kept_with_all_that_came_along(a_seller, service):
     fields = {"step_name": "export_inventory", "page_url": "https://example.invalid/page?x=1", "captured_at": "2026-11-20T10:00:00+01:00"}  # fmt: skip
     await keep(seller, png=png, sync_cycle_id="c1", **fields)
     [row] = await kept(seller)
-    assert (row["step_name"], row["page_url"], row["size"]) == ("export_inventory", fields["page_url"], len(png))
+    assert (row["step_name"], row["page_url"], row["size"]) == (
+        "export_inventory",
+        fields["page_url"],
+        len(png),
+    )
     assert clock.rfc3339(row["captured_at"]) == "2026-11-20T09:00:00Z"
     assert row["storage_key"].startswith(f"debug/u{seller.id}/")
     assert await service.work.store.read(row["storage_key"]) == png
@@ -55,8 +67,17 @@ async def test_only_the_picture_is_required(a_seller):
     seller = await a_seller()
     await log(seller)
     await keep(seller)
-    await keep(seller, sync_cycle_id=None, step_name=None, page_url=None, captured_at="yesterday", later_field=1)
-    assert [(row["step_name"], row["captured_at"]) for row in await kept(seller)] == [(None, None)] * 2
+    await keep(
+        seller,
+        sync_cycle_id=None,
+        step_name=None,
+        page_url=None,
+        captured_at="yesterday",
+        later_field=1,
+    )
+    assert [(row["step_name"], row["captured_at"]) for row in await kept(seller)] == [
+        (None, None)
+    ] * 2
 
 
 async def test_before_its_log_a_cycle_is_a_failed_placeholder_that_the_log_fills_in(a_seller):
@@ -64,10 +85,18 @@ async def test_before_its_log_a_cycle_is_a_failed_placeholder_that_the_log_fills
     await seller.get("/api/v1/sync/pending", params={"agent_id": "a"})
     await keep(seller, sync_cycle_id="c1")
     [row] = await kept(seller)
-    assert (row["status"], row["placeholder"], row["trigger_source"]) == ("failed", True, "scheduled")
+    assert (row["status"], row["placeholder"], row["trigger_source"]) == (
+        "failed",
+        True,
+        "scheduled",
+    )
     await log(seller, "partial", sync_cycle_id="c1")
     [row] = await kept(seller)
-    assert (row["status"], row["placeholder"], row["trigger_source"]) == ("partial", False, "scheduled")
+    assert (row["status"], row["placeholder"], row["trigger_source"]) == (
+        "partial",
+        False,
+        "scheduled",
+    )
 
 
 async def test_after_its_log_a_cycle_stays_as_it_was_logged(a_seller):
@@ -112,7 +141,9 @@ async def test_a_log_and_screenshots_of_one_cycle_at_once_make_one_row(a_seller,
     await asyncio.gather(
         keep(seller, sync_cycle_id="c1"), log(seller, sync_cycle_id="c1"), *(keep(seller, sync_cycle_id="c1") for _ in range(3))
     )  # fmt: skip
-    assert [(row["status"], row["placeholder"]) for row in await kept(seller)] == [("success", False)] * 4
+    assert [(row["status"], row["placeholder"]) for row in await kept(seller)] == [
+        ("success", False)
+    ] * 4
     assert await service.sql(seller.id, "SELECT count(*) FROM sync_cycle") == [{"count": 1}]
 
 
@@ -143,7 +174,9 @@ async def test_the_wrong_shape_is_invalid_payload_and_leaves_nothing(a_seller, b
 
 async def test_what_is_no_json_is_bad_request(a_seller):
     seller = await a_seller()
-    answer = await seller.post("/api/v1/sync/debug", content=a_png(), headers={"Content-Type": "application/json"})
+    answer = await seller.post(
+        "/api/v1/sync/debug", content=a_png(), headers={"Content-Type": "application/json"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 

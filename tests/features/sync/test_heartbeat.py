@@ -13,13 +13,18 @@ from cardsync.asgi import create_app
 
 async def test_the_heartbeat_of_a_new_account(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
-    answer = await seller.post("/api/v1/heartbeat", json={"version": "1.2.3", "platform": "linux/amd64"})
+    answer = await seller.post(
+        "/api/v1/heartbeat", json={"version": "1.2.3", "platform": "linux/amd64"}
+    )
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.json() == {
         "update_available": False,
         "force_update": False,
-        "product_lines": [{"name": "magic", "category_id": 1}, {"name": "pokemon", "category_id": 3}],
+        "product_lines": [
+            {"name": "magic", "category_id": 1},
+            {"name": "pokemon", "category_id": 3},
+        ],
         "has_pending_tasks": False,
         "sync_mode": "full",
         "upload_approved": False,
@@ -32,8 +37,12 @@ async def test_sync_mode_is_the_stored_one_while_the_plan_is_paid(a_seller, sync
     assert (await seller.post("/api/v1/heartbeat")).json()["sync_mode"] == sync_mode
 
 
-@pytest.mark.parametrize(("plan", "mode", "approved"), [("founder", "full", True), ("free", "read_only", False)])
-async def test_an_unpaid_account_is_held_read_only_and_its_approval_is_not_passed_on(a_seller, plan, mode, approved):
+@pytest.mark.parametrize(
+    ("plan", "mode", "approved"), [("founder", "full", True), ("free", "read_only", False)]
+)
+async def test_an_unpaid_account_is_held_read_only_and_its_approval_is_not_passed_on(
+    a_seller, plan, mode, approved
+):
     seller = await a_seller(plan=plan, upload_approved=True)
     answer = (await seller.post("/api/v1/heartbeat")).json()
     assert (answer["sync_mode"], answer["upload_approved"]) == (mode, approved)
@@ -44,7 +53,9 @@ async def test_an_ended_trial_is_held_read_only(a_seller):
     assert (await seller.post("/api/v1/heartbeat")).json()["sync_mode"] == "read_only"
 
 
-@pytest.mark.parametrize("sent", [{}, {"content": b""}, {"json": {}}, {"json": None}, {"content": b"null"}])
+@pytest.mark.parametrize(
+    "sent", [{}, {"content": b""}, {"json": {}}, {"json": None}, {"content": b"null"}]
+)
 async def test_the_body_is_optional(a_seller, sent):
     seller = await a_seller()
     assert (await seller.post("/api/v1/heartbeat", **sent)).status_code == 200
@@ -52,12 +63,16 @@ async def test_the_body_is_optional(a_seller, sent):
 
 async def test_unknown_fields_and_parameters_are_ignored(a_seller):
     seller = await a_seller()
-    answer = await seller.post("/api/v1/heartbeat?shoe=42", json={"version": "1", "moon": {"phase": ["full"]}})
+    answer = await seller.post(
+        "/api/v1/heartbeat?shoe=42", json={"version": "1", "moon": {"phase": ["full"]}}
+    )
     assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(
-    "body", [[], "text", 7, True, {"version": 7}, {"platform": ["linux"]}, {"version": {"major": 1}}], ids=json.dumps
+    "body",
+    [[], "text", 7, True, {"version": 7}, {"platform": ["linux"]}, {"version": {"major": 1}}],
+    ids=json.dumps,
 )
 async def test_the_wrong_shape_is_invalid_payload(a_seller, body):
     seller = await a_seller()
@@ -73,11 +88,21 @@ async def test_the_refusal_of_a_wrong_shape_names_the_field(a_seller):
 
 @pytest.mark.parametrize(
     "body",
-    [b"{", b"{'version': 1}", b'{"version": "1"} x', b"\xff\xfe", b'{"version": "\xe9"}', b'{"v": "\x00"}', b"NaN"],
+    [
+        b"{",
+        b"{'version': 1}",
+        b'{"version": "1"} x',
+        b"\xff\xfe",
+        b'{"version": "\xe9"}',
+        b'{"v": "\x00"}',
+        b"NaN",
+    ],
 )
 async def test_what_is_not_json_is_bad_request(a_seller, body):
     seller = await a_seller()
-    answer = await seller.post("/api/v1/heartbeat", content=body, headers={"Content-Type": "application/json"})
+    answer = await seller.post(
+        "/api/v1/heartbeat", content=body, headers={"Content-Type": "application/json"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
     assert set(answer.json()) == {"error", "code"}
 
@@ -85,7 +110,9 @@ async def test_what_is_not_json_is_bad_request(a_seller, body):
 async def test_deep_nesting_is_bad_request(a_seller):
     seller = await a_seller()
     body = b"[" * 200_000 + b"]" * 200_000
-    answer = await seller.post("/api/v1/heartbeat", content=body, headers={"Content-Type": "application/json"})
+    answer = await seller.post(
+        "/api/v1/heartbeat", content=body, headers={"Content-Type": "application/json"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 
@@ -104,21 +131,27 @@ async def test_a_body_may_be_gzipped_under_any_of_the_types(a_seller, service, c
     seller = await a_seller()
     body = pack(json.dumps({"version": "7.7.7"}).encode())
     headers = {"Content-Type": content_type} if content_type else {}
-    assert (await seller.post("/api/v1/heartbeat", content=body, headers=headers)).status_code == 200
+    assert (
+        await seller.post("/api/v1/heartbeat", content=body, headers=headers)
+    ).status_code == 200
     assert (await seen(service, seller))["version"] == "7.7.7"
 
 
 async def test_damaged_gzip_is_bad_request(a_seller):
     seller = await a_seller()
     body = gzip.compress(b'{"version": "1"}')[:-4]
-    answer = await seller.post("/api/v1/heartbeat", content=body, headers={"Content-Type": "application/gzip"})
+    answer = await seller.post(
+        "/api/v1/heartbeat", content=body, headers={"Content-Type": "application/gzip"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 
 async def test_a_bomb_is_refused_as_too_large_once_decompressed(a_seller):
     seller = await a_seller()
     body = gzip.compress(b" " * 60_000_000)
-    answer = await seller.post("/api/v1/heartbeat", content=body, headers={"Content-Type": "application/gzip"})
+    answer = await seller.post(
+        "/api/v1/heartbeat", content=body, headers={"Content-Type": "application/gzip"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (413, "decompressed_too_large")
 
 
@@ -127,7 +160,9 @@ async def test_a_bomb_is_refused_as_too_large_once_decompressed(a_seller):
 )
 async def test_another_content_type_is_unsupported(a_seller, content_type):
     seller = await a_seller()
-    answer = await seller.post("/api/v1/heartbeat", content=b'{"version":"1"}', headers={"Content-Type": content_type})
+    answer = await seller.post(
+        "/api/v1/heartbeat", content=b'{"version":"1"}', headers={"Content-Type": content_type}
+    )
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
@@ -173,7 +208,9 @@ async def test_status_shows_when_the_agent_was_last_seen(a_seller):
     assert (await last_seen(seller)).endswith("Z")
 
 
-async def test_status_shows_a_heartbeat_that_this_process_has_not_written_yet(a_seller, service, alive):
+async def test_status_shows_a_heartbeat_that_this_process_has_not_written_yet(
+    a_seller, service, alive
+):
     """Nothing waits for the flush: neither before it, nor while it runs."""
     lazy = create_app(service.settings.model_copy(update={"last_seen_flush_seconds": 3600}))
     seller = await a_seller()
@@ -182,7 +219,9 @@ async def test_status_shows_a_heartbeat_that_this_process_has_not_written_yet(a_
         noted = lazy.state.last_seen
 
         async def seen_at() -> datetime:
-            return datetime.fromisoformat((await http.get("/api/v1/status")).json()["agent_last_seen_at"])
+            return datetime.fromisoformat(
+                (await http.get("/api/v1/status")).json()["agent_last_seen_at"]
+            )
 
         for _ in range(2):
             clock.shift(timedelta(minutes=1))

@@ -1,4 +1,6 @@
-"""The plan that goes with a sync: who gets one, what it leaves out, when it is refused, and that its holder hears it again."""
+"""The plan that goes with a sync: who gets one, what it leaves out, when it is refused, and that
+its holder hears it again.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,13 +16,21 @@ from cardsync.sync.planner import STEPS
 
 ALL = ",".join(f"{name}@1" for name in STEPS)
 MINUTE = timedelta(minutes=1)
-CHAIN = ["export_inventory", "upload_inventory", "await_repricing", "download_price_updates", "import_prices"]
+CHAIN = [
+    "export_inventory",
+    "upload_inventory",
+    "await_repricing",
+    "download_price_updates",
+    "import_prices",
+]
 HISTORY = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"]
 
 
 async def poll(seller, capabilities=ALL, agent="agent-1") -> dict:
     query = {"agent_id": agent, "capabilities": capabilities}
-    answer = await seller.get("/api/v1/sync/pending", params={k: v for k, v in query.items() if v is not None})
+    answer = await seller.get(
+        "/api/v1/sync/pending", params={k: v for k, v in query.items() if v is not None}
+    )
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -31,7 +41,9 @@ async def ask(seller, kind="full") -> None:
 
 async def log(seller, *succeeded, status="success", failed=(), skipped=(), cycle=None) -> None:
     results = {"success": succeeded, "failed": failed, "skipped": skipped}
-    steps = [{"name": name, "status": result} for result, names in results.items() for name in names]
+    steps = [
+        {"name": name, "status": result} for result, names in results.items() for name in names
+    ]
     body = {"status": status, "steps": steps} | ({"sync_cycle_id": cycle} if cycle else {})
     assert (await seller.post("/api/v1/sync/log", json=body)).status_code == 201
 
@@ -71,13 +83,19 @@ async def test_an_agent_that_says_nothing_usable_gets_no_plan(a_seller, capabili
 
 async def test_a_wait_has_no_plan(a_seller):
     seller = await a_planned_seller(a_seller)
-    assert await poll(seller) == {"action": "wait", "reason": "no_sync_needed", "sync_requested": False}
+    assert await poll(seller) == {
+        "action": "wait",
+        "reason": "no_sync_needed",
+        "sync_requested": False,
+    }
 
 
 async def test_capabilities_may_come_in_several_parameters(a_seller):
     seller = await a_planned_seller(a_seller)
     await ask(seller, "orders")
-    answer = await poll(seller, ["fetch_orders,fetch_order_items@1", "make_coffee@7", "fetch_shipping"])
+    answer = await poll(
+        seller, ["fetch_orders,fetch_order_items@1", "make_coffee@7", "fetch_shipping"]
+    )
     assert answer["plan"]["steps"] == ["fetch_orders", "fetch_order_items", "fetch_shipping"]
 
 
@@ -111,12 +129,19 @@ async def test_a_scheduled_cycle_leaves_out_what_is_fresh(a_seller):
     seller = await a_seller(planner_opt_in=True)
     await poll(seller)
     # Everything worked but the prices' last step; the schedule tries again five minutes later.
-    await log(seller, *(name for name in STEPS if name != "import_prices"), status="failed", failed=["import_prices"])
+    await log(
+        seller,
+        *(name for name in STEPS if name != "import_prices"),
+        status="failed",
+        failed=["import_prices"],
+    )
     clock.shift(6 * MINUTE)
     answer = await poll(seller)
     assert (answer["reason"], answer["first_sync"]) == ("scheduled", False)
     assert answer["plan"]["steps"] == CHAIN
-    assert [step["name"] for step in answer["plan"]["skipped"]] == [name for name in STEPS if name not in CHAIN]
+    assert [step["name"] for step in answer["plan"]["skipped"]] == [
+        name for name in STEPS if name not in CHAIN
+    ]
 
 
 async def test_only_success_makes_a_step_fresh(a_seller):
@@ -146,7 +171,9 @@ async def test_a_log_that_comes_twice_makes_nothing_fresher(a_seller):
     assert second["fetch_orders"] == first["fetch_orders"] < second["refresh_account"]
 
 
-@pytest.mark.parametrize("account", [{"sync_mode": "read_only"}, {"plan": "free"}], ids=["chosen", "unpaid"])
+@pytest.mark.parametrize(
+    "account", [{"sync_mode": "read_only"}, {"plan": "free"}], ids=["chosen", "unpaid"]
+)
 async def test_a_read_only_account_imports_no_prices(a_seller, account):
     seller = await a_planned_seller(a_seller)
     await ask(seller, "pricing")
@@ -158,10 +185,19 @@ async def test_a_read_only_account_imports_no_prices(a_seller, account):
 async def test_a_refused_plan_takes_no_lock_and_the_request_waits_for_an_agent_that_can(a_seller):
     seller = await a_planned_seller(a_seller)
     await ask(seller, "orders")
-    refused = {"kind": "orders", "steps": [], "skipped": [], "error": "capability_mismatch: fetch_shipping@1"}
+    refused = {
+        "kind": "orders",
+        "steps": [],
+        "skipped": [],
+        "error": "capability_mismatch: fetch_shipping@1",
+    }
     for _ in range(2):
         answer = await poll(seller, "fetch_orders@1,fetch_order_items@1,fetch_shipping@2")
-        assert (answer["action"], answer["reason"], answer["sync_requested"]) == ("sync", "manual_request", True)
+        assert (answer["action"], answer["reason"], answer["sync_requested"]) == (
+            "sync",
+            "manual_request",
+            True,
+        )
         assert answer["plan"] == refused
     status = (await seller.get("/api/v1/status")).json()
     assert (status["sync_in_progress"], status["phase"]) == (False, "requested")
@@ -171,7 +207,9 @@ async def test_a_refused_plan_takes_no_lock_and_the_request_waits_for_an_agent_t
 
 async def test_a_refused_schedule_stays_due(a_seller):
     seller = await a_seller(planner_opt_in=True)
-    assert (await poll(seller, "make_coffee"))["plan"]["error"] == "capability_mismatch: export_inventory@1"
+    assert (await poll(seller, "make_coffee"))["plan"][
+        "error"
+    ] == "capability_mismatch: export_inventory@1"
     assert (await poll(seller))["plan"]["error"] is None
 
 
@@ -186,7 +224,9 @@ async def test_the_holder_hears_the_same_plan_whatever_has_changed(a_seller):
     await poll(seller)
     clock.shift(4 * MINUTE)
     await seller.set(planner_opt_in=False)
-    assert [await poll(seller), await poll(seller, None), await poll(seller, "make_coffee")] == [first] * 3
+    assert [await poll(seller), await poll(seller, None), await poll(seller, "make_coffee")] == [
+        first
+    ] * 3
 
 
 async def test_a_cycle_without_a_plan_gets_none_afterwards(a_seller):

@@ -1,5 +1,6 @@
-"""The rows of interface.md's table "States and transitions" that belong to the sync protocol, each with two callers at the same time:
-what comes of it is what comes of one after the other. `ROWS` says which test proves which row; those that stand elsewhere stay there.
+"""The rows of interface.md's table "States and transitions" that belong to the sync protocol,
+each with two callers at the same time: what comes of it is what comes of one after the other.
+`ROWS` says which test proves which row; those that stand elsewhere stay there.
 """
 
 import asyncio
@@ -108,7 +109,9 @@ async def heartbeat(seller):
 
 
 async def log(seller, **body):
-    assert (await seller.post("/api/v1/sync/log", json={"status": "success", **body})).status_code == 201
+    assert (
+        await seller.post("/api/v1/sync/log", json={"status": "success", **body})
+    ).status_code == 201
 
 
 async def phase(seller):
@@ -117,7 +120,9 @@ async def phase(seller):
 
 async def charges(seller):
     rows = await seller.service.sql(
-        seller.id, "SELECT amount FROM credit_transaction WHERE seller_id = :id ORDER BY id", id=seller.id
+        seller.id,
+        "SELECT amount FROM credit_transaction WHERE seller_id = :id ORDER BY id",
+        id=seller.id,
     )
     [account] = await seller.service.sql(
         seller.id, "SELECT credit_balance FROM account WHERE seller_id = :id", id=seller.id
@@ -127,12 +132,18 @@ async def charges(seller):
 
 
 async def state_of(seller):
-    return (await seller.service.sql(seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id))[0]
+    return (
+        await seller.service.sql(
+            seller.id, "SELECT * FROM sync_state WHERE seller_id = :id", id=seller.id
+        )
+    )[0]
 
 
 async def cycles(seller):
     return await seller.service.sql(
-        seller.id, "SELECT sync_cycle_id, status, placeholder FROM sync_cycle WHERE seller_id = :id", id=seller.id
+        seller.id,
+        "SELECT sync_cycle_id, status, placeholder FROM sync_cycle WHERE seller_id = :id",
+        id=seller.id,
     )
 
 
@@ -142,10 +153,13 @@ async def cycles(seller):
 async def test_manual_sync_request_not_in_cooldown_is_requested(a_seller):
     for _ in range(TURNS):
         seller = await a_seller(auto_sync_paused=True, credits_metering_enabled=True)
-        one, other, polled = await asyncio.gather(ask(seller, "orders"), ask(seller, "refunds"), poll(seller))
+        one, other, polled = await asyncio.gather(
+            ask(seller, "orders"), ask(seller, "refunds"), poll(seller)
+        )
         assert one == other == (200, "requested")
         handed_out = [polled] if polled["action"] == "sync" else []
-        # A poll between the two has taken the first and leaves the second; else the newer is all that is left.
+        # A poll between the two has taken the first and leaves the second; else the newer is all
+        # that is left.
         if handed_out:
             await log(seller)
         while (answer := await poll(seller))["action"] == "sync":
@@ -159,7 +173,9 @@ async def test_manual_sync_request_not_in_cooldown_is_requested(a_seller):
 
 async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a_seller):
     seller = await a_seller.synced()
-    assert set(await asyncio.gather(ask(seller, "orders"), ask(seller, "full"))) == {(200, "requested")}
+    assert set(await asyncio.gather(ask(seller, "orders"), ask(seller, "full"))) == {
+        (200, "requested")
+    }
     answers = await asyncio.gather(poll(seller, "agent-1"), poll(seller, "agent-2"))
     assert sorted((answer["reason"], answer.get("kind")) for answer in answers) == [
         ("in_progress", None),
@@ -168,7 +184,9 @@ async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a
 
 
 async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_seller):
-    """The cooldown may begin at this moment: the request comes before it and stays, or it is refused and leaves nothing."""
+    """The cooldown may begin at this moment: the request comes before it and stays, or it is
+    refused and leaves nothing.
+    """
     await cooldown_begins_meanwhile(a_seller, (402, "cooldown"), credits_metering_enabled=True)
 
 
@@ -226,7 +244,10 @@ async def test_skip_wait_while_the_mutex_is_held_is_unchanged(a_seller, holder):
     for turn in range(TURNS):
         async with seller.service.database.tenant(seller.id) as session:
             lease = await take_lease(session, seller.id, holder, clock.now(), 30)
-        assert await asyncio.gather(skip(seller, f"a{turn}"), skip(seller, f"b{turn}")) == ["mutex_held"] * 2
+        assert (
+            await asyncio.gather(skip(seller, f"a{turn}"), skip(seller, f"b{turn}"))
+            == ["mutex_held"] * 2
+        )
 
         async def let_go(lease=lease):
             async with seller.service.database.tenant(seller.id) as session:
@@ -245,7 +266,9 @@ async def test_skip_wait_while_the_mutex_is_held_is_unchanged(a_seller, holder):
 
 
 async def test_sync_in_progress_lock_set_without_a_lease_is_cleared_by_cancel(a_seller):
-    """A poll at the same time finds the lock, or is the first of the next cycle; never of the cancelled one."""
+    """A poll at the same time finds the lock, or is the first of the next cycle; never of the
+    cancelled one.
+    """
     seller = await a_seller()
     for turn in range(TURNS):
         await ask(seller, "orders")
@@ -253,7 +276,10 @@ async def test_sync_in_progress_lock_set_without_a_lease_is_cleared_by_cancel(a_
         await ask(seller, "refunds")
         code, polled = await asyncio.gather(cancel(seller), poll(seller, "agent-2"))
         assert code == 200
-        assert (polled["reason"], polled.get("kind")) in (("in_progress", None), ("manual_request", "refunds"))
+        assert (polled["reason"], polled.get("kind")) in (
+            ("in_progress", None),
+            ("manual_request", "refunds"),
+        )
         if polled["action"] == "wait":
             polled = await poll(seller, "agent-2")
         assert polled["kind"] == "refunds"
@@ -270,12 +296,20 @@ async def test_sync_in_progress_lock_set_under_a_live_lease_is_recorded_as_cance
     clock.shift(timedelta(seconds=31))
     # Whoever comes first ends it, and only once.
     await asyncio.gather(
-        heartbeat(seller), poll(seller), cancel(seller), work_off_one(seller.service.work, seller.id), cancel(seller)
+        heartbeat(seller),
+        poll(seller),
+        cancel(seller),
+        work_off_one(seller.service.work, seller.id),
+        cancel(seller),
     )
     assert (await seller.report(upload))["state"] == "cancelled"
     assert [cycle["status"] for cycle in await cycles(seller)] == ["cancelled"]
     state = await state_of(seller)
-    assert (state["lease_token"], state["cancel_requested_at"], state["uploads_open"]) == (None, None, 0)
+    assert (state["lease_token"], state["cancel_requested_at"], state["uploads_open"]) == (
+        None,
+        None,
+        0,
+    )
 
 
 async def test_sync_in_progress_lock_not_set_is_unchanged_by_cancel(a_seller):
@@ -300,7 +334,9 @@ async def test_sync_in_progress_lock_set_for_over_5_minutes_is_cleared(a_seller,
         await ask(seller, "orders")
     await poll(seller, "agent-0")
     clock.shift(timedelta(minutes=5, seconds=1))
-    answers = await asyncio.gather(poll(seller, "agent-1"), poll(seller, "agent-2"), heartbeat(seller))
+    answers = await asyncio.gather(
+        poll(seller, "agent-1"), poll(seller, "agent-2"), heartbeat(seller)
+    )
     actions = sorted((answer["action"], answer["reason"]) for answer in answers[:2])
     state = await state_of(seller)
     if trigger == "manual":
@@ -317,11 +353,17 @@ async def test_sync_in_progress_lock_set_for_over_5_minutes_is_cleared(a_seller,
 async def test_sync_log_row_absent_becomes_a_failed_placeholder(a_seller):
     seller = await a_seller()
     body = {"sync_cycle_id": "c1", "screenshot": base64.b64encode(a_png()).decode()}
-    answers = await asyncio.gather(*(seller.post("/api/v1/sync/debug", json=body) for _ in range(2)))
+    answers = await asyncio.gather(
+        *(seller.post("/api/v1/sync/debug", json=body) for _ in range(2))
+    )
     assert [answer.status_code for answer in answers] == [201, 201]
-    assert await cycles(seller) == [{"sync_cycle_id": "c1", "status": "failed", "placeholder": True}]
+    assert await cycles(seller) == [
+        {"sync_cycle_id": "c1", "status": "failed", "placeholder": True}
+    ]
     await asyncio.gather(log(seller, sync_cycle_id="c1"), log(seller, sync_cycle_id="c1"))
-    assert await cycles(seller) == [{"sync_cycle_id": "c1", "status": "success", "placeholder": False}]
+    assert await cycles(seller) == [
+        {"sync_cycle_id": "c1", "status": "success", "placeholder": False}
+    ]
 
 
 # Claimed supported price task
@@ -343,5 +385,7 @@ async def test_a_claimed_price_task_is_advertised_after_10_minutes(a_seller):
     assert await asyncio.gather(heartbeat(seller), heartbeat(seller)) == [False, False]
     clock.shift(timedelta(seconds=2))
     assert await asyncio.gather(heartbeat(seller), heartbeat(seller)) == [True, True]
-    [task] = await seller.service.sql(seller.id, "SELECT status FROM agent_task WHERE seller_id = :id", id=seller.id)
+    [task] = await seller.service.sql(
+        seller.id, "SELECT status FROM agent_task WHERE seller_id = :id", id=seller.id
+    )
     assert task["status"] == "claimed"

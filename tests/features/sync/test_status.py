@@ -27,7 +27,8 @@ async def test_the_status_of_a_new_account(a_seller):
 
 
 @pytest.mark.parametrize(
-    ("plan", "stored", "shown"), [("founder", "read_only", "read_only"), ("free", "full", "read_only")]
+    ("plan", "stored", "shown"),
+    [("founder", "read_only", "read_only"), ("free", "full", "read_only")],
 )
 async def test_sync_mode_is_the_one_in_force(a_seller, plan, stored, shown):
     assert (await status(await a_seller(plan=plan, sync_mode=stored)))["sync_mode"] == shown
@@ -49,7 +50,12 @@ async def test_a_cycle_goes_from_requested_over_collecting_and_queued_to_idle(a_
     await look()
     await service.run_jobs()
     await look()
-    assert phases == [("requested", False), ("collecting", True), ("queued", True), ("push_queued", False)]
+    assert phases == [
+        ("requested", False),
+        ("collecting", True),
+        ("queued", True),
+        ("push_queued", False),
+    ]
 
 
 async def test_the_end_of_a_completed_cycle_is_the_last_sync(a_seller):
@@ -59,8 +65,12 @@ async def test_the_end_of_a_completed_cycle_is_the_last_sync(a_seller):
     assert before <= (await status(seller))["last_sync_at"] <= clock.rfc3339(clock.now())
 
 
-@pytest.mark.parametrize(("phase", "done", "total"), [("importing", 120, 500), ("repricing", 500, 500)])
-async def test_while_a_worker_writes_its_phase_and_progress_show(a_seller, service, phase, done, total):
+@pytest.mark.parametrize(
+    ("phase", "done", "total"), [("importing", 120, 500), ("repricing", 500, 500)]
+)
+async def test_while_a_worker_writes_its_phase_and_progress_show(
+    a_seller, service, phase, done, total
+):
     seller = await a_seller()
     now = clock.now()
     await seller.upload(a_csv(a_row()))
@@ -105,7 +115,11 @@ async def test_a_surprisingly_short_inventory_awaits_review(a_seller):
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 31))))
     report = await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 6))))
     shown = await status(seller)
-    assert (report["state"], shown["phase"], shown["sync_in_progress"]) == ("awaiting_review", "awaiting_review", False)
+    assert (report["state"], shown["phase"], shown["sync_in_progress"]) == (
+        "awaiting_review",
+        "awaiting_review",
+        False,
+    )
 
 
 @pytest.mark.parametrize("word", ["confirm", "discard"])

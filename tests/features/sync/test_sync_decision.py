@@ -1,4 +1,6 @@
-"""The sync decision as an agent sees it: reasons, the lock and its ends, requests, the schedule, cycle logs."""
+"""The sync decision as an agent sees it: reasons, the lock and its ends, requests, the schedule,
+cycle logs.
+"""
 
 import asyncio
 import base64
@@ -254,11 +256,15 @@ async def test_the_late_log_of_another_agent_leaves_the_lock(a_seller, service):
     seller = await a_synced_seller(a_seller)
     await a_newer_lock(seller, "orders")
     late = {"status": "success", "sync_cycle_id": "late"}
-    assert (await seller.post("/api/v1/sync/log", params={"agent_id": "agent-1"}, json=late)).status_code == 201
+    assert (
+        await seller.post("/api/v1/sync/log", params={"agent_id": "agent-1"}, json=late)
+    ).status_code == 201
     assert await in_progress(seller)
     [row] = await cycles(service, seller, "late")
     assert (row["status"], row["trigger_source"]) == ("success", None)
-    await seller.post("/api/v1/sync/log", params={"agent_id": "agent-2"}, json={"status": "success"})
+    await seller.post(
+        "/api/v1/sync/log", params={"agent_id": "agent-2"}, json={"status": "success"}
+    )
     assert not await in_progress(seller)
 
 
@@ -313,7 +319,9 @@ async def test_every_kind_is_handed_out_as_asked(a_seller, kind):
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"kind": "everything"}, {"kind": 7}, {"kind": None}, {"kind": ["orders"]}], ids=json.dumps
+    "body",
+    [{}, {"kind": "everything"}, {"kind": 7}, {"kind": None}, {"kind": ["orders"]}],
+    ids=json.dumps,
 )
 async def test_a_missing_unknown_or_non_string_kind_is_full(a_seller, body):
     seller = await a_synced_seller(a_seller)
@@ -344,7 +352,9 @@ async def test_of_two_kinds_full_wins_else_the_newer(a_seller, first, second, ha
 async def test_the_first_sync_is_over_once_its_history_was_fetched(a_seller):
     seller = await a_seller()
     await poll(seller)
-    await log(seller, "partial", dict.fromkeys(HISTORY, "success") | {"fetch_sales_report": "failed"})
+    await log(
+        seller, "partial", dict.fromkeys(HISTORY, "success") | {"fetch_sales_report": "failed"}
+    )
     await ask(seller)
     assert (await poll(seller))["first_sync"] is False
 
@@ -361,7 +371,10 @@ async def test_the_first_sync_goes_on_while_one_step_of_the_history_fails(a_sell
 @pytest.mark.parametrize(
     ("status", "steps"),
     [
-        ("partial", {"fetch_orders": "success", "fetch_refunds": "skipped", "fetch_feedback": "skipped"}),
+        (
+            "partial",
+            {"fetch_orders": "success", "fetch_refunds": "skipped", "fetch_feedback": "skipped"},
+        ),
         ("success", {"fetch_orders": "success"}),
         ("success", {"sync_my_orders": "success"}),
         ("success", {"fetch_orders": "success", "sync_my_orders": "failed"}),
@@ -500,7 +513,9 @@ async def test_a_cycle_that_falls_due_in_quiet_hours_waits_for_their_end(a_selle
 async def test_quiet_hours_are_the_sellers_own(a_seller):
     seller = await a_seller(time_zone="Asia/Tokyo", quiet_hours=hours_around(clock.now()))
     assert (await poll(seller))["reason"] == "scheduled"
-    seller = await a_seller(time_zone="Asia/Tokyo", quiet_hours=hours_around(clock.now() + 540 * MINUTE))
+    seller = await a_seller(
+        time_zone="Asia/Tokyo", quiet_hours=hours_around(clock.now() + 540 * MINUTE)
+    )
     assert await poll(seller) == wait("no_sync_needed")
 
 
@@ -603,7 +618,9 @@ async def test_a_request_that_was_taken_and_went_stale_is_offered_again(a_seller
     ("taken", "meanwhile", "offered"),
     [("orders", "sales", "sales"), ("full", "sales", "full"), ("sales", "full", "full")],
 )
-async def test_of_a_stale_request_and_one_made_meanwhile_full_wins_else_the_newer(a_seller, taken, meanwhile, offered):
+async def test_of_a_stale_request_and_one_made_meanwhile_full_wins_else_the_newer(
+    a_seller, taken, meanwhile, offered
+):
     seller = await a_synced_seller(a_seller)
     await ask(seller, kind=taken)
     await poll(seller, "agent-1")
@@ -811,11 +828,19 @@ async def test_the_key_form_places_the_cycle_and_its_log_fills_it_in(a_seller, s
     key = await put_object(service, seller)
     await seller.post("/api/v1/sync", json={"key": key, "sync_cycle_id": "c1"})
     [row] = await cycles(service, seller, "c1")
-    assert (row["status"], row["placeholder"], row["trigger_source"]) == ("failed", True, "scheduled")
+    assert (row["status"], row["placeholder"], row["trigger_source"]) == (
+        "failed",
+        True,
+        "scheduled",
+    )
     await service.run_jobs()
     await log(seller, "success", sync_cycle_id="c1")
     [row] = await cycles(service, seller, "c1")
-    assert (row["status"], row["placeholder"], row["trigger_source"]) == ("success", False, "scheduled")
+    assert (row["status"], row["placeholder"], row["trigger_source"]) == (
+        "success",
+        False,
+        "scheduled",
+    )
 
 
 async def test_a_log_that_comes_before_the_upload_keeps_its_row(a_seller, service):
@@ -873,7 +898,9 @@ async def test_a_client_cannot_name_the_trigger_itself(a_seller, service):
     ],
     ids=lambda body: json.dumps(body)[:60],
 )
-async def test_a_log_of_the_wrong_shape_is_invalid_payload_and_changes_nothing(a_seller, service, body):
+async def test_a_log_of_the_wrong_shape_is_invalid_payload_and_changes_nothing(
+    a_seller, service, body
+):
     seller = await a_seller()
     await poll(seller)
     answer = await seller.post("/api/v1/sync/log", json=body)
@@ -885,13 +912,21 @@ async def test_a_log_of_the_wrong_shape_is_invalid_payload_and_changes_nothing(a
 @pytest.mark.parametrize("body", [b"{", b"status=success"])
 async def test_a_log_that_is_not_json_is_bad_request(a_seller, body):
     seller = await a_seller()
-    answer = await seller.post("/api/v1/sync/log", content=body, headers={"Content-Type": "application/json"})
+    answer = await seller.post(
+        "/api/v1/sync/log", content=body, headers={"Content-Type": "application/json"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 
 async def test_texts_with_nul_characters_are_stored_without_them(a_seller, service):
     seller = await a_seller()
-    await log(seller, "success", {"fetch\u0000orders": "failed"}, sync_cycle_id="c1", agent_version="1\u0000")
+    await log(
+        seller,
+        "success",
+        {"fetch\u0000orders": "failed"},
+        sync_cycle_id="c1",
+        agent_version="1\u0000",
+    )
     [row] = await cycles(service, seller, "c1")
     assert (row["agent_version"], row["steps"][0]["name"]) == ("1\ufffd", "fetch\ufffdorders")
 
@@ -905,12 +940,24 @@ async def test_any_agent_id_holds_its_lock(a_seller, agent):
     assert (await poll(seller, "another"))["action"] == "wait"
 
 
-async def test_a_request_for_the_whole_history_is_not_ended_by_a_cycle_that_fetched_no_orders(a_seller):
+async def test_a_request_for_the_whole_history_is_not_ended_by_a_cycle_that_fetched_no_orders(
+    a_seller,
+):
     seller = await a_seller(planner_opt_in=True)
-    steps = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"]
+    steps = [
+        "fetch_orders",
+        "fetch_order_items",
+        "fetch_shipping",
+        "fetch_refunds",
+        "fetch_feedback",
+    ]
     await seller.get("/api/v1/sync/pending")
     await seller.post(
-        "/api/v1/sync/log", json={"status": "success", "steps": [{"name": name, "status": "success"} for name in steps]}
+        "/api/v1/sync/log",
+        json={
+            "status": "success",
+            "steps": [{"name": name, "status": "success"} for name in steps],
+        },
     )
     await seller.set(full_history_requested=True)
     for status in ("success", "skipped"):

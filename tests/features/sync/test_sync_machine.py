@@ -1,7 +1,9 @@
-"""Whatever agents, seller and workers do in whatever order, and at the same time: the service answers as a small model does
-(tests/sync_model.py), the ledger's sum is the balance, and in the end nothing hangs.
+"""Whatever agents, seller and workers do in whatever order, and at the same time: the service
+answers as a small model does (tests/sync_model.py), the ledger's sum is the balance, and in the
+end nothing hangs.
 
-A Hypothesis state machine in a thread of its own; each of its steps is run on the tests' event loop.
+A Hypothesis state machine in a thread of its own; each of its steps is run on the tests' event
+loop.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ from cardsync.work.streams import oldest_open
 from sync_model import Answer, Model, matches
 
 SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
-# What comes later is later, though the clock stands; all of a sequence together is less than a second.
+# What comes later is later, though the clock stands; all of a sequence together is less than a
+# second.
 TICK = timedelta(milliseconds=1)
 Op = tuple[str, dict[str, Any]]
 
@@ -79,7 +82,9 @@ words = st.one_of(
 
 
 class Real:
-    """The same calls over HTTP; what no request does (a worker, a lease, the clock) as it is done."""
+    """The same calls over HTTP; what no request does (a worker, a lease, the clock) as it is
+    done.
+    """
 
     def __init__(self, seller: Seller, *, paid: bool) -> None:
         self.seller, self.paid = seller, paid
@@ -98,18 +103,24 @@ class Real:
         return answer.status_code, _plan_checked(answer.json(), read_only=not self.paid)
 
     async def heartbeat(self) -> Answer:
-        return (await self.seller.post("/api/v1/heartbeat", json={"version": "1.0.0"})).status_code, None
+        return (
+            await self.seller.post("/api/v1/heartbeat", json={"version": "1.0.0"})
+        ).status_code, None
 
     async def status(self) -> Answer:
         answer = await self.seller.get("/api/v1/status")
         told = answer.json()
-        last = told["last_sync_at"] and int((datetime.fromisoformat(told["last_sync_at"]) - self.began).total_seconds())
+        last = told["last_sync_at"] and int(
+            (datetime.fromisoformat(told["last_sync_at"]) - self.began).total_seconds()
+        )
         return answer.status_code, {
             "sync_in_progress": told["sync_in_progress"], "last_sync": last, "phase": told["phase"],
         }  # fmt: skip
 
     async def skip_wait(self, key: str) -> Answer:
-        answer = await self.seller.post("/api/v1/sync/skip_wait", headers={"X-Idempotency-Key": key})
+        answer = await self.seller.post(
+            "/api/v1/sync/skip_wait", headers={"X-Idempotency-Key": key}
+        )
         return answer.status_code, answer.json()
 
     async def upload(self, number: int, cycle: str | None, readable: bool) -> Answer:
@@ -118,7 +129,9 @@ class Real:
         answer = await self.seller.upload(data, **({"X-Sync-Cycle-Id": cycle} if cycle else {}))
         self.uploads[number] = answer.json()["upload_id"]
         if not readable:  # for the worker, later
-            [kept] = await self._rows("SELECT storage_key FROM upload", "id = :upload", upload=self.uploads[number])
+            [kept] = await self._rows(
+                "SELECT storage_key FROM upload", "id = :upload", upload=self.uploads[number]
+            )
             await self.seller.service.work.store.delete(kept["storage_key"])
         return answer.status_code, answer.json()
 
@@ -130,11 +143,19 @@ class Real:
         answer = await self.seller.post("/api/v1/sync/cancel")
         return answer.status_code, answer.json()
 
-    async def log(self, status: str, cycle: str | None, agent: str | None, steps: dict[str, str], ago: int) -> Answer:
+    async def log(
+        self, status: str, cycle: str | None, agent: str | None, steps: dict[str, str], ago: int
+    ) -> Answer:
         began = clock.now() - timedelta(seconds=ago)
-        body: dict[str, Any] = {"status": status, "sync_cycle_id": cycle, "started_at": began.isoformat()}
+        body: dict[str, Any] = {
+            "status": status,
+            "sync_cycle_id": cycle,
+            "started_at": began.isoformat(),
+        }
         body["steps"] = [{"name": name, "status": result} for name, result in steps.items()]
-        answer = await self.seller.post("/api/v1/sync/log", json=body, params={"agent_id": agent} if agent else {})
+        answer = await self.seller.post(
+            "/api/v1/sync/log", json=body, params={"agent_id": agent} if agent else {}
+        )
         return answer.status_code, answer.content or None
 
     async def grant(self, credits: int) -> Answer:
@@ -172,8 +193,12 @@ class Real:
         return 200, None
 
     async def kept(self) -> tuple[list[str], list[tuple[str | None, str]], int]:
-        """The keys charged, the cycles, and the balance, which every row of the ledger and its sum agree with."""
-        ledger = await self._rows("SELECT kind, amount, balance_after, idempotency_key FROM credit_transaction")
+        """The keys charged, the cycles, and the balance, which every row of the ledger and its
+        sum agree with.
+        """
+        ledger = await self._rows(
+            "SELECT kind, amount, balance_after, idempotency_key FROM credit_transaction"
+        )
         total = 0
         for row in ledger:
             total += row["amount"]
@@ -184,7 +209,9 @@ class Real:
         charged = [row["idempotency_key"] for row in ledger if row["kind"] == "skip_wait"]
         return charged, sorted((row["sync_cycle_id"] or "", row["status"]) for row in cycles), total
 
-    async def _rows(self, query: str, only: str = "true", order: str = "id", **values: Any) -> list[dict[str, Any]]:
+    async def _rows(
+        self, query: str, only: str = "true", order: str = "id", **values: Any
+    ) -> list[dict[str, Any]]:
         whole = f"{query} WHERE seller_id = :seller AND {only} ORDER BY {order}"
         return await self.seller.service.sql(self.seller.id, whole, seller=self.seller.id, **values)
 
@@ -203,7 +230,11 @@ def _plan_checked(body: dict[str, Any], *, read_only: bool) -> dict[str, Any]:
 
 
 class Protocol(RuleBasedStateMachine):
-    """One seller. `models` are all that may be true: of calls made at the same time either may have been the first."""
+    """One seller.
+
+    `models` are all that may be true: of calls made at the same time either may have been the
+    first.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, a_seller: SellerBuilder) -> None:
         super().__init__()
@@ -223,7 +254,9 @@ class Protocol(RuleBasedStateMachine):
 
     async def _gather(self, ops: tuple[Op, ...]) -> list[Answer]:
         clock.shift(TICK)
-        return await asyncio.gather(*(getattr(self.real, name)(**arguments) for name, arguments in ops))
+        return await asyncio.gather(
+            *(getattr(self.real, name)(**arguments) for name, arguments in ops)
+        )
 
     def _explained(self, models: list[Model], told: list[tuple[Op, Answer]]) -> list[Model]:
         left: list[Model] = []
@@ -236,7 +269,9 @@ class Protocol(RuleBasedStateMachine):
                     expected = getattr(after, name)(**arguments)
                     learned = matches(expected, actual, known)
                     if learned is None:
-                        wrong.append(f"{name}{arguments}: the model says {expected}, the service {actual}")
+                        wrong.append(
+                            f"{name}{arguments}: the model says {expected}, the service {actual}"
+                        )
                         break
                     known |= learned
                 else:
@@ -248,12 +283,19 @@ class Protocol(RuleBasedStateMachine):
         return left
 
     @initialize(
-        plan=st.sampled_from(["founder", "free"]), metering=st.booleans(), planner=st.booleans(), paused=st.booleans()
+        plan=st.sampled_from(["founder", "free"]),
+        metering=st.booleans(),
+        planner=st.booleans(),
+        paused=st.booleans(),
     )
     def begin(self, plan: str, metering: bool, planner: bool, paused: bool) -> None:
         clock.reset()
         clock.stop()
-        options = {"credits_metering_enabled": metering, "planner_opt_in": planner, "auto_sync_paused": paused}
+        options = {
+            "credits_metering_enabled": metering,
+            "planner_opt_in": planner,
+            "auto_sync_paused": paused,
+        }
         paid = plan == "founder"
         self.real = Real(self.now(self.a_seller(plan=plan, **options)), paid=paid)
         self.models = [Model(paid=paid, metering=metering, planner=planner, paused=paused)]
@@ -319,7 +361,8 @@ class Protocol(RuleBasedStateMachine):
             (
                 model.charges,
                 sorted(
-                    [("", row.status) for row in model.nameless] + [(c, row.status) for c, row in model.cycles.items()]
+                    [("", row.status) for row in model.nameless]
+                    + [(c, row.status) for c, row in model.cycles.items()]
                 ),
             )
             for model in self.models
@@ -328,7 +371,9 @@ class Protocol(RuleBasedStateMachine):
         assert {model.balance for model in self.models} == {balance}
 
     def teardown(self) -> None:
-        """A worker later everything that was begun is over, and a day later the seller is synced again."""
+        """A worker later everything that was begun is over, and a day later the seller is synced
+        again.
+        """
         if not self.models:
             return
         self.do(("jump", {"seconds": 30}))
@@ -362,7 +407,9 @@ EVERYDAY = settings(
 
 async def run(a_seller: SellerBuilder, how: settings) -> None:
     loop = asyncio.get_running_loop()
-    await asyncio.to_thread(run_state_machine_as_test, lambda: Protocol(loop, a_seller), settings=how)
+    await asyncio.to_thread(
+        run_state_machine_as_test, lambda: Protocol(loop, a_seller), settings=how
+    )
     await a_seller.service.run_jobs()
 
 
@@ -378,7 +425,9 @@ async def test_an_import_that_goes_on_though_its_cycle_ended_is_cancelled_as_the
         protocol.do(("poll", {"agent": "a", "can": "all"}))
         protocol.do(protocol._upload(None, True))
         protocol.do(("take_lease", {"holder": "sync"}))
-        protocol.do(("log", {"status": "failed", "cycle": None, "agent": "a", "steps": {}, "ago": 0}))
+        protocol.do(
+            ("log", {"status": "failed", "cycle": None, "agent": "a", "steps": {}, "ago": 0})
+        )
         assert all(model.lock is None and model.open for model in protocol.models)
         protocol.shows_what_is_true()
         protocol.do(("cancel", {}))
@@ -398,6 +447,8 @@ async def test_any_sequence_is_answered_as_the_model_says(a_seller: SellerBuilde
 
 
 @pytest.mark.soak
-async def test_very_many_long_sequences_are_answered_as_the_model_says(a_seller: SellerBuilder) -> None:
+async def test_very_many_long_sequences_are_answered_as_the_model_says(
+    a_seller: SellerBuilder,
+) -> None:
     how = settings(EVERYDAY, max_examples=SOAK_EXAMPLES, stateful_step_count=50, derandomize=False)
     await run(a_seller, how)

@@ -18,7 +18,9 @@ CHROME = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image
 async def unknown(service, accept: str | None, **headers: str) -> httpx.Response:
     async with service.client() as http:
         del http.headers["Accept"]
-        return await http.get("/nothing", headers=headers | ({"Accept": accept} if accept is not None else {}))
+        return await http.get(
+            "/nothing", headers=headers | ({"Accept": accept} if accept is not None else {})
+        )
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,9 @@ async def unknown(service, accept: str | None, **headers: str) -> httpx.Response
         (";;;,,,=", False),
     ],
 )
-async def test_an_internal_error_is_a_page_for_browsers_and_json_for_all_others(service, accept, html):
+async def test_an_internal_error_is_a_page_for_browsers_and_json_for_all_others(
+    service, accept, html
+):
     answer = await unknown(service, accept)
     assert answer.status_code == 404
     assert answer.headers["Content-Type"].startswith("text/html" if html else "application/json")
@@ -75,7 +79,9 @@ async def test_a_caller_may_bring_its_own_request_id(service):
     assert answer.headers["X-Request-Id"] == answer.json()["request_id"] == "agent-7.cycle_42"
 
 
-@pytest.mark.parametrize("given", ["short", "x" * 65, "<script>alert(1)</script>", "with space 123", "öäüöäüöäü"])
+@pytest.mark.parametrize(
+    "given", ["short", "x" * 65, "<script>alert(1)</script>", "with space 123", "öäüöäüöäü"]
+)
 async def test_a_strange_request_id_is_replaced(service, given):
     answer = await unknown(service, "text/html", **{"X-Request-Id": given.encode("latin-1")})
     assert answer.headers["X-Request-Id"] != given
@@ -116,7 +122,9 @@ async def test_an_id_beyond_what_the_database_holds_is_one_that_is_not_there(a_s
         ("POST", "/healthz", "GET"),
     ],
 )
-async def test_a_method_that_a_route_does_not_take_is_405_with_allow(a_seller, method, path, allowed):
+async def test_a_method_that_a_route_does_not_take_is_405_with_allow(
+    a_seller, method, path, allowed
+):
     seller = await a_seller()
     answer = await seller.http.request(method, path)
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
@@ -124,7 +132,9 @@ async def test_a_method_that_a_route_does_not_take_is_405_with_allow(a_seller, m
     assert allowed in [name.strip() for name in answer.headers["Allow"].split(",")]
 
 
-@pytest.mark.parametrize("path", ["heartbeat", "sync/request", "sync/log", "sync/upload-request", "sync"])
+@pytest.mark.parametrize(
+    "path", ["heartbeat", "sync/request", "sync/log", "sync/upload-request", "sync"]
+)
 @pytest.mark.parametrize("declared", [True, False], ids=["content-length", "chunked"])
 async def test_a_body_over_ten_million_bytes_is_payload_too_large(a_seller, path, declared):
     seller = await a_seller()
@@ -134,7 +144,9 @@ async def test_a_body_over_ten_million_bytes_is_payload_too_large(a_seller, path
             yield b" " * 1_000_000
 
     body = b" " * 10_000_001 if declared else chunks()
-    answer = await seller.post(f"/api/v1/{path}", content=body, headers={"Content-Type": "application/json"})
+    answer = await seller.post(
+        f"/api/v1/{path}", content=body, headers={"Content-Type": "application/json"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
     assert set(answer.json()) == {"error", "code"}
 
@@ -142,7 +154,9 @@ async def test_a_body_over_ten_million_bytes_is_payload_too_large(a_seller, path
 async def test_a_body_of_exactly_ten_million_bytes_is_read(a_seller):
     seller = await a_seller()
     body = b'{"version": "1"}'.ljust(10_000_000)
-    answer = await seller.post("/api/v1/heartbeat", content=body, headers={"Content-Type": "application/json"})
+    answer = await seller.post(
+        "/api/v1/heartbeat", content=body, headers={"Content-Type": "application/json"}
+    )
     assert answer.status_code == 200
 
 
@@ -196,35 +210,48 @@ async def test_a_failing_statement_tells_nothing_of_the_database(a_seller, servi
         finally:
             owner.execute("ALTER TABLE agent_seen_away RENAME TO agent_seen")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_server_error")
-    assert not re.search("agent_seen|SELECT|psycopg|sqlalchemy|relation", answer.text, re.IGNORECASE)
+    assert not re.search(
+        "agent_seen|SELECT|psycopg|sqlalchemy|relation", answer.text, re.IGNORECASE
+    )
     assert (await seller.get("/api/v1/status")).status_code == 200
 
 
-async def test_connections_that_ended_in_their_pools_are_noticed_before_they_are_used(a_seller, owner_url):
+async def test_connections_that_ended_in_their_pools_are_noticed_before_they_are_used(
+    a_seller, owner_url
+):
     seller = await a_seller()
     paths = ("/api/v1/sync/pending", "/api/orders", "/api/v1/status")
     for path in paths:
         assert (await seller.get(path)).status_code == 200
     with psycopg.connect(libpq_url(owner_url, role=None), autocommit=True) as owner:
         ours = "datname = current_database() AND pid <> pg_backend_pid()"
-        ended = owner.execute(f"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}").fetchall()
+        ended = owner.execute(
+            f"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}"
+        ).fetchall()
         # They say so before they go.
         pids = [pid for pid, _ in ended]
-        while owner.execute("SELECT 1 FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]).fetchone():
+        while owner.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]
+        ).fetchone():
             await asyncio.sleep(0.01)
     assert [(await seller.get(path)).status_code for path in paths * 2] == [200] * 6
 
 
 async def test_without_a_database_a_route_is_unavailable_and_says_when_to_come_back(settings):
-    away = settings.model_copy(update={"database_url": "postgresql://nobody@/nowhere?host=/nonexistent"})
+    away = settings.model_copy(
+        update={"database_url": "postgresql://nobody@/nowhere?host=/nonexistent"}
+    )
     app = create_app(away)
     async with (
         app.lifespan(),
         httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=app, raise_app_exceptions=False), base_url="http://test"
+            transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),
+            base_url="http://test",
         ) as http,
     ):
-        answer = await http.get("/api/v1/status", headers={"Authorization": f"Bearer {keys.new_key()}"})
+        answer = await http.get(
+            "/api/v1/status", headers={"Authorization": f"Bearer {keys.new_key()}"}
+        )
         ready = await http.get("/readyz")
         alive = await http.get("/healthz")
     assert (answer.status_code, answer.json()["code"], answer.headers["Retry-After"]) == (
@@ -240,5 +267,7 @@ async def test_without_a_database_a_route_is_unavailable_and_says_when_to_come_b
 
 async def test_requests_at_the_same_time_keep_their_ids_apart(service):
     ids = [f"request-{n:04}" for n in range(30)]
-    answers = await asyncio.gather(*(unknown(service, None, **{"X-Request-Id": name}) for name in ids))
+    answers = await asyncio.gather(
+        *(unknown(service, None, **{"X-Request-Id": name}) for name in ids)
+    )
     assert [answer.json()["request_id"] for answer in answers] == ids

@@ -1,4 +1,6 @@
-"""What every answer carries for browsers; whose origin is believed; and the rest of a body that is too large."""
+"""What every answer carries for browsers; whose origin is believed; and the rest of a body that
+is too large.
+"""
 
 import asyncio
 
@@ -35,9 +37,19 @@ async def test_no_browser_guesses_what_an_answer_is(a_seller):
 
 async def test_an_error_page_is_locked_down_as_the_sign_in_page_is(service):
     async with service.client(Accept="text/html") as http:
-        page, error, style = await http.get("/sign-in"), await http.get("/nothing"), await http.get("/pages/pages.css")
+        page, error, style = (
+            await http.get("/sign-in"),
+            await http.get("/nothing"),
+            await http.get("/pages/pages.css"),
+        )
     assert error.status_code == 404
-    for name in ("Content-Security-Policy", "X-Frame-Options", "Referrer-Policy", "Cache-Control", *NOSNIFF[:1]):
+    for name in (
+        "Content-Security-Policy",
+        "X-Frame-Options",
+        "Referrer-Policy",
+        "Cache-Control",
+        *NOSNIFF[:1],
+    ):
         assert error.headers[name] == page.headers[name]
     # No style of its own, which the policy would refuse; the sheet that it names is there.
     assert "<style" not in error.text
@@ -51,7 +63,12 @@ async def test_an_error_page_is_locked_down_as_the_sign_in_page_is(service):
 @pytest.mark.parametrize("path", ["/api/session", "/sign-in"])
 @pytest.mark.parametrize(
     ("host", "believed"),
-    [("evil.example:8000", False), ("127.0.0.1.evil.example", False), ("localhost:8000", True), ("[::1]:8000", True)],
+    [
+        ("evil.example:8000", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost:8000", True),
+        ("[::1]:8000", True),
+    ],
 )
 async def test_a_name_that_anybody_may_point_at_us_is_not_ours(a_seller, path, host, believed):
     """A page of evil.example, whose address was changed to ours after the browser had loaded it."""
@@ -59,7 +76,9 @@ async def test_a_name_that_anybody_may_point_at_us_is_not_ours(a_seller, path, h
     told = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
     credentials = {"email": seller.email, "password": seller.password}
     async with seller.service.client() as http:
-        answer = await http.post(path, headers=told, **{"json" if "api" in path else "data": credentials})
+        answer = await http.post(
+            path, headers=told, **{"json" if "api" in path else "data": credentials}
+        )
     assert answer.status_code == ((200 if "api" in path else 303) if believed else 403)
 
 
@@ -79,7 +98,9 @@ class Coming:
 
 @pytest.mark.parametrize("path", ["/api/v1/sync", "/api/v1/orders", "/api/v1/heartbeat"])
 @pytest.mark.parametrize("declared", [True, False], ids=["content-length", "chunked"])
-async def test_a_body_that_is_refused_is_read_to_its_end_before_the_answer(a_seller, path, declared):
+async def test_a_body_that_is_refused_is_read_to_its_end_before_the_answer(
+    a_seller, path, declared
+):
     seller = await a_seller()
     body = Coming(3 * limits.BODY_WIRE_BYTES)
     headers = {"Content-Length": str(body.left)} if declared else {}
@@ -92,7 +113,9 @@ async def test_no_more_is_read_than_the_bound(a_seller, monkeypatch):
     monkeypatch.setattr(late_bodies, "REST_BYTES", 2_000_000)
     seller = await a_seller()
     body = Coming(10 * limits.BODY_WIRE_BYTES)
-    answer = await seller.post("/api/v1/sync", content=body, headers={"Content-Length": str(body.left)})
+    answer = await seller.post(
+        "/api/v1/sync", content=body, headers={"Content-Length": str(body.left)}
+    )
     assert answer.status_code == 413
     assert body.read <= 4_000_000
 

@@ -45,4 +45,8 @@ async def test_readyz_notices_a_missing_queue(service, owner):
         status, body = await ready(service)
     finally:
         owner.execute("ALTER TABLE procrastinate_jobs_away RENAME TO procrastinate_jobs")
-    assert (status, body["checks"]["queue"], body["checks"]["migrations"]) == (503, "unavailable", "ok")
+    assert (status, body["checks"]["queue"], body["checks"]["migrations"]) == (
+        503,
+        "unavailable",
+        "ok",
+    )

@@ -1,4 +1,6 @@
-"""The service's log: every line of a request carries its id, and no line carries a key, an address or what a seller sells."""
+"""The service's log: every line of a request carries its id, and no line carries a key, an
+address or what a seller sells.
+"""
 
 import base64
 import io
@@ -21,7 +23,8 @@ def log(monkeypatch):
     before = structlog.get_config()
     monkeypatch.setattr("sys.stderr", written)
     logs.setup_logging("debug", "json")
-    # Loggers that other tests have used keep their old configuration; the middleware's is one of them.
+    # Loggers that other tests have used keep their old configuration; the middleware's is one of
+    # them.
     structlog.configure(cache_logger_on_first_use=False)
     for module in _modules_with_a_log():
         monkeypatch.setattr(module, "log", structlog.get_logger(module.__name__))
@@ -32,7 +35,11 @@ def log(monkeypatch):
 
 
 def _modules_with_a_log():
-    ours = [module for name, module in sys.modules.items() if name.startswith("cardsync.") and hasattr(module, "log")]
+    ours = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith("cardsync.") and hasattr(module, "log")
+    ]
     assert len(ours) > 3
     return ours
 
@@ -40,7 +47,9 @@ def _modules_with_a_log():
 async def test_a_request_is_logged_with_its_id_route_and_status(a_seller, log):
     seller = await a_seller()
     answer = await seller.get("/api/v1/uploads/1?token=secret")
-    [line] = [line for line in log.getvalue().splitlines() if answer.headers["X-Request-Id"] in line]
+    [line] = [
+        line for line in log.getvalue().splitlines() if answer.headers["X-Request-Id"] in line
+    ]
     assert '"route": "/api/v1/uploads/{upload_id}"' in line
     assert '"status": 404' in line
     assert "secret" not in line
@@ -72,7 +81,12 @@ async def test_a_crash_is_logged_with_its_trace_and_the_callers_request_id(setti
 
 
 @pytest.mark.parametrize(
-    "after", ["", "\n\nThe above exception was the direct cause of the following exception:\n", "\n[SQL: INSERT]"]
+    "after",
+    [
+        "",
+        "\n\nThe above exception was the direct cause of the following exception:\n",
+        "\n[SQL: INSERT]",
+    ],
 )
 def test_what_postgresql_quotes_of_a_row_is_cut_out_however_many_lines_it_has(after):
     said = "psycopg.errors.CheckViolation: new row violates a check"
@@ -87,23 +101,42 @@ async def test_a_whole_cycle_leaves_no_key_address_or_name_in_the_log(a_seller, 
     await seller.post("/api/v1/sync/request")
     await seller.get("/api/v1/sync/pending", params={"agent_id": "secret-agent"})
     slot = (await seller.post("/api/v1/sync/upload-request")).json()
-    rows = [a_row(n, name="Secret Lotus", set="Secret Set", price="1.00", market="77.77") for n in range(1, 4)]
+    rows = [
+        a_row(n, name="Secret Lotus", set="Secret Set", price="1.00", market="77.77")
+        for n in range(1, 4)
+    ]
     async with service.client() as http:
-        await http.put(slot["upload_url"], content=a_csv(*rows, a_row(4, name="Secret Lotus", price="broken")))
+        await http.put(
+            slot["upload_url"], content=a_csv(*rows, a_row(4, name="Secret Lotus", price="broken"))
+        )
         await http.get("/api/v1/status", headers={"Authorization": f"Bearer {seller.api_key[:-1]}"})
     await seller.post("/api/v1/sync", json={"key": slot["key"], "sync_cycle_id": "secret-cycle"})
     await service.run_jobs()
     await seller.export()
-    log_body = {"status": "failed", "steps": [{"name": "secret-step", "status": "failed", "error": "secret-error"}]}
+    log_body = {
+        "status": "failed",
+        "steps": [{"name": "secret-step", "status": "failed", "error": "secret-error"}],
+    }
     await seller.post("/api/v1/sync/log", json=log_body)
-    page = {"page_url": "https://example.invalid/?secret", "step_name": "secret-step", "sync_cycle_id": "secret-cycle"}
+    page = {
+        "page_url": "https://example.invalid/?secret",
+        "step_name": "secret-step",
+        "sync_cycle_id": "secret-cycle",
+    }
     for picture in (base64.b64encode(a_png(text=b"secret")).decode(), "c2VjcmV0secret"):
         await seller.post("/api/v1/sync/debug", json={"screenshot": picture, **page})
     text = log.getvalue()
     assert "/api/v1/sync/log" in text
     assert "/api/v1/sync/debug" in text
     signature = slot["upload_url"].rpartition("signature=")[2]
-    for secret in (seller.api_key, seller.api_key[4:36], seller.email, seller.password, signature, slot["key"]):
+    for secret in (
+        seller.api_key,
+        seller.api_key[4:36],
+        seller.email,
+        seller.password,
+        signature,
+        slot["key"],
+    ):
         assert secret not in text
     assert "secret" not in text.lower()
     assert "77.77" not in text
@@ -111,8 +144,11 @@ async def test_a_whole_cycle_leaves_no_key_address_or_name_in_the_log(a_seller, 
 
 async def test_a_failing_statement_is_logged_without_its_values(a_seller, service, log):
     seller = await a_seller()
-    # The application's own sessions name statements in their errors, but not what was bound to them.
+    # The application's own sessions name statements in their errors, but not what was bound to
+    # them.
     with pytest.raises(Exception) as failed:
-        await service.sql(seller.id, "SELECT CAST(:given AS text) FROM no_such_table", given="secret buyer")
+        await service.sql(
+            seller.id, "SELECT CAST(:given AS text) FROM no_such_table", given="secret buyer"
+        )
     assert "no_such_table" in str(failed.value)
     assert "secret buyer" not in str(failed.value)

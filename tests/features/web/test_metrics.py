@@ -1,4 +1,6 @@
-"""Prometheus metrics: what was asked is counted by route template, and no id ever becomes a label."""
+"""Prometheus metrics: what was asked is counted by route template, and no id ever becomes a
+label.
+"""
 
 from prometheus_client import REGISTRY
 
@@ -52,7 +54,10 @@ async def test_a_finished_upload_is_counted_by_its_end(a_seller, service):
     await service.run_jobs()
     before = REGISTRY.get_sample_value("cardsync_uploads_finished_total", {"state": "done"}) or 0
     await seller.import_csv(a_csv(a_row()))
-    assert REGISTRY.get_sample_value("cardsync_uploads_finished_total", {"state": "done"}) == before + 1
+    assert (
+        REGISTRY.get_sample_value("cardsync_uploads_finished_total", {"state": "done"})
+        == before + 1
+    )
 
 
 def all_labels() -> set[str]:
@@ -75,5 +80,11 @@ async def test_no_id_key_or_address_is_a_label(a_seller, service):
     labels = all_labels()
     assert "/api/v1/uploads/{upload_id}" in labels
     assert "/objects/{key}" in labels
-    for secret in (slot["key"], f"u{seller.id}/", seller.api_key, seller.email, f"/uploads/{report['id']}"):
+    for secret in (
+        slot["key"],
+        f"u{seller.id}/",
+        seller.api_key,
+        seller.email,
+        f"/uploads/{report['id']}",
+    ):
         assert not any(secret in label for label in labels)

@@ -46,7 +46,9 @@ async def impatient(settings, alive):
     app.register(streamed)
     async with (
         alive(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://test", timeout=30) as http,
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app), base_url="http://test", timeout=30
+        ) as http,
     ):
         yield http
 
@@ -98,7 +100,9 @@ async def test_the_time_of_the_body_is_not_the_answers(impatient, a_seller):
     ],
     ids=["silent", "slow", "stalled", "endless"],
 )
-async def test_a_body_that_hardly_comes_or_never_ends_is_a_bad_request(impatient, a_seller, body, least, most):
+async def test_a_body_that_hardly_comes_or_never_ends_is_a_bad_request(
+    impatient, a_seller, body, least, most
+):
     seller = await a_seller()
     began = time.monotonic()
     answer = await impatient.post("/api/v1/heartbeat", content=body, headers=bearer(seller))

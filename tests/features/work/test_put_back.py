@@ -1,5 +1,6 @@
-"""Work that fails because something outside is missing: it rests, longer each time, says so in the log, and ends. The same for each
-stream of work. PostgreSQL itself refuses to write, by a trigger that says what a full disk says.
+"""Work that fails because something outside is missing: it rests, longer each time, says so in
+the log, and ends. The same for each stream of work. PostgreSQL itself refuses to write, by a
+trigger that says what a full disk says.
 """
 
 from contextlib import contextmanager
@@ -19,7 +20,12 @@ from cardsync.storage import LocalStore
 from cardsync.work.setbacks import MAX_AGE, MAX_TIMES
 from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
 
-ORDER = {"order_number": "1A2B-3C", "order_date": "7/3/26", "status": "Ready to Ship", "total_amt": 12.5}
+ORDER = {
+    "order_number": "1A2B-3C",
+    "order_date": "7/3/26",
+    "status": "Ready to Ship",
+    "total_amt": 12.5,
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,9 @@ async def _begin_orders(a_seller):
 async def _begin_run(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00")))
-    answer = await seller.post("/api/pricing/rules", json={"name": "D", "state": "published", "adjust_bp": 1000})
+    answer = await seller.post(
+        "/api/pricing/rules", json={"name": "D", "state": "published", "adjust_bp": 1000}
+    )
     assert answer.status_code == 201, answer.text
     return seller, lambda: seller.post("/api/pricing/reprice")
 
@@ -57,8 +65,15 @@ async def _begin_event(a_seller):
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
     [(card, price)] = (await exported(seller)).items()
     row = {"marketplace_id": card, "old_price": "1.00", "new_price": price}
-    body = {"imported_at": clock.rfc3339(clock.now()), "row_count": 1, "file_sha256": "a" * 64, "rows": [row]}
-    return seller, lambda: seller.post("/api/v1/repricing_events", json=body | {"sync_cycle_id": "c1"})
+    body = {
+        "imported_at": clock.rfc3339(clock.now()),
+        "row_count": 1,
+        "file_sha256": "a" * 64,
+        "rows": [row],
+    }
+    return seller, lambda: seller.post(
+        "/api/v1/repricing_events", json=body | {"sync_cycle_id": "c1"}
+    )
 
 
 async def _begin_rollback(a_seller):
@@ -89,7 +104,9 @@ STREAMS = {
     "orders": Stream("orders", _begin_orders, _state_of_upload, "processing", "done"),
     "reprice": Stream("card", _begin_run, _state_of_run, "running", "completed"),
     "repricing": Stream("card", _begin_event, _state_of_event, "open", "settled"),
-    "rollback": Stream("price_rollback_card", _begin_rollback, _state_of_rollback, "requested", "ready"),
+    "rollback": Stream(
+        "price_rollback_card", _begin_rollback, _state_of_rollback, "requested", "ready"
+    ),
 }
 
 
@@ -113,7 +130,9 @@ def refused(owner_url, table, seller_id, state):
 
 
 async def begun(seller, begin):
-    """The body of the answer, and what the log says of this seller's work: an event is taken up in its request."""
+    """The body of the answer, and what the log says of this seller's work: an event is taken up
+    in its request.
+    """
     with capture_logs() as logs:
         answer = await begin()
         await seller.service.run_jobs()
@@ -131,11 +150,17 @@ async def swept(seller):
 
 
 def about_work(seller, logs):
-    return [entry for entry in logs if entry.get("seller_id") == seller.id and entry["event"].startswith("work_")]
+    return [
+        entry
+        for entry in logs
+        if entry.get("seller_id") == seller.id and entry["event"].startswith("work_")
+    ]
 
 
 def pauses(logs):
-    return [(entry["event"], entry["kind"], entry["times"], entry["pause_seconds"]) for entry in logs]
+    return [
+        (entry["event"], entry["kind"], entry["times"], entry["pause_seconds"]) for entry in logs
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +207,9 @@ async def due_of(seller, name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-async def test_work_that_was_put_back_for_a_day_is_given_up_and_the_next_goes_on(a_seller, owner_url, name):
+async def test_work_that_was_put_back_for_a_day_is_given_up_and_the_next_goes_on(
+    a_seller, owner_url, name
+):
     stream = STREAMS[name]
     seller, begin = await stream.begin(a_seller)
     with refused(owner_url, stream.table, seller.id, "53100"):

@@ -10,11 +10,18 @@ from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.processes.worker import opened, sweep
 
-ORDER = {"order_number": "1A2B-3C", "order_date": "7/3/26", "status": "Ready to Ship", "total_amt": 12.5}
+ORDER = {
+    "order_number": "1A2B-3C",
+    "order_date": "7/3/26",
+    "status": "Ready to Ship",
+    "total_amt": 12.5,
+}
 
 
 async def uploaded(seller, stream="inventory"):
-    answer = await (seller.upload(a_csv(a_row(1))) if stream == "inventory" else seller.send("/orders", [ORDER]))
+    answer = await (
+        seller.upload(a_csv(a_row(1))) if stream == "inventory" else seller.send("/orders", [ORDER])
+    )
     assert answer.status_code == 202, answer.text
     return answer.json()["upload_id"]
 
@@ -32,7 +39,9 @@ async def turns(seller):
 
 
 @pytest.mark.parametrize("stream", ["inventory", "orders"])
-async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_for_one(a_seller, stream):
+async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_for_one(
+    a_seller, stream
+):
     many, single = await a_seller(), await a_seller()
     for _ in range(50):
         await uploaded(many, stream)
@@ -47,7 +56,9 @@ async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_fo
 
 async def test_two_who_accept_at_once_and_a_worker_queue_one_turn(a_seller):
     seller = await a_seller()
-    await asyncio.gather(*(uploaded(seller) for _ in range(8)), *(uploaded(seller, "orders") for _ in range(8)))
+    await asyncio.gather(
+        *(uploaded(seller) for _ in range(8)), *(uploaded(seller, "orders") for _ in range(8))
+    )
     async with opened(seller.service.database):
         clock.shift(timedelta(seconds=6))
         await sweep(seller.service.work)
@@ -58,7 +69,9 @@ async def test_two_who_accept_at_once_and_a_worker_queue_one_turn(a_seller):
 
 
 async def test_a_turn_that_was_taken_up_meanwhile_is_followed_by_another(a_seller):
-    """The waiting turn is held by who accepts: a worker finds the upload or does not begin before it is there."""
+    """The waiting turn is held by who accepts: a worker finds the upload or does not begin before
+    it is there.
+    """
     seller = await a_seller()
     await uploaded(seller)
     for _ in range(5):

@@ -1,6 +1,7 @@
 """Who sent a request, by address: the peer, or what trusted proxies say of it. Pure.
 
-Peer and X-Forwarded-For in; an IPv4 address or the /64 of an IPv6 address out, because a /64 is what one customer gets.
+Peer and X-Forwarded-For in; an IPv4 address or the /64 of an IPv6 address out, because a /64 is
+what one customer gets.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def read_address(text: str) -> Address | None:
 
 
 def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
-    """The rightmost hop that is no trusted proxy; `forwarded` are the X-Forwarded-For headers in their order."""
+    """The rightmost hop that is no trusted proxy; `forwarded` are the X-Forwarded-For headers in
+    their order.
+    """
     client = read_address(peer or "")
     hops = [hop for header in forwarded for hop in header.split(",")]
     while client is not None and hops and any(client in network for network in trusted):

@@ -1,6 +1,7 @@
 """Which limits bind a request: its key or address in; nothing out, or `RateLimited`.
 
-The buckets that were looked at stay in the scope, and the outermost ASGI layer tells of them on whatever the answer becomes.
+The buckets that were looked at stay in the scope, and the outermost ASGI layer tells of them on
+whatever the answer becomes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from cardsync.settings import Settings, read_networks
 if TYPE_CHECKING:
     from litestar.types import Scope
 
-# So long a key that was found good is believed when all it gets is a refusal: its flood costs no query.
+# So long a key that was found good is believed when all it gets is a refusal: its flood costs no
+# query.
 BELIEVED_SECONDS = 0.5
 _LOOKED_AT = "rate_limit_buckets"
 
@@ -35,12 +37,16 @@ class RateLimits:
         self._trusted = read_networks(settings.trusted_proxies)
 
     def of_key(self, scope: Scope, key_id: int, opt: Mapping[str, Any]) -> list[Bucket]:
-        """GENERAL, and the narrower group that the route's `opt` declares, as far as they are on."""
+        """GENERAL, and the narrower group that the route's `opt` declares, as far as they are
+        on.
+        """
         group = group_of(opt)
         return self._look_at(scope, f"k{key_id}", *dict.fromkeys((Group.GENERAL, group)))
 
     async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
-        """One request of a member who is signed in, whichever of the member's browsers it comes from."""
+        """One request of a member who is signed in, whichever of the member's browsers it comes
+        from.
+        """
         groups = dict.fromkeys((Group.GENERAL, group_of(opt)))
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups))
 
@@ -48,7 +54,11 @@ class RateLimits:
         """Raises if this key, good a moment ago, has nothing left anyway."""
         now = clock.monotonic()
         for bucket in buckets:
-            if bucket.is_empty(now) and not bucket.unsaid and now - bucket.checked_at < BELIEVED_SECONDS:
+            if (
+                bucket.is_empty(now)
+                and not bucket.unsaid
+                and now - bucket.checked_at < BELIEVED_SECONDS
+            ):
                 self._refuse(scope, bucket)
 
     async def admit_key(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
@@ -65,10 +75,16 @@ class RateLimits:
     async def admit_sign_in(self, scope: Scope, account: str) -> None:
         """An attempt to sign in: per address and account, whose name stays out of the table."""
         name = hashlib.sha256(account.strip().casefold().encode()).hexdigest()[:32]
-        await self._admit(scope, self._look_at(scope, f"{self._client(scope)}:{name}", Group.SIGN_IN))
+        await self._admit(
+            scope, self._look_at(scope, f"{self._client(scope)}:{name}", Group.SIGN_IN)
+        )
 
     def _look_at(self, scope: Scope, holder: str, *groups: Group) -> list[Bucket]:
-        buckets = [self.buckets.find(group, self._limits[group], holder) for group in groups if group in self._limits]
+        buckets = [
+            self.buckets.find(group, self._limits[group], holder)
+            for group in groups
+            if group in self._limits
+        ]
         scope[_LOOKED_AT] = buckets  # type: ignore[literal-required]
         return buckets
 
@@ -94,12 +110,18 @@ class RateLimits:
 
     def _client(self, scope: Scope) -> str:
         peer = scope.get("client")
-        forwarded = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        forwarded = [
+            value.decode("latin-1")
+            for name, value in scope["headers"]
+            if name == b"x-forwarded-for"
+        ]
         return client_of(peer[0] if peer else None, forwarded, self._trusted)
 
 
 def told(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """The raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one item a limit that was looked at."""
+    """The raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one item a
+    limit that was looked at.
+    """
     buckets: list[Bucket] | None = scope.get(_LOOKED_AT)  # type: ignore[assignment]
     if not buckets:
         return []

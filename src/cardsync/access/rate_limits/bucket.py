@@ -1,7 +1,7 @@
 """One bucket as one process knows it. Pure: now in; admit, refuse, or tell the others first out.
 
-Its arrival time is a lower bound of the true one, on this process's monotonic clock: what the database said last, and what was
-admitted here since.
+Its arrival time is a lower bound of the true one, on this process's monotonic clock: what the
+database said last, and what was admitted here since.
 """
 
 from __future__ import annotations
@@ -56,11 +56,15 @@ class Bucket:
         self.unsaid += said
 
     def learn(self, asked_at: float, ahead: float) -> None:
-        """The database was asked at `asked_at` or later, and then its arrival time lay `ahead` seconds ahead."""
+        """The database was asked at `asked_at` or later, and then its arrival time lay `ahead`
+        seconds ahead.
+        """
         self.tat = max(self.tat, asked_at + ahead + self.unsaid * self.limit.emission)
 
     def state(self, now: float) -> str:
-        """What may be spent at once and when the bucket is full again; with nothing left, when one more is admitted."""
+        """What may be spent at once and when the bucket is full again; with nothing left, when
+        one more is admitted.
+        """
         left = gcra.remaining(self.limit, self.tat, now)
         if left:
             seconds = gcra.seconds_until_full(self.tat, now)

@@ -1,8 +1,11 @@
-"""The token buckets of a process, shared with all others through the table `rate_limit`: a bucket in, admitted or not out.
+"""The token buckets of a process, shared with all others through the table `rate_limit`: a bucket
+in, admitted or not out.
 
-A process admits on what it knows and tells later: what all buckets spent goes out by one statement a second, which brings back what the
-other processes spent. A bucket that spends a good part of what is left is told at once, before more is admitted. What was admitted too
-much meanwhile stands in the arrival time and is paid back, so the rate is exact in the long run. See docs/adr/0006.
+A process admits on what it knows and tells later: what all buckets spent goes out by one
+statement a second, which brings back what the other processes spent. A bucket that spends a good
+part of what is left is told at once, before more is admitted. What was admitted too much
+meanwhile stands in the arrival time and is paid back, so the rate is exact in the long run. See
+docs/adr/0006.
 """
 
 from __future__ import annotations
@@ -47,8 +50,11 @@ class Buckets:
     def __init__(self, database: Database, size: int = 50_000) -> None:
         self._database = database
         self._size = size
-        # Each group forgets for itself: a flood from many addresses must not drive out what is known of the keys.
-        self._kept: dict[Group, OrderedDict[str, Bucket]] = {group: OrderedDict() for group in Group}
+        # Each group forgets for itself: a flood from many addresses must not drive out what is
+        # known of the keys.
+        self._kept: dict[Group, OrderedDict[str, Bucket]] = {
+            group: OrderedDict() for group in Group
+        }
         self._noted: dict[str, Bucket] = {}
         self._asked: dict[str, Bucket] = {}
         self._turn = asyncio.Lock()
@@ -80,16 +86,22 @@ class Buckets:
         return True
 
     async def settle(self, bucket: Bucket) -> None:
-        """Tell what was admitted here, before a refusal promises how long to wait: told later, it would count from later on."""
+        """Tell what was admitted here, before a refusal promises how long to wait: told later, it
+        would count from later on.
+        """
         if bucket.unsaid and clock.monotonic() >= self._rests_until:
             await self._tell(bucket)
 
     def note(self, bucket: Bucket) -> None:
-        """The next flush tells of it and asks how it stands; until then a refusal costs no statement."""
+        """The next flush tells of it and asks how it stands; until then a refusal costs no
+        statement.
+        """
         self._noted[bucket.name] = bucket
 
     async def _tell(self, bucket: Bucket) -> None:
-        """One statement at a time: who waits for its turn goes along with the next one, and a flood takes one connection."""
+        """One statement at a time: who waits for its turn goes along with the next one, and a
+        flood takes one connection.
+        """
         self._asked[bucket.name] = bucket
         async with self._turn:
             if bucket.name in self._asked:
@@ -114,13 +126,18 @@ class Buckets:
     async def _exchange(self) -> None:
         batch, self._asked = self._asked, {}
         said = [bucket.say() for bucket in batch.values()]
-        spent = [times * bucket.limit.emission for times, bucket in zip(said, batch.values(), strict=True)]
+        spent = [
+            times * bucket.limit.emission
+            for times, bucket in zip(said, batch.values(), strict=True)
+        ]
         for name in batch:
             self._noted.pop(name, None)
         asked_at = clock.monotonic()
         try:
             async with self._database.hot.connection() as connection:
-                rows = await (await connection.execute(EXCHANGE_SQL, (list(batch), spent))).fetchall()
+                rows = await (
+                    await connection.execute(EXCHANGE_SQL, (list(batch), spent))
+                ).fetchall()
         except BaseException:
             for times, bucket in zip(said, batch.values(), strict=True):
                 bucket.take_back(times)
@@ -136,7 +153,8 @@ class Buckets:
                 try:
                     yield
                 finally:
-                    # Not ended in the middle of an exchange, which would cost its connection and the time to tell the rest.
+                    # Not ended in the middle of an exchange, which would cost its connection and
+                    # the time to tell the rest.
                     await self._turn.acquire()
         finally:
             self._turn.release()

@@ -1,6 +1,8 @@
-"""One rate limit as a token bucket, kept as GCRA keeps it: a single number, the theoretical arrival time (`tat`). Pure.
+"""One rate limit as a token bucket, kept as GCRA keeps it: a single number, the theoretical
+arrival time (`tat`). Pure.
 
-Arrival time and now in; admitted or not, what is left and when more comes out. Times are seconds on any one clock.
+Arrival time and now in; admitted or not, what is left and when more comes out. Times are seconds
+on any one clock.
 """
 
 from __future__ import annotations
@@ -35,5 +37,7 @@ def seconds_until_full(tat: float, now: float) -> int:
 
 
 def may_go_unsaid(limit: Limit, tat: float, now: float) -> int:
-    """How many requests a process may admit before it must tell the others: less, the less is left."""
+    """How many requests a process may admit before it must tell the others: less, the less is
+    left.
+    """
     return max(1, min(limit.burst // 8, remaining(limit, tat, now) // 4))

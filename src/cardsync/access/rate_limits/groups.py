@@ -1,4 +1,7 @@
-"""The groups of rate limits and their settings. A route in a narrower group than GENERAL says so in one word: `opt=UPLOADS`."""
+"""The groups of rate limits and their settings.
+
+A route in a narrower group than GENERAL says so in one word: `opt=UPLOADS`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`rate_limit` (global, unlogged: a crash of the database forgets the limits, nothing else): one token bucket a row, as GCRA keeps it."""
+"""`rate_limit` (global, unlogged: a crash of the database forgets the limits, nothing else): one
+token bucket a row, as GCRA keeps it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from cardsync.database.columns import Base, Moment
 
 
 class RateLimit(Base):
-    """`bucket` names group and holder (`general:k17`, `anonymous:192.0.2.7`); `tat` is the theoretical arrival time."""
+    """`bucket` names group and holder (`general:k17`, `anonymous:192.0.2.7`); `tat` is the
+    theoretical arrival time.
+    """
 
     __tablename__ = "rate_limit"
     __table_args__ = {"prefixes": ["UNLOGGED"]}  # noqa: RUF012

@@ -1,7 +1,9 @@
-"""Prices: cards, rules and a moment in; one target and its receipt per card out. Pure: no database, no clock.
+"""Prices: cards, rules and a moment in; one target and its receipt per card out. Pure: no
+database, no clock.
 
-Sync, preview, explanation, backtest and replay all call `price`. Money is Int64 ten-thousandths of a dollar throughout.
-Every row depends on itself and the run alone, so neither the order nor the company of the rows changes a price.
+Sync, preview, explanation, backtest and replay all call `price`. Money is Int64 ten-thousandths
+of a dollar throughout. Every row depends on itself and the run alone, so neither the order nor
+the company of the rows changes a price.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ PRICE_INPUTS: Final = (
     "listings_low",
 )
 
-# Every step's columns, in the order of the steps; those of steps that no rule of the run asks for are null.
+# Every step's columns, in the order of the steps; those of steps that no rule of the run asks for
+# are null.
 RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "blockers": pl.UInt16(),
     "rule_id": pl.Int64(),
@@ -118,21 +121,35 @@ PRICE_STEPS: Final = (
     Step("after_rounding", steps.rounding),
     Step("target", steps.change),
 )
-# What a run resolves before the engine: queries are answered in SQL. Only what a frame brings is taken from it.
+# What a run resolves before the engine: queries are answered in SQL. Only what a frame brings is
+# taken from it.
 RESOLVED: Final = ("rule_id", "sale_id", "candidates")
 
 
 def price(
-    cards: pl.DataFrame, rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale] = ()
+    cards: pl.DataFrame,
+    rules: Sequence[Rule],
+    seller: SellerPricing,
+    now: datetime,
+    sales: Sequence[Sale] = (),
 ) -> pl.DataFrame:
-    """The cards in their order, with RECEIPT_COLUMNS. Columns `rule_id` and `sale_id` among them name what governs each."""
+    """The cards in their order, with RECEIPT_COLUMNS.
+
+    Columns `rule_id` and `sale_id` among them name what governs each.
+    """
     run = _run(rules, seller, now, sales)
     inputs = _inputs(cards)
     frame = _on_sale(_governed(inputs, run), inputs, run)
     # Eligibility is the first step, and reads what the second and third could not find.
     if run.periodic:
         frame = frame.with_columns(sources.period_start(run))
-    for stage in (sources.refusals, steps.price_source, steps.source_price, steps.eligibility, steps.hard_limits):
+    for stage in (
+        sources.refusals,
+        steps.price_source,
+        steps.source_price,
+        steps.eligibility,
+        steps.hard_limits,
+    ):
         frame = frame.with_columns(stage(run))
     if run.capped:
         frame = frame.with_columns(steps.cap_limits(run))
@@ -160,7 +177,9 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
         raise ValueError("queries are resolved before the engine: the cards lack rule_id")
     governed = inputs.with_columns(steps.governing_rule(run, resolved=resolved))
     if resolved:
-        _need_known(governed["rule_id"], {rule.id for rule in run.live}, "rules that may not govern")
+        _need_known(
+            governed["rule_id"], {rule.id for rule in run.live}, "rules that may not govern"
+        )
     return governed.lazy().join(
         rule_parameters(run).lazy(), on="rule_id", how="left", maintain_order="left", validate="m:1"
     )
@@ -173,7 +192,9 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
     every_card = next((sale.id for sale in run.active_sales if not sale.query), None)
     sale = pl.lit(every_card, pl.Int64)
     if "sale_id" in inputs.columns:
-        _need_known(inputs["sale_id"], {sale.id for sale in run.active_sales}, "sales that are not active")
+        _need_known(
+            inputs["sale_id"], {sale.id for sale in run.active_sales}, "sales that are not active"
+        )
         sale = pl.col("sale_id")
     governed = pl.when(pl.col("rule_id").is_not_null()).then(sale)
     return frame.with_columns(sale_id=governed).join(
@@ -182,7 +203,10 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
 
 
 def _inputs(cards: pl.DataFrame) -> pl.DataFrame:
-    """The cards with every input column, typed, and without prices that are none. Other columns pass through."""
+    """The cards with every input column, typed, and without prices that are none.
+
+    Other columns pass through.
+    """
     missing = REQUIRED_COLUMNS.keys() - set(cards.columns)
     if missing:
         raise ValueError(f"cards lack {', '.join(sorted(missing))}")
@@ -211,13 +235,22 @@ def _need_known(ids: pl.Series, known: set[int], what: str) -> None:
 def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -> pl.DataFrame:
     columns = [name for name in inputs if name not in RESOLVED]
     written = {name for name in frame.collect_schema().names() if name in RECEIPT_COLUMNS}
-    kept = [name for name in (*columns, *RECEIPT_COLUMNS) if name in written or name in given - RECEIPT_COLUMNS.keys()]
+    kept = [
+        name
+        for name in (*columns, *RECEIPT_COLUMNS)
+        if name in written or name in given - RECEIPT_COLUMNS.keys()
+    ]
     priced = frame.select(kept).collect()
-    # What nobody gave and steps that did not run are added to the result: as one null each they cost nothing.
-    nothing = {name: dtype for name, dtype in (OPTIONAL_COLUMNS | RECEIPT_COLUMNS).items() if name not in kept}
-    return priced.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in nothing.items()).select(
-        *columns, *RECEIPT_COLUMNS
-    )
+    # What nobody gave and steps that did not run are added to the result: as one null each they
+    # cost nothing.
+    nothing = {
+        name: dtype
+        for name, dtype in (OPTIONAL_COLUMNS | RECEIPT_COLUMNS).items()
+        if name not in kept
+    }
+    return priced.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in nothing.items()
+    ).select(*columns, *RECEIPT_COLUMNS)
 
 
 def held(priced: pl.DataFrame) -> list[int]:
@@ -227,7 +260,10 @@ def held(priced: pl.DataFrame) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a run. priced = unchanged + changed; changed = up + down + cards that had no price."""
+    """Counts of a run.
+
+    priced = unchanged + changed; changed = up + down + cards that had no price.
+    """
 
     cards: int
     priced: int
@@ -241,7 +277,10 @@ class Summary:
 
 def summary(priced: pl.DataFrame) -> Summary:
     target, current = pl.col("target"), pl.col("current_price")
-    blocked = {code: (pl.col("blockers") & pl.lit(bit, pl.UInt16)) != 0 for code, bit in BLOCKER_BIT.items()}
+    blocked = {
+        code: (pl.col("blockers") & pl.lit(bit, pl.UInt16)) != 0
+        for code, bit in BLOCKER_BIT.items()
+    }
     counts = priced.select(
         pl.len().alias("cards"),
         target.is_not_null().sum().alias("priced"),

@@ -1,4 +1,6 @@
-"""Small words of column expressions that the steps are written in: first choice, condition, half-up in integers, age."""
+"""Small words of column expressions that the steps are written in: first choice, condition,
+half-up in integers, age.
+"""
 
 from __future__ import annotations
 

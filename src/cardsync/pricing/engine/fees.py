@@ -1,6 +1,8 @@
-"""What the marketplace keeps of a price: a price, a fee level and a date in, the net out. Pure, exact.
+"""What the marketplace keeps of a price: a price, a fee level and a date in, the net out. Pure,
+exact.
 
-Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is ever rounded.
+Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is
+ever rounded.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ MARKETPLACE_ZONE: Final = ZoneInfo("America/New_York")
 
 @dataclass(frozen=True, slots=True)
 class DirectFees:
-    """`below` a price the marketplace keeps a share; from there on an amount a card, and the percentages of every sale."""
+    """`below` a price the marketplace keeps a share; from there on an amount a card, and the
+    percentages of every sale.
+    """
 
     below: int
     share_bp: int
@@ -27,7 +31,10 @@ class DirectFees:
 
 @dataclass(frozen=True, slots=True)
 class FeeSchedule:
-    """The fees from a day on. `commission_most` is the most that the commission takes of one product."""
+    """The fees from a day on.
+
+    `commission_most` is the most that the commission takes of one product.
+    """
 
     since: date
     commission_bp: dict[FeeLevel, int]
@@ -61,7 +68,9 @@ SCHEDULES: Final = (
 def schedule_at(moment: datetime) -> FeeSchedule:
     """The newest one that holds at `moment`; before the first, the first."""
     day = moment.astimezone(MARKETPLACE_ZONE).date()
-    return next((schedule for schedule in reversed(SCHEDULES) if schedule.since <= day), SCHEDULES[0])
+    return next(
+        (schedule for schedule in reversed(SCHEDULES) if schedule.since <= day), SCHEDULES[0]
+    )
 
 
 def net(price: int, schedule: FeeSchedule, level: FeeLevel, *, direct: bool) -> int:
@@ -76,7 +85,9 @@ def net(price: int, schedule: FeeSchedule, level: FeeLevel, *, direct: bool) -> 
 
 
 def gap(schedule: FeeSchedule, level: FeeLevel) -> tuple[int, int] | None:
-    """The prices of a Direct card, from and up to but not including, that net less than the last one of the lower tier."""
+    """The prices of a Direct card, from and up to but not including, that net less than the last
+    one of the lower tier.
+    """
     if schedule.direct is None:
         return None
     first = schedule.direct.below

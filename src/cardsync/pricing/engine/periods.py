@@ -1,4 +1,6 @@
-"""When a cap's period began: a moment and a seller's zone in, the start of the day or of the week (Monday) out. Pure."""
+"""When a cap's period began: a moment and a seller's zone in, the start of the day or of the week
+(Monday) out. Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,4 +19,6 @@ def week_start(now: datetime, zone: str) -> datetime:
 
 def _midnight(now: datetime, zone: str, days_ago: int) -> datetime:
     there = now.astimezone(ZoneInfo(zone))
-    return datetime.combine(there.date() - timedelta(days=days_ago), time(), ZoneInfo(zone)).astimezone(UTC)
+    return datetime.combine(
+        there.date() - timedelta(days=days_ago), time(), ZoneInfo(zone)
+    ).astimezone(UTC)

@@ -1,7 +1,9 @@
-"""What a seller may ask of the pricing engine: the base rule, the sale, the four presets, the seller-wide settings.
+"""What a seller may ask of the pricing engine: the base rule, the sale, the four presets, the
+seller-wide settings.
 
-In: values already read from the wire or the database (money in ten-thousandths of a dollar, percentages in basis points).
-Out: frozen objects that cannot contradict themselves; `InvalidRule` names the field that does.
+In: values already read from the wire or the database (money in ten-thousandths of a dollar,
+percentages in basis points). Out: frozen objects that cannot contradict themselves; `InvalidRule`
+names the field that does.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ PresetName = Literal["premium", "competitive", "move", "buy-box"]
 
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
 WHOLE_BP: Final = 10_000
-# Not in the spec: +10,000 %. It keeps every product inside Int64, and a seller who types more has mistyped.
+# Not in the spec: +10,000 %. It keeps every product inside Int64, and a seller who types more has
+# mistyped.
 ADJUST_BP_MAX: Final = 1_000_000
 # A hundred years: an age is subtracted from a time, which must stay a time.
 DAYS_MAX: Final = 36_525
@@ -61,7 +64,9 @@ def _need_amount(units: int | None, low: int, high: int, field: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """From `after_days` without a sale on: minus `step_bp` every `every_days`, at most `limit_bp` in all."""
+    """From `after_days` without a sale on: minus `step_bp` every `every_days`, at most `limit_bp`
+    in all.
+    """
 
     after_days: int
     step_bp: int
@@ -145,7 +150,8 @@ class Rule:
     market_gate: MarketGate | None = None
     fee_gap_adjustment: bool = False
     rounding: Rounding = "cent"
-    # Not the seller's: the saved query no longer reads. Such a rule takes every card that no earlier one governs, and blocks it.
+    # Not the seller's: the saved query no longer reads. Such a rule takes every card that no
+    # earlier one governs, and blocks it.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -159,7 +165,9 @@ class Rule:
 
     @property
     def sources(self) -> tuple[PriceSource, ...]:
-        """Every source in the order it is tried, each once: the default fallback repeats the default source."""
+        """Every source in the order it is tried, each once: the default fallback repeats the
+        default source.
+        """
         return tuple(dict.fromkeys((self.price_source, *self.fallback_sources)))
 
 
@@ -183,7 +191,11 @@ def _check_bounds(rule: Rule) -> None:
         return
     _need(rule.floor <= rule.ceiling, "floor", "is above the ceiling")
     # Prices are whole cents in the end: a floor of 1.001 and a ceiling of 1.009 leave none.
-    _need(up_to_cent(rule.floor) <= down_to_cent(rule.ceiling), "floor", "leaves no whole cent below the ceiling")
+    _need(
+        up_to_cent(rule.floor) <= down_to_cent(rule.ceiling),
+        "floor",
+        "leaves no whole cent below the ceiling",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +211,8 @@ class Sale:
     query: str = ""
     floor: int | None = None
     enabled: bool = True
-    # As for a rule, but a sale that can't be read only selects nothing: without it the price stands.
+    # As for a rule, but a sale that can't be read only selects nothing: without it the price
+    # stands.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -240,14 +253,22 @@ class SellerPricing:
 
 
 def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
-    """The rules that may govern, first wins; a disabled default rule leaves unmatched cards as they are."""
-    candidates = (r for r in rules if r.live and (r.priority != DEFAULT_PRIORITY or seller.default_rule_enabled))
+    """The rules that may govern, first wins; a disabled default rule leaves unmatched cards as
+    they are.
+    """
+    candidates = (
+        r
+        for r in rules
+        if r.live and (r.priority != DEFAULT_PRIORITY or seller.default_rule_enabled)
+    )
     return sorted(candidates, key=lambda rule: (rule.priority, rule.id))
 
 
 def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
     """The sales that may apply at this moment, first wins."""
-    return sorted((sale for sale in sales if sale.active(now)), key=lambda sale: (sale.priority, sale.id))
+    return sorted(
+        (sale for sale in sales if sale.active(now)), key=lambda sale: (sale.priority, sale.id)
+    )
 
 
 def _daily(bp: int, small_bp: int) -> Cap:

@@ -1,6 +1,8 @@
-"""What is the same for every card of a run: rules, sales, settings and the moment in; the parameters that the steps read out.
+"""What is the same for every card of a run: rules, sales, settings and the moment in; the
+parameters that the steps read out.
 
-The parameters of rules and sales stand in small frames that are joined to the cards. Columns that begin with `_` are the working set.
+The parameters of rules and sales stand in small frames that are joined to the cards. Columns that
+begin with `_` are the working set.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class Run:
 
     @cached_property
     def orders(self) -> list[tuple[PriceSource, ...]]:
-        """The different orders in which sources are tried: far fewer than rules, so each is worked out once."""
+        """The different orders in which sources are tried: far fewer than rules, so each is
+        worked out once.
+        """
         return list(dict.fromkeys(rule.sources for rule in self.live))
 
     @property
@@ -94,14 +98,18 @@ class Run:
 
     @property
     def periods(self) -> set[CapPeriod]:
-        """The periods whose first prices are looked at; without a cap, the source `current` begins with the day's."""
+        """The periods whose first prices are looked at; without a cap, the source `current`
+        begins with the day's.
+        """
         asking = [rule for rule in self.live if rule.cap or "current" in rule.sources]
         return {rule.cap.period if rule.cap else "day" for rule in asking} - {"sync"}
 
     @property
     def fee_gapped(self) -> bool:
         return (
-            self.any(lambda rule: rule.fee_gap_adjustment) and self.seller.direct_program and self.fee_gap is not None
+            self.any(lambda rule: rule.fee_gap_adjustment)
+            and self.seller.direct_program
+            and self.fee_gap is not None
         )
 
     @property
@@ -140,7 +148,9 @@ _PARAMETERS: Final[dict[str, pl.DataType]] = {
 
 
 def rule_parameters(run: Run) -> pl.DataFrame:
-    """What the steps read of a rule, one row a live rule, to be joined to the cards by `rule_id`."""
+    """What the steps read of a rule, one row a live rule, to be joined to the cards by
+    `rule_id`.
+    """
     return pl.DataFrame([_parameters(rule, run) for rule in run.live], schema=_PARAMETERS)
 
 
@@ -204,7 +214,9 @@ def _cap_parameters(rule: Rule) -> dict[str, Any]:
 
 
 def sale_parameters(run: Run) -> pl.DataFrame:
-    """What the steps read of a sale, one row an active sale, to be joined to the cards by `sale_id`."""
+    """What the steps read of a sale, one row an active sale, to be joined to the cards by
+    `sale_id`.
+    """
     return pl.DataFrame(
         [
             {
@@ -215,5 +227,10 @@ def sale_parameters(run: Run) -> pl.DataFrame:
             }
             for sale in run.active_sales
         ],
-        schema={"sale_id": pl.Int64, "sale_ends_at": TIME, "_sale_factor": pl.Int64, "_sale_floor": pl.Int64},
+        schema={
+            "sale_id": pl.Int64,
+            "sale_ends_at": TIME,
+            "_sale_factor": pl.Int64,
+            "_sale_floor": pl.Int64,
+        },
     )

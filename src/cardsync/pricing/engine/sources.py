@@ -1,4 +1,6 @@
-"""Where a rule's base price comes from: which columns hold a source, and why one that was asked for cannot be used."""
+"""Where a rule's base price comes from: which columns hold a source, and why one that was asked
+for cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from cardsync.pricing.engine.rules import PRICE_SOURCES, PriceSource
 from cardsync.pricing.engine.run_inputs import Run
 
 SOURCE: Final = pl.Enum(PRICE_SOURCES)
-REFUSAL: Final = pl.Enum(["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old"])
+REFUSAL: Final = pl.Enum(
+    ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old"]
+)
 
 SALES_ANCHOR_MIN_SALES: Final = 3
 SALES_ANCHOR_NEWEST: Final = timedelta(days=30)
@@ -26,10 +30,16 @@ _PRICE_COLUMN: Final[dict[PriceSource, str]] = {
 
 
 def period_start(run: Run) -> list[pl.Expr]:
-    """The price when the governing rule's period began; a card without one began with the price that it has."""
+    """The price when the governing rule's period began; a card without one began with the price
+    that it has.
+    """
     period = pl.col("_cap_period")
     began = first(
-        [(period == "sync", pl.lit(None, pl.Int64)), (period == "week", pl.col("week_start_price"))], pl.Int64()
+        [
+            (period == "sync", pl.lit(None, pl.Int64)),
+            (period == "week", pl.col("week_start_price")),
+        ],
+        pl.Int64(),
     )
     began = pl.when(true(period.is_in(["sync", "week"]))).then(began).otherwise("day_start_price")
     return [pl.coalesce(began, "current_price").alias("period_start_price")]
@@ -38,7 +48,9 @@ def period_start(run: Run) -> list[pl.Expr]:
 def refusals(run: Run) -> list[pl.Expr]:
     """Why each price that some rule asks for cannot be used; null where it can."""
     governed = pl.col("rule_id").is_not_null()
-    return [where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources]
+    return [
+        where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources
+    ]
 
 
 def price_of(source: PriceSource) -> pl.Expr:
@@ -65,5 +77,7 @@ def _refusal(source: PriceSource, run: Run) -> pl.Expr:
         ]
     elif source != "current":
         # A price of unknown age is not known to be young enough.
-        checks += [("too_old", ~since(run.now - timedelta(hours=run.seller.max_age_hours), "observed_at"))]
+        checks += [
+            ("too_old", ~since(run.now - timedelta(hours=run.seller.max_age_hours), "observed_at"))
+        ]
     return first([(fails, pl.lit(reason, REFUSAL)) for reason, fails in checks], REFUSAL)

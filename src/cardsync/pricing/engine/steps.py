@@ -1,7 +1,9 @@
-"""The thirteen steps of pricing.md, one function each, in the order of its table: a run in, column expressions out.
+"""The thirteen steps of pricing.md, one function each, in the order of its table: a run in,
+column expressions out.
 
-Every step from 4 on takes the price that the one before it left and writes `after_<its name>`, the last one `target`.
-Columns that begin with `_` are the working set (`pricing.run`) and are dropped at the end; all others are receipt columns.
+Every step from 4 on takes the price that the one before it left and writes `after_<its name>`,
+the last one `target`. Columns that begin with `_` are the working set (`pricing.run`) and are
+dropped at the end; all others are receipt columns.
 """
 
 from __future__ import annotations
@@ -14,7 +16,17 @@ from typing import Final
 import polars as pl
 
 from cardsync.money import MAX_UNITS, UNITS_PER_CENT
-from cardsync.pricing.engine.expressions import cents, cents_down, cents_up, first, moment, scaled, since, true, where
+from cardsync.pricing.engine.expressions import (
+    cents,
+    cents_down,
+    cents_up,
+    first,
+    moment,
+    scaled,
+    since,
+    true,
+    where,
+)
 from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.engine.sources import SOURCE, observed_at, price_of, unrefused
@@ -48,7 +60,10 @@ RECENT_MOVE: Final = timedelta(days=14)
 
 # 1
 def eligibility(run: Run) -> list[pl.Expr]:
-    """Every reason why a card keeps its price, as bits. It is judged after steps 2 and 3, whose failures are reasons."""
+    """Every reason why a card keeps its price, as bits.
+
+    It is judged after steps 2 and 3, whose failures are reasons.
+    """
     governed, usable = pl.col("rule_id").is_not_null(), pl.col("source").is_not_null()
     broken = true(pl.col("_broken"))
     lacking = governed & ~usable & ~broken
@@ -63,22 +78,30 @@ def eligibility(run: Run) -> list[pl.Expr]:
         "custom_without_reference": lacking & custom,
         "awaiting_review": pl.lit(run.seller.awaiting_review),
     }
-    bits = [flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16) for code, flag in reasons.items()]
-    # No step runs for a pinned card, this one included: its blockers do not name the pin, nor anything else.
+    bits = [
+        flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16)
+        for code, flag in reasons.items()
+    ]
+    # No step runs for a pinned card, this one included: its blockers do not name the pin, nor
+    # anything else.
     unpinned = pl.col("pin").is_null().cast(pl.UInt16)
     return [(reduce(or_, bits) * unpinned).alias("blockers")]
 
 
 # 2
 def governing_rule(run: Run, *, resolved: bool) -> list[pl.Expr]:
-    """With `resolved`, the column `rule_id` came with the cards (queries are answered in SQL); else the first live rule."""
+    """With `resolved`, the column `rule_id` came with the cards (queries are answered in SQL);
+    else the first live rule.
+    """
     rule = pl.col("rule_id") if resolved else pl.lit(run.live[0].id if run.live else None, pl.Int64)
     return [where(pl.col("pin").is_null(), rule).alias("rule_id")]
 
 
 # 3
 def price_source(run: Run) -> list[pl.Expr]:
-    """The first source of the governing rule's order that was not refused; never the current price by itself."""
+    """The first source of the governing rule's order that was not refused; never the current
+    price by itself.
+    """
     picks = [
         (pl.col("_order") == number, pl.coalesce(*(unrefused(source) for source in order)))
         for number, order in enumerate(run.orders)
@@ -89,7 +112,9 @@ def price_source(run: Run) -> list[pl.Expr]:
 def source_price(run: Run) -> list[pl.Expr]:
     source = pl.col("source")
     prices = [(source == name, price_of(name)) for name in run.sources]
-    times = [(source == name, time) for name in run.sources if (time := observed_at(name)) is not None]
+    times = [
+        (source == name, time) for name in run.sources if (time := observed_at(name)) is not None
+    ]
     return [first(prices, pl.Int64()).alias("base"), first(times, TIME).alias("source_observed_at")]
 
 
@@ -100,7 +125,9 @@ def formula(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 5
 def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """The lowest listing undercut, if all evidence for it is fresh and deep and nobody bought the market out; never upward."""
+    """The lowest listing undercut, if all evidence for it is fresh and deep and nobody bought the
+    market out; never upward.
+    """
 
     def fresh(column: str) -> pl.Expr:
         return true((pl.col(column) >= pl.col("_gate_since")) & (pl.col(column) <= moment(run.now)))
@@ -121,7 +148,10 @@ def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
     ]
     verdict = first([(holds, pl.lit(name, VERDICT)) for name, holds in verdicts], VERDICT)
     return [
-        pl.when(true(gated & (verdict == "taken"))).then(aggressive).otherwise(price).alias("after_market_gate"),
+        pl.when(true(gated & (verdict == "taken")))
+        .then(aggressive)
+        .otherwise(price)
+        .alias("after_market_gate"),
         aggressive.alias("aggressive_price"),
         where(gated, verdict).alias("gate_verdict"),
     ]
@@ -129,16 +159,23 @@ def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 6
 def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Less and less for a card that does not sell; one whose market moved lately is spared if the rule says so."""
+    """Less and less for a card that does not sell; one whose market moved lately is spared if the
+    rule says so.
+    """
     asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
     unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
-    days = where(asked, (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days())
+    days = where(
+        asked, (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days()
+    )
     due = true(days >= pl.col("_stale_after"))
     spared = due & true(pl.col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
     cuts = 1 + (days - pl.col("_stale_after")) // pl.col("_stale_every")
     off = pl.min_horizontal(cuts * pl.col("_stale_step"), "_stale_limit")
     return [
-        pl.when(due & ~spared).then(scaled(price, WHOLE_BP - off)).otherwise(price).alias("after_stale_reduction"),
+        pl.when(due & ~spared)
+        .then(scaled(price, WHOLE_BP - off))
+        .otherwise(price)
+        .alias("after_stale_reduction"),
         days.cast(pl.Int32).alias("stale_days"),
         where(asked, spared).alias("stale_spared"),
     ]
@@ -173,7 +210,9 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 8
 def cap_limits(run: Run) -> list[pl.Expr]:
-    """How far the price may be from where the period began; a current price that is already outside is itself the limit."""
+    """How far the price may be from where the period began; a current price that is already
+    outside is itself the limit.
+    """
     start, current = pl.col("period_start_price"), pl.col("current_price")
     small = true(start < pl.col("_small_below"))
     up = pl.when(small).then("_small_up").otherwise("_cap_up")
@@ -211,17 +250,25 @@ def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 10
 def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    return [pl.max_horizontal(price, where(price.is_not_null(), _direct_low(run))).alias("after_direct_minimum")]
+    return [
+        pl.max_horizontal(price, where(price.is_not_null(), _direct_low(run))).alias(
+            "after_direct_minimum"
+        )
+    ]
 
 
 def _direct_low(run: Run) -> pl.Expr:
-    """The least price of a Direct-eligible card: the program is on and the card has a Direct low."""
+    """The least price of a Direct-eligible card: the program is on and the card has a Direct
+    low.
+    """
     return where(pl.col("direct_low").is_not_null(), pl.lit(run.seller.direct_minimum, pl.Int64))
 
 
 # 11
 def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """A price that nets less than the last one of the lower tier goes up to the first that does not, if the ceiling lets it."""
+    """A price that nets less than the last one of the lower tier goes up to the first that does
+    not, if the ceiling lets it.
+    """
     assert run.fee_gap is not None
     begin, end = run.fee_gap
     asked = pl.col("_fee_gap") & pl.col("direct_low").is_not_null() & (pl.col("_high") >= end)
@@ -231,20 +278,37 @@ def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 12
 def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down), then up to the ending."""
+    """Half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down), then
+    up to the ending.
+    """
     lowest, highest = cents_up(_bound_below(run)), cents_down(pl.col("_high"))
     rounded, ending_limit = cents(price), highest
     if run.capped:
         top, bottom = cents_down(pl.col("_cap_high")), cents_up(pl.col("_cap_low"))
         stopped, limit = pl.col("after_cap"), pl.col("seller_limit")
-        # A cap that binds stands before floor and ceiling; what steps 9 to 11 moved past it stays past it.
+        # A cap that binds stands before floor and ceiling; what steps 9 to 11 moved past it stays
+        # past it.
         up, down = true(limit < pl.col("after_bounds")), true(limit > pl.col("after_bounds"))
         lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
-        highest = pl.when(down).then(pl.max_horizontal(highest, cents_up(stopped))).otherwise(highest)
-        rounded = pl.when(true(price < pl.col("_cap_low"))).then(rounded).otherwise(pl.max_horizontal(rounded, bottom))
-        rounded = pl.when(true(price > pl.col("_cap_high"))).then(rounded).otherwise(pl.min_horizontal(rounded, top))
-        ending_limit = pl.min_horizontal(highest, where(top.is_not_null(), pl.max_horizontal(top, rounded)))
-    lowest = pl.max_horizontal(lowest, *(cents_up(low) for low in _raised_to(run)), pl.lit(1, pl.Int64))
+        highest = (
+            pl.when(down).then(pl.max_horizontal(highest, cents_up(stopped))).otherwise(highest)
+        )
+        rounded = (
+            pl.when(true(price < pl.col("_cap_low")))
+            .then(rounded)
+            .otherwise(pl.max_horizontal(rounded, bottom))
+        )
+        rounded = (
+            pl.when(true(price > pl.col("_cap_high")))
+            .then(rounded)
+            .otherwise(pl.min_horizontal(rounded, top))
+        )
+        ending_limit = pl.min_horizontal(
+            highest, where(top.is_not_null(), pl.max_horizontal(top, rounded))
+        )
+    lowest = pl.max_horizontal(
+        lowest, *(cents_up(low) for low in _raised_to(run)), pl.lit(1, pl.Int64)
+    )
     rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
     ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
     # An ending that would pass a limit is not applied: the cent price stands.
@@ -272,8 +336,15 @@ def _raised_to(run: Run) -> list[pl.Expr]:
 
 # 13
 def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """A pin is taken as it is; a move below the minimum keeps the price, unless no marketplace could show it."""
+    """A pin is taken as it is; a move below the minimum keeps the price, unless no marketplace
+    could show it.
+    """
     current, pin = pl.col("current_price"), pl.col("pin")
-    keeps = ((price - current).abs() < max(run.seller.minimum_move, 1)) & (current >= UNITS_PER_CENT)
+    keeps = ((price - current).abs() < max(run.seller.minimum_move, 1)) & (
+        current >= UNITS_PER_CENT
+    )
     target = pl.coalesce(pin, pl.when(keeps).then(current).otherwise(price))
-    return [target.alias("target"), (target.is_not_null() & target.ne_missing(current)).alias("changed")]
+    return [
+        target.alias("target"),
+        (target.is_not_null() & target.ne_missing(current)).alias("changed"),
+    ]

@@ -1,7 +1,9 @@
-"""What the export holds: the cards whose target differs from the marketplace's price, as the CSV that the marketplace imports.
+"""What the export holds: the cards whose target differs from the marketplace's price, as the CSV
+that the marketplace imports.
 
-PostgreSQL writes the CSV; we only make its line ends CRLF. A fingerprint of the set of (id, target) stands on the seller's state row,
-so that a 304 costs the one row that the caller's check reads anyway.
+PostgreSQL writes the CSV; we only make its line ends CRLF. A fingerprint of the set of (id,
+target) stands on the seller's state row, so that a 304 costs the one row that the caller's check
+reads anyway.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from cardsync.access.caller import Caller
 from cardsync.cards.exported import EXPORTED
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
 
-# A control character cannot begin a cell that we quote, and quotes inside cells are doubled: this ends every record and nothing else.
+# A control character cannot begin a cell that we quote, and quotes inside cells are doubled: this
+# ends every record and nothing else.
 _END = "\x01"
 _RECORD_END = f',"{_END}"\n'.encode()
 
@@ -38,7 +41,9 @@ REASONS = (
 
 
 def export_sql(cards: str, which: str, price: str) -> str:
-    """The pricing CSV's rows of what stands `FROM cards`, `card c` among it; `csv_of` makes a file of them."""
+    """The pricing CSV's rows of what stands `FROM cards`, `card c` among it; `csv_of` makes a
+    file of them.
+    """
     return _EXPORT_SQL.format(cards=cards, which=which, price=price)
 
 
@@ -84,8 +89,14 @@ def matches(if_none_match: str | None, etag: str) -> bool:
 
 
 def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str | None:
-    """The ETag to answer 304 with, decided on the row that was read with the key; None when a body is due."""
-    if caller.entitlements(now).sync_mode != "read_only" or if_none_match is None or rollback_waits(caller, now):
+    """The ETag to answer 304 with, decided on the row that was read with the key; None when a
+    body is due.
+    """
+    if (
+        caller.entitlements(now).sync_mode != "read_only"
+        or if_none_match is None
+        or rollback_waits(caller, now)
+    ):
         return None
     forced = forced_reasons(caller, now)
     is_known = holds_at(caller.export_fingerprint, caller.export_until, now)

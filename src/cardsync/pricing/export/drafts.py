@@ -1,4 +1,7 @@
-"""Whether rules that are still drafts would change a price: the seller in, yes or no out. Nothing is read where there is no draft."""
+"""Whether rules that are still drafts would change a price: the seller in, yes or no out.
+
+Nothing is read where there is no draft.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ async def would_change(session: AsyncSession, seller_id: int, now: datetime) -> 
         return False
     account = await session.get_one(Account, seller_id)
     live = await run_of(session, account, now)
-    as_published = [replace(rule, state="published") if _is_draft(rule) else rule for rule in live.rules]
+    as_published = [
+        replace(rule, state="published") if _is_draft(rule) else rule for rule in live.rules
+    ]
     stock = await read_stock(session, account, replace(live, rules=as_published))
     out = await asyncio.to_thread(
         engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales

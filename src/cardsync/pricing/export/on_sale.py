@@ -90,7 +90,9 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
-    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing."""
+    """In the run's last transaction: earlier sales of its cards go, and of cards that ask
+    nothing.
+    """
     row = (await session.execute(text(_NOTED), {"seller": seller_id})).one()
     noted = pl.DataFrame(dict(row._mapping), schema=_PAIR)
     if noted.is_empty():

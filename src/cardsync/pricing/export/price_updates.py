@@ -1,6 +1,8 @@
-"""One answer of GET /export/price-updates: the caller in, the file out, or a header-only one with the reasons for it.
+"""One answer of GET /export/price-updates: the caller in, the file out, or a header-only one with
+the reasons for it.
 
-Some reasons hold prices back, `forced_reasons` those that the caller's row tells; `no_updates` and `drafts_only` only explain.
+Some reasons hold prices back, `forced_reasons` those that the caller's row tells; `no_updates`
+and `drafts_only` only explain.
 """
 
 from __future__ import annotations
@@ -17,7 +19,15 @@ from cardsync.agentwork.tasks import note_push
 from cardsync.cards.exported import fingerprint_served
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
 from cardsync.database.session import Database, copy_bytes
-from cardsync.pricing.export.content import REASONS, csv_of, export_sql, forced_reasons, holds_at, served, weak_etag
+from cardsync.pricing.export.content import (
+    REASONS,
+    csv_of,
+    export_sql,
+    forced_reasons,
+    holds_at,
+    served,
+    weak_etag,
+)
 from cardsync.pricing.export.drafts import would_change
 from cardsync.pricing.export.on_sale import JOINED_BY_HASH, ended_sales
 from cardsync.seller_state.models import SyncState
@@ -26,7 +36,8 @@ _APPLIED_NOW = """
     SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = 'apply_price_updates' AND status = 'claimed'
                       AND claim_expires_at > :now)
 """
-# A run that came to its end since has priced the cards anew, be it an import's that was asked for later or earlier.
+# A run that came to its end since has priced the cards anew, be it an import's that was asked for
+# later or earlier.
 _RUN_WAITS = """
     SELECT state = 'awaiting_review' FROM price_run WHERE seller_id = :seller AND state IN ('completed', 'awaiting_review')
      ORDER BY finished_at DESC, id DESC LIMIT 1
@@ -35,7 +46,9 @@ _RUN_WAITS = """
 
 @dataclass(frozen=True)
 class Export:
-    """`body` is the CSV, `empty_reason` the header's value when it holds no rows, `etag` only in read_only."""
+    """`body` is the CSV, `empty_reason` the header's value when it holds no rows, `etag` only in
+    read_only.
+    """
 
     body: bytes
     empty_reason: str | None
@@ -70,11 +83,18 @@ async def note_served(database: Database, caller: Caller, served: Export) -> Non
     """While a price push is open: the agent names by its SHA-256 the file that it imported."""
     if served.empty_reason is None and caller.price_tasks_due_at is not None:
         async with database.tenant(caller.seller_id) as session:
-            await note_push(session, caller.seller_id, "files", hashlib.sha256(served.body).hexdigest())
+            await note_push(
+                session, caller.seller_id, "files", hashlib.sha256(served.body).hexdigest()
+            )
 
 
-async def _forced(session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool) -> list[str]:
-    """The caller's own reasons, and those that stand in other tables. A read_only seller looks at a run's file anyway."""
+async def _forced(
+    session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool
+) -> list[str]:
+    """The caller's own reasons, and those that stand in other tables.
+
+    A read_only seller looks at a run's file anyway.
+    """
     reasons = set(forced_reasons(caller, now))
     if read_only and caller.price_tasks_due_at is not None:
         applied = await session.scalar(text(_APPLIED_NOW), {"seller": caller.seller_id, "now": now})
@@ -95,7 +115,9 @@ async def _current_fingerprint(
     which: str,
     now: datetime,
 ) -> str:
-    """The stored one; while a run changes the set, or a sale in it is over, that of the rows seen."""
+    """The stored one; while a run changes the set, or a sale in it is over, that of the rows
+    seen.
+    """
     columns = select(SyncState.export_fingerprint, SyncState.export_until)
     known, until = (await session.execute(columns.where(SyncState.seller_id == seller_id))).one()
     if known is not None and holds_at(known, until, now):

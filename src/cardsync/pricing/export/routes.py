@@ -26,7 +26,9 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
     media_type="text/csv",
     response_headers=[
         ResponseHeader(
-            "ETag", documentation_only=True, description="Weak; names the set of (id, target). read_only accounts only"
+            "ETag",
+            documentation_only=True,
+            description="Weak; names the set of (id, target). read_only accounts only",
         ),
         ResponseHeader("Cache-Control", documentation_only=True, description="private, no-cache"),
         ResponseHeader("Vary", documentation_only=True, description="Authorization"),
@@ -38,7 +40,8 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
     ],
     responses={
         304: ResponseSpec(
-            data_container=None, description="Nothing changed since the ETag in If-None-Match (read_only accounts)"
+            data_container=None,
+            description="Nothing changed since the ETag in If-None-Match (read_only accounts)",
         ),
         **problems(*FOR_AGENTS),
     },
@@ -46,9 +49,12 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 async def price_updates(
     caller: Caller,
     database: Database,
-    if_none_match: Annotated[str | None, HeaderParameter(name="If-None-Match", required=False)] = None,
+    if_none_match: Annotated[
+        str | None, HeaderParameter(name="If-None-Match", required=False)
+    ] = None,
 ) -> Response[bytes]:
-    """The price changes as the marketplace's pricing CSV; header-only, with the reasons in X-Price-Export-Empty-Reason, if none.
+    """The price changes as the marketplace's pricing CSV; header-only, with the reasons in
+    X-Price-Export-Empty-Reason, if none.
 
     While a rollback is ready or served, its file is the answer, whatever the account may push.
     """

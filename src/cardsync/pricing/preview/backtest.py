@@ -1,7 +1,9 @@
-"""What a set of rules would have asked on each day: rules, sales and a span of time in; days, what sold beside them, and a summary out.
+"""What a set of rules would have asked on each day: rules, sales and a span of time in; days,
+what sold beside them, and a summary out.
 
-Every stored snapshot of the span is priced in its turn, each after the one before (`rehearsal`), and only one of them is in memory.
-Nothing is written and one snapshot of the database is read, so it disturbs no run and needs no lease.
+Every stored snapshot of the span is priced in its turn, each after the one before (`rehearsal`),
+and only one of them is in memory. Nothing is written and one snapshot of the database is read, so
+it disturbs no run and needs no lease.
 """
 
 from __future__ import annotations
@@ -92,7 +94,9 @@ async def backtest(
     if kept:
         await _go_through(session, account, run, kept, sold, told, lambda: clock.monotonic() > ends)
         earlier = sold.filter(pl.col("sold_at") < kept[0].at)
-    return _answer(told, pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold]))
+    return _answer(
+        told, pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold])
+    )
 
 
 def _span(body: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
@@ -105,13 +109,17 @@ def _span(body: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
 
 def _moment(body: Mapping[str, Any], name: str, zone: str) -> datetime:
     value = body.get(name)
-    refused = errors.InvalidPayload(f"{name}: must be a day like 2026-11-21, or a time like 2026-11-21T08:00:00Z")
+    refused = errors.InvalidPayload(
+        f"{name}: must be a day like 2026-11-21, or a time like 2026-11-21T08:00:00Z"
+    )
     if not isinstance(value, str):
         raise refused
     try:
         day = date.fromisoformat(value) if len(value) == 10 else None
         if day is not None:
-            begins = datetime.combine(day + timedelta(days=name == "to"), datetime.min.time(), ZoneInfo(zone))
+            begins = datetime.combine(
+                day + timedelta(days=name == "to"), datetime.min.time(), ZoneInfo(zone)
+            )
             return begins - timedelta(microseconds=name == "to")
     except (ValueError, OverflowError):
         raise refused from None
@@ -136,10 +144,14 @@ async def _go_through(
     chosen: Choices | None = None
     for place, snapshot in enumerate(kept):
         if is_late():
-            raise errors.InvalidPayload(f"from, to: {place} of {len(kept)} snapshots took too long: ask for fewer days")
+            raise errors.InvalidPayload(
+                f"from, to: {place} of {len(kept)} snapshots took too long: ask for fewer days"
+            )
         run = replace(asked, now=snapshot.at)
         again = chosen is None or chosen.run.active_sales != run.active_sales
-        known = await choices(session, account.seller_id, run) if chosen is None or again else chosen
+        known = (
+            await choices(session, account.seller_id, run) if chosen is None or again else chosen
+        )
         chosen = replace(known, run=replace(known.run, now=snapshot.at))
         # What asks for the time may select other cards though nothing changed.
         whole = again or chosen.timed
@@ -152,7 +164,14 @@ async def _go_through(
             await asyncio.to_thread(shop.advance, changed, snapshot.at)
         following = kept[place + 1].at if place + 1 < len(kept) else None
         await asyncio.to_thread(
-            _price, shop, snapshot, account, chosen.run, pins, told, _between(sold, snapshot.at, following)
+            _price,
+            shop,
+            snapshot,
+            account,
+            chosen.run,
+            pins,
+            told,
+            _between(sold, snapshot.at, following),
         )
 
 

@@ -1,7 +1,8 @@
 """What a rule asks for and nobody gathers yet: a rule in, what it asks in vain out, in words. Pure.
 
-Recent sales, others' listings and buy-outs are market evidence. Until something brings it, a sales anchor falls back and a gate never
-undercuts; whoever writes, previews or follows such a rule is told.
+Recent sales, others' listings and buy-outs are market evidence. Until something brings it, a
+sales anchor falls back and a gate never undercuts; whoever writes, previews or follows such a
+rule is told.
 """
 
 from __future__ import annotations

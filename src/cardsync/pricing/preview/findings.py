@@ -1,4 +1,6 @@
-"""What the rules of a seller come to on their cards: which cards each selects in, what each governs and who shadows it out. Pure."""
+"""What the rules of a seller come to on their cards: which cards each selects in, what each
+governs and who shadows it out. Pure.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ class Finding:
 
 
 def findings(facts: Sequence[RuleFacts]) -> list[Finding]:
-    """In the order of priority. A rule is shadowed when it selects cards and earlier rules govern every one of them."""
+    """In the order of priority.
+
+    A rule is shadowed when it selects cards and earlier rules govern every one of them.
+    """
     both: dict[int, dict[int, int]] = {fact.id: {} for fact in facts}
     for fact in facts:
         for other, cards in fact.shared.items():
@@ -51,7 +56,9 @@ def findings(facts: Sequence[RuleFacts]) -> list[Finding]:
             fact.governs,
             never_matches=not fact.selects and not fact.broken,
             # A draft governs nothing either, but only earlier rules shadow it.
-            shadowed_by=list(fact.lost) if fact.selects and sum(fact.lost.values()) == fact.selects else [],
+            shadowed_by=list(fact.lost)
+            if fact.selects and sum(fact.lost.values()) == fact.selects
+            else [],
             broken=fact.broken,
             overlaps=[Overlap(id, cards) for id, cards in both[fact.id].items()],
         )

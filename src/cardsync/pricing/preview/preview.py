@@ -1,7 +1,8 @@
-"""What a set of rules would ask, without asking it: rules and sales in place of the live ones in, counts and the largest moves out.
+"""What a set of rules would ask, without asking it: rules and sales in place of the live ones in,
+counts and the largest moves out.
 
-Everything is read in one snapshot and no price is written. The lease is held while it reads, if it is free: during a run a snapshot is
-as good.
+Everything is read in one snapshot and no price is written. The lease is held while it reads, if
+it is free: during a run a snapshot is as good.
 """
 
 from __future__ import annotations
@@ -38,11 +39,27 @@ from cardsync.settings import Settings
 
 LARGEST: Final = 50
 # Moves in basis points of the current price; the last bin is open.
-_EDGES: Final = (-10_000, -5_000, -2_000, -1_000, -500, -100, 0, 100, 500, 1_000, 2_000, 5_000, 10_000)
+_EDGES: Final = (
+    -10_000,
+    -5_000,
+    -2_000,
+    -1_000,
+    -500,
+    -100,
+    0,
+    100,
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+)
 
 
 @asynccontextmanager
-async def reading(database: Database, caller: Caller, settings: Settings) -> AsyncIterator[AsyncSession]:
+async def reading(
+    database: Database, caller: Caller, settings: Settings
+) -> AsyncIterator[AsyncSession]:
     """The snapshot that a preview is made from, and the lease as long as it reads."""
     caller.must_be_owner()
     async with (
@@ -55,7 +72,10 @@ async def reading(database: Database, caller: Caller, settings: Settings) -> Asy
 async def priced(
     session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime
 ) -> tuple[Stock, pl.DataFrame]:
-    """Every card that the search leaves, priced by the body's rules. Raises InvalidRule, InvalidQuery, InvalidPayload."""
+    """Every card that the search leaves, priced by the body's rules.
+
+    Raises InvalidRule, InvalidQuery, InvalidPayload.
+    """
     account = await session.get_one(Account, seller_id)
     run = await asked(session, seller_id, body, await run_of(session, account, now))
     bound: dict[str, Any] = {}
@@ -69,7 +89,10 @@ async def priced(
 
 
 async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], live: Run) -> Run:
-    """The live ones with drafts, unless the body brings its own. Raises InvalidRule, InvalidQuery."""
+    """The live ones with drafts, unless the body brings its own.
+
+    Raises InvalidRule, InvalidQuery.
+    """
     rules: Sequence[Rule] = [replace(rule, state="published") for rule in live.rules]
     sales: Sequence[Sale] = live.sales
     if body.get("rules") is not None:
@@ -95,11 +118,16 @@ async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict
     return f"{ON_SALE} AND {condition_of(selection, bound, 'w')}"
 
 
-async def told(session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame) -> dict[str, Any]:
+async def told(
+    session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame
+) -> dict[str, Any]:
     """The preview as it goes over the wire."""
     counted = engine.summary(out)
     current, target = pl.col("current_price"), pl.col("target")
-    quantity, kept = pl.col("quantity").cast(pl.Int128), pl.col("held").fill_null(False) & ~pl.col("changed")
+    quantity, kept = (
+        pl.col("quantity").cast(pl.Int128),
+        pl.col("held").fill_null(False) & ~pl.col("changed"),
+    )
     sums = out.select(
         up=(target > current.fill_null(0)).sum(),
         down=(target < current).sum(),
@@ -122,7 +150,9 @@ async def told(session: AsyncSession, seller_id: int, stock: Stock, out: pl.Data
     }
 
 
-async def _largest(session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame) -> list[dict[str, Any]]:
+async def _largest(
+    session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame
+) -> list[dict[str, Any]]:
     moves = (
         out.filter("changed")
         .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
@@ -130,7 +160,9 @@ async def _largest(session: AsyncSession, seller_id: int, stock: Stock, out: pl.
     )
     rows = moves.head(LARGEST).to_dicts()
     found = await session.execute(
-        text("SELECT marketplace_id, product_name FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"),
+        text(
+            "SELECT marketplace_id, product_name FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
+        ),
         {"seller": seller_id, "ids": [row["marketplace_id"] for row in rows]},
     )
     names = {row.marketplace_id: row.product_name for row in found}
@@ -160,7 +192,11 @@ def _histogram(out: pl.DataFrame) -> list[dict[str, Any]]:
     bins = moved.select(share.alias("bp"))["bp"]
     edges = [*pairwise(_EDGES), (_EDGES[-1], None)]
     return [
-        {"from_bp": low, "to_bp": high, "count": int(((bins >= low) & (True if high is None else bins < high)).sum())}
+        {
+            "from_bp": low,
+            "to_bp": high,
+            "count": int(((bins >= low) & (True if high is None else bins < high)).sum()),
+        }
         for low, high in edges
     ]
 

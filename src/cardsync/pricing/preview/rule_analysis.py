@@ -1,4 +1,6 @@
-"""The rules of a seller on the cards as they stand: which cards each selects, in one pass over them; `analysis` says what it means."""
+"""The rules of a seller on the cards as they stand: which cards each selects, in one pass over
+them; `analysis` says what it means.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,18 @@ class Analysis:
 
 
 async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analysis:
-    """Every rule, by priority; drafts and rules that are switched off select, and govern nothing."""
+    """Every rule, by priority; drafts and rules that are switched off select, and govern
+    nothing.
+    """
     caller.must_be_owner()
     seller_id = caller.seller_id
     run = await store.run_of(session, await session.get_one(Account, seller_id), now)
     rules = sorted(run.rules, key=lambda rule: (rule.priority, rule.id))
     found = await selections(session, seller_id, [rule.query for rule in rules])
     bound: dict[str, Any] = {"seller": seller_id, "now": now}
-    broken = {rule.id for rule, selection in zip(rules, found, strict=True) if selection.where is None}
+    broken = {
+        rule.id for rule, selection in zip(rules, found, strict=True) if selection.where is None
+    }
     picks = [
         f"CASE WHEN {condition_of(selection, bound, f'r{rule.id}')} THEN {int(rule.id)} END"
         for rule, selection in zip(rules, found, strict=True)
@@ -58,7 +64,12 @@ async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analy
 
 
 def _facts(
-    rule_id: int, groups: Sequence[tuple[list[int], int]], earlier: Sequence[int], broken: set[int], *, live: bool
+    rule_id: int,
+    groups: Sequence[tuple[list[int], int]],
+    earlier: Sequence[int],
+    broken: set[int],
+    *,
+    live: bool,
 ) -> RuleFacts:
     """`earlier`: the live rules before it, by priority."""
     shared: dict[int, int] = {}

@@ -1,7 +1,9 @@
-"""A shop that goes on through stored snapshots as if other rules had priced it: a snapshot's changes in, what would have been asked out. Pure.
+"""A shop that goes on through stored snapshots as if other rules had priced it: a snapshot's
+changes in, what would have been asked out. Pure.
 
-A card begins with the price that it really had. Once the rules have priced it, it has the price that they asked, so caps and
-`never_lower` bind on it day after day as they would have; a card that they keep as it is has the price that it really had.
+A card begins with the price that it really had. Once the rules have priced it, it has the price
+that they asked, so caps and `never_lower` bind on it day after day as they would have; a card
+that they keep as it is has the price that it really had.
 """
 
 from __future__ import annotations
@@ -24,11 +26,19 @@ CURRENT: Final = pl.coalesce("asked", "price")
 class Shop:
     """The cards as of the newest snapshot that came."""
 
-    def __init__(self, cards: pl.DataFrame, at: datetime, zone: str, past: pl.DataFrame | None = None) -> None:
-        """`past`: (id, listed_since, last_sold_at, last_moved_at) of them, where a rule asks for it."""
+    def __init__(
+        self, cards: pl.DataFrame, at: datetime, zone: str, past: pl.DataFrame | None = None
+    ) -> None:
+        """`past`: (id, listed_since, last_sold_at, last_moved_at) of them, where a rule asks for
+        it.
+        """
         self._zone, self._at = zone, at
         never = [pl.lit(None, TIME).alias(name) for name in _STALE]
-        known = cards.with_columns(never) if past is None else cards.join(past.select("id", *_STALE), "id", how="left")
+        known = (
+            cards.with_columns(never)
+            if past is None
+            else cards.join(past.select("id", *_STALE), "id", how="left")
+        )
         self.cards = known.with_columns(
             pl.col("listed_since").fill_null(pl.col("observed_at")),
             *(pl.coalesce(name, "price").alias(name) for name in _STARTS),
@@ -38,7 +48,11 @@ class Shop:
 
     def advance(self, changed: pl.DataFrame, at: datetime) -> None:
         """The next snapshot: cards that are other than before, new ones among them."""
-        begun = [name for name, start in _STARTS.items() if start(at, self._zone) != start(self._at, self._zone)]
+        begun = [
+            name
+            for name, start in _STARTS.items()
+            if start(at, self._zone) != start(self._at, self._zone)
+        ]
         self._at = at
         before = self.cards.with_columns(CURRENT.alias(name) for name in begun)
         old = before.select("id", *_CARRIED, was=pl.col("quantity"), before="market")
@@ -91,6 +105,8 @@ class Shop:
         out = engine.price(inputs, run.rules, run.seller, run.now, run.sales)
         told = stocked.select("id").with_columns(out["target"])
         self.cards = (
-            self.cards.join(told, on="id", how="left").with_columns(asked=pl.coalesce("target", "asked")).drop("target")
+            self.cards.join(told, on="id", how="left")
+            .with_columns(asked=pl.coalesce("target", "asked"))
+            .drop("target")
         )
         return out

@@ -1,7 +1,9 @@
-"""A seller's stored snapshots, one after the other: a span of time in; for each inventory upload in it what had changed since the one before.
+"""A seller's stored snapshots, one after the other: a span of time in; for each inventory upload
+in it what had changed since the one before.
 
-The observations of the span are gathered once, in the order of time, into a table of this transaction alone; each snapshot then reads
-its own part of them, with the rule and the sale that select each card answered in the same pass.
+The observations of the span are gathered once, in the order of time, into a table of this
+transaction alone; each snapshot then reads its own part of them, with the rule and the sale that
+select each card answered in the same pass.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in names)
 
 
-# Of each card its newest observation up to the first snapshot, with its prices when the first periods began; then every later one.
+# Of each card its newest observation up to the first snapshot, with its prices when the first
+# periods began; then every later one.
 _GATHER: Final = f"""
     CREATE TEMP TABLE gathered ON COMMIT DROP AS
     SELECT k.id AS card_id, {_list(_VALUES, "began.")}, {{day}} AS day_start_price, {{week}} AS week_start_price
@@ -59,7 +62,8 @@ _INDEX: Final = ("CREATE INDEX ON gathered (observed_at)", "ANALYZE gathered")
 
 _OF_THEN: Final = frozenset({*_VALUES, "gone", "target_price"})
 _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.name not in _OF_THEN]
-# The cards as searches know them, with the values of then. What was asked then is not kept, and counts as absent.
+# The cards as searches know them, with the values of then. What was asked then is not kept, and
+# counts as absent.
 _SNAPSHOT: Final = f"""
     (SELECT c.id, c.marketplace_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
             c.custom::integer AS custom, {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
@@ -70,7 +74,17 @@ _SNAPSHOT: Final = f"""
                      ORDER BY card_id, observed_at DESC) g
               JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c) snapshot
 """
-_COLUMNS: Final = ("id", "marketplace_id", "rule_id", "sale_id", "quantity", "custom", *_PRICES, "observed_at", "line")
+_COLUMNS: Final = (
+    "id",
+    "marketplace_id",
+    "rule_id",
+    "sale_id",
+    "quantity",
+    "custom",
+    *_PRICES,
+    "observed_at",
+    "line",
+)
 _UPLOADS: Final = """
     SELECT exported_at, array_agg(DISTINCT coalesce(product_line, '')) AS lines FROM upload
      WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done' AND exported_at >= :since AND exported_at <= :until
@@ -95,7 +109,9 @@ class Snapshot:
     line: str | None
 
 
-async def stored(session: AsyncSession, seller_id: int, since: datetime, until: datetime, most: int) -> list[Snapshot]:
+async def stored(
+    session: AsyncSession, seller_id: int, since: datetime, until: datetime, most: int
+) -> list[Snapshot]:
     """The uploads of the span that were believed, oldest first, not more than `most`."""
     bound = {"seller": seller_id, "since": since, "until": until, "most": most}
     rows = await session.execute(text(_UPLOADS), bound)
@@ -106,9 +122,15 @@ async def gather(session: AsyncSession, account: Account, first: Run, last: date
     """What `changed` reads, from the first snapshot, at the run's moment, up to the last."""
     starts = begins(first, account.time_zone)
     columns = {
-        period: _BEFORE.format(name=period) if period in starts else "NULL::numeric" for period in ("day", "week")
+        period: _BEFORE.format(name=period) if period in starts else "NULL::numeric"
+        for period in ("day", "week")
     }
-    moments = {"first": first.now, "last": last, "day": starts.get("day"), "week": starts.get("week")}
+    moments = {
+        "first": first.now,
+        "last": last,
+        "day": starts.get("day"),
+        "week": starts.get("week"),
+    }
     bound = {"seller": account.seller_id, **moments}
     connection = await driver(session)
     await connection.execute((await literal(session, _GATHER.format(**columns), bound)).encode())
@@ -116,20 +138,30 @@ async def gather(session: AsyncSession, account: Account, first: Run, last: date
         await connection.execute(statement.encode())
 
 
-async def changed(session: AsyncSession, account: Account, chosen: Choices, after: datetime | None) -> pl.DataFrame:
-    """The cards that were seen otherwise after that moment, up to the run's; without one, every card that was known then."""
+async def changed(
+    session: AsyncSession, account: Account, chosen: Choices, after: datetime | None
+) -> pl.DataFrame:
+    """The cards that were seen otherwise after that moment, up to the run's; without one, every
+    card that was known then.
+    """
     bound: dict[str, Any] = {
         "seller": account.seller_id,
         "lines": account.product_lines,
         "now": chosen.run.now,
         "after": after or "-infinity",
     }
-    sql = _SNAPSHOT.format(rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s"))
-    frame = await integer_frame(session, _COLUMNS, await literal(session, sql, bound), ("rule_id", "sale_id", *_PRICES))
+    sql = _SNAPSHOT.format(
+        rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s")
+    )
+    frame = await integer_frame(
+        session, _COLUMNS, await literal(session, sql, bound), ("rule_id", "sale_id", *_PRICES)
+    )
     return frame.with_columns(pl.col("custom").cast(pl.Boolean), pl.col("observed_at").cast(TIME))
 
 
-async def sold_lines(session: AsyncSession, seller_id: int, since: datetime, until: datetime) -> pl.DataFrame:
+async def sold_lines(
+    session: AsyncSession, seller_id: int, since: datetime, until: datetime
+) -> pl.DataFrame:
     """(marketplace_id, sold_at, quantity, sold_price) of what was sold in the span, by time."""
     sql = await literal(session, _SOLD, {"seller": seller_id, "since": since, "until": until})
     frame = await asyncio.to_thread(frame_of, await copy_chunks(session, sql), _SOLD_SCHEMA)

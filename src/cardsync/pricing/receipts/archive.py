@@ -1,7 +1,9 @@
-"""Receipts in the object store: a priced run's file written under a key of its own, a card's latest receipt found and told again.
+"""Receipts in the object store: a priced run's file written under a key of its own, a card's
+latest receipt found and told again.
 
-The key stands in the run's summary; a run without one was made while attribution logging was off, or came of no sync. Files are deleted
-when they are old (`retention`), and so are those that a killed worker never told of.
+The key stands in the run's summary; a run without one was made while attribution logging was off,
+or came of no sync. Files are deleted when they are old (`retention`), and so are those that a
+killed worker never told of.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from cardsync.pricing.receipts import columns
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
 from cardsync.storage import ObjectMissing, Store
 
-# The last upload that spoke of the card's whole product line, or the run that followed it because rules have queries.
+# The last upload that spoke of the card's whole product line, or the run that followed it because
+# rules have queries.
 _LATEST = """
     SELECT r.id, r.summary ->> 'receipts' AS key FROM price_run r
      WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
@@ -45,8 +48,12 @@ async def keep(store: Store, seller_id: int, run_id: int, priced: pl.DataFrame, 
 
 
 async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str, Any]:
-    """`historical_breakdown`: what the last sync wrote down of this card; where that is null, why, as `historical_breakdown_absent`."""
-    latest = (await session.execute(text(_LATEST), {"seller": card.seller_id, "line": card.product_line})).first()
+    """`historical_breakdown`: what the last sync wrote down of this card; where that is null,
+    why, as `historical_breakdown_absent`.
+    """
+    latest = (
+        await session.execute(text(_LATEST), {"seller": card.seller_id, "line": card.product_line})
+    ).first()
     if latest is None:
         return _absent("never_synced")
     if latest.key is None:

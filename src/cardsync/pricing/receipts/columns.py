@@ -1,7 +1,9 @@
-"""Receipts of a run: what the engine was given and what every step left, in; one Parquet file out, and back again. Pure.
+"""Receipts of a run: what the engine was given and what every step left, in; one Parquet file
+out, and back again. Pure.
 
-A step that left the price as it was is a null, which costs nothing; rules, sales, settings and the moment of the run stand in the
-file's metadata, so that a file alone prices every card of it again.
+A step that left the price as it was is a null, which costs nothing; rules, sales, settings and
+the moment of the run stand in the file's metadata, so that a file alone prices every card of it
+again.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class _Kept(msgspec.Struct):
 
 def pack(priced: pl.DataFrame, run: Run) -> bytes:
     """The cards of a run, as `engine.price` left them, as a file sorted by marketplace_id."""
-    # Sorted last, when what most runs leave empty and what repeats is gone: sorting copies every column.
+    # Sorted last, when what most runs leave empty and what repeats is gone: sorting copies every
+    # column.
     frame = filled(_without_repeats(filled(priced))).sort("marketplace_id")
     kept = _Kept(list(run.rules), list(run.sales), run.seller, run.now)
     out = io.BytesIO()
@@ -76,7 +79,9 @@ def replay(data: bytes) -> int:
 
 
 def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
-    """Prices of steps that changed nothing left out; the target stands always, so that it can be compared."""
+    """Prices of steps that changed nothing left out; the target stands always, so that it can be
+    compared.
+    """
     columns: list[pl.Expr] = []
     before = pl.col("base")
     if "base" not in frame.columns:
@@ -91,13 +96,21 @@ def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a receipt that hold anything, and the card's id, which a file of no card has too."""
+    """The columns of a receipt that hold anything, and the card's id, which a file of no card has
+    too.
+    """
     nulls = frame.null_count().row(0, named=True)
     return frame.select(
-        name for name in _COLUMNS if name == "marketplace_id" or nulls.get(name, frame.height) < frame.height
+        name
+        for name in _COLUMNS
+        if name == "marketplace_id" or nulls.get(name, frame.height) < frame.height
     )
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
-    absent = (pl.lit(None, dtype).alias(name) for name, dtype in _COLUMNS.items() if name not in frame.columns)
+    absent = (
+        pl.lit(None, dtype).alias(name)
+        for name, dtype in _COLUMNS.items()
+        if name not in frame.columns
+    )
     return frame.with_columns(absent).select(*_COLUMNS)

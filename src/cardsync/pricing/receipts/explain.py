@@ -1,4 +1,6 @@
-"""Why a card asks for what it asks: one stored card priced anew by the live rules, told step by step, beside what they lost against."""
+"""Why a card asks for what it asks: one stored card priced anew by the live rules, told step by
+step, beside what they lost against.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +32,32 @@ from cardsync.storage import Store
 async def explain_card(
     session: AsyncSession, store: Store, seller_id: int, marketplace_id: int, now: datetime
 ) -> dict[str, Any]:
-    """The explanation as it goes over the wire. Raises NotFound for a card that is not the seller's."""
-    card = await session.scalar(select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id))
+    """The explanation as it goes over the wire.
+
+    Raises NotFound for a card that is not the seller's.
+    """
+    card = await session.scalar(
+        select(Card).where(Card.seller_id == seller_id, Card.marketplace_id == marketplace_id)
+    )
     if card is None or card.contribution is not None:
         raise errors.NotFound(f"there is no card {marketplace_id}")
     account = await session.get_one(Account, seller_id)
     asked = await run_of(session, account, now)
-    stock = await read_stock(session, account, asked, "c.id = :wanted", card_id=card.id, wanted=card.id)
+    stock = await read_stock(
+        session, account, asked, "c.id = :wanted", card_id=card.id, wanted=card.id
+    )
     run = stock.run
     rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
-    cards = stock.cards.with_columns(candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)))
+    cards = stock.cards.with_columns(
+        candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64))
+    )
     row = engine.price(cards, run.rules, run.seller, run.now, run.sales).row(0, named=True)
     governing = next((rule for rule in rules if rule.id == row["rule_id"]), None)
     return {
         "marketplace_id": marketplace_id,
         "card": {
-            name: getattr(card, name) for name in ("id", "product_name", "set_name", "number", "condition", "printing")
+            name: getattr(card, name)
+            for name in ("id", "product_name", "set_name", "number", "condition", "printing")
         },
         "currency": "USD",
         "current_price": money(row["current_price"]),
@@ -56,9 +68,12 @@ async def explain_card(
             for code in await _blockers(session, account, row["blockers"], now)
         ],
         "matching_rules": told_rules(rules, sales, row),
-        "governing_rule": governing and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        "governing_rule": governing
+        and {"id": governing.id, "name": governing.name, "priority": governing.priority},
         "steps": explain(row, run),
-        "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS}
+        "inputs": {
+            name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
+        }
         | {name: getattr(card, name) for name in _TEXTS},
         **await breakdown(session, store, card),
     }
@@ -75,13 +90,17 @@ async def _matching(
     bound: dict[str, Any] = {"seller": seller_id, "now": run.now, "wanted": card_id}
     of_rules = [condition_of(selection, bound, f"r{id}") for id, selection in chosen.rules]
     of_sales = [condition_of(selection, bound, f"s{id}") for id, selection in chosen.sales]
-    columns = ", ".join(f"coalesce({condition}, false)" for condition in (*of_rules, *of_sales)) or "true"
+    columns = (
+        ", ".join(f"coalesce({condition}, false)" for condition in (*of_rules, *of_sales)) or "true"
+    )
     found = await session.execute(
         text(f"SELECT {columns} FROM card c WHERE c.seller_id = :seller AND c.id = :wanted"), bound
     )
     flags = list(found.one())
     selecting = {id for (id, _), flag in zip(chosen.rules, flags, strict=False) if flag}
-    reducing = {id for (id, _), flag in zip(chosen.sales, flags[len(chosen.rules) :], strict=False) if flag}
+    reducing = {
+        id for (id, _), flag in zip(chosen.sales, flags[len(chosen.rules) :], strict=False) if flag
+    }
     rules = [rule for rule in run.live if rule.id in selecting]
     return rules, [sale for sale in run.active_sales if sale.id in reducing]
 
@@ -101,8 +120,12 @@ async def _blockers(session: AsyncSession, account: Account, bits: int, now: dat
     return [*codes, "awaiting_review"] if waits and "awaiting_review" not in codes else codes
 
 
-def told_rules(rules: Sequence[Rule], sales: Sequence[Sale], row: dict[str, Any]) -> list[dict[str, Any]]:
-    told = [_told_rule(rule, rules, row) for rule in rules] + [_told_sale(sale, row) for sale in sales]
+def told_rules(
+    rules: Sequence[Rule], sales: Sequence[Sale], row: dict[str, Any]
+) -> list[dict[str, Any]]:
+    told = [_told_rule(rule, rules, row) for rule in rules] + [
+        _told_sale(sale, row) for sale in sales
+    ]
     return sorted(told, key=lambda entry: (entry["priority"], entry["kind"]))
 
 

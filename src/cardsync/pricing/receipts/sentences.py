@@ -1,6 +1,8 @@
-"""A receipt told to a person: one priced card and the run it had in, its steps out, each with one sentence. Pure.
+"""A receipt told to a person: one priced card and the run it had in, its steps out, each with one
+sentence. Pure.
 
-Each step's input is the output of the one before it; the steps before a base is found pass the current price on.
+Each step's input is the output of the one before it; the steps before a base is found pass the
+current price on.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ def blocker_codes(bits: int) -> list[str]:
 
 
 def explain(row: Row, run: Run) -> list[dict[str, object]]:
-    """The steps that ran for one card, as they go over the wire; `run` has the rules, sales and settings that priced it."""
+    """The steps that ran for one card, as they go over the wire; `run` has the rules, sales and
+    settings that priced it.
+    """
     if row["pin"] is not None:
         return []
     rule = _rule_of(row, run)
@@ -56,7 +60,9 @@ def _rule_of(row: Row, run: Run) -> Rule | None:
     raise ValueError(f"rule {row['rule_id']} is not among the run's rules")
 
 
-def _step(name: str, before: int | None, after: int | None, said: str, own: dict[str, object]) -> dict[str, object]:
+def _step(
+    name: str, before: int | None, after: int | None, said: str, own: dict[str, object]
+) -> dict[str, object]:
     return {"name": name, "input": money(before), "output": money(after), "summary": said, **own}
 
 
@@ -83,16 +89,23 @@ def _tell_eligibility(row: Row) -> dict[str, object]:
     codes = blocker_codes(row["blockers"])
     reasons = "; ".join(BLOCKERS[code].removesuffix(".") for code in codes)
     said = f"The price is kept: {reasons}." if codes else "Nothing blocks the card."
-    return _step("eligibility", row["current_price"], row["current_price"], said, {"blockers": codes})
+    return _step(
+        "eligibility", row["current_price"], row["current_price"], said, {"blockers": codes}
+    )
 
 
 def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     losing = row["candidates"]
     if losing is None:
-        # Without queries every live rule selects every card, so those after the governing one have lost.
+        # Without queries every live rule selects every card, so those after the governing one
+        # have lost.
         behind = run.live[run.live.index(rule) + 1 :] if rule in run.live else []
         losing = [later.id for later in behind if not later.query]
-    said = f"Rule “{rule.name}” is the first that selects the card." if rule else "No published rule selects the card."
+    said = (
+        f"Rule “{rule.name}” is the first that selects the card."
+        if rule
+        else "No published rule selects the card."
+    )
     if rule and rule.broken:
         said = f"The query of rule “{rule.name}” cannot be read, so whatever no earlier rule governs is kept as it is."
     own: dict[str, object] = {"rule_id": row["rule_id"], "losing_candidates": losing}
@@ -102,15 +115,25 @@ def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
 def _tell_source(row: Row, rule: Rule) -> dict[str, object]:
     source = row["source"]
     earlier = rule.sources[: rule.sources.index(source)] if source else rule.sources
-    unused: list[dict[str, str]] = [{"source": name, "reason": row[f"refused_{name}"]} for name in earlier]
+    unused: list[dict[str, str]] = [
+        {"source": name, "reason": row[f"refused_{name}"]} for name in earlier
+    ]
     why = " and ".join(_unused(**entry) for entry in unused)
-    said = f"The base is {source}, {money(row['base'])}" if source else "No price source can be used"
+    said = (
+        f"The base is {source}, {money(row['base'])}" if source else "No price source can be used"
+    )
     own: dict[str, object] = {
         "source": source,
         "observed_at": _time(row["source_observed_at"]),
         "unused_sources": unused,
     }
-    return _step("price_source", row["current_price"], row["base"], f"{said}{', because ' + why if why else ''}.", own)
+    return _step(
+        "price_source",
+        row["current_price"],
+        row["base"],
+        f"{said}{', because ' + why if why else ''}.",
+        own,
+    )
 
 
 def _unused(source: str, reason: str) -> str:
@@ -186,8 +209,16 @@ def _tell_stale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Tol
 
 def _tell_bounds(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     bound = row["bound"]
-    said = f"{money(before)} is {_BOUNDS[bound]} {money(after)}." if bound else f"{money(after)} is within the bounds."
-    own = {"floor": money(rule.floor), "ceiling": money(rule.ceiling), "never_lower": rule.never_lower}
+    said = (
+        f"{money(before)} is {_BOUNDS[bound]} {money(after)}."
+        if bound
+        else f"{money(after)} is within the bounds."
+    )
+    own = {
+        "floor": money(rule.floor),
+        "ceiling": money(rule.ceiling),
+        "never_lower": rule.never_lower,
+    }
     return said, {"bound": bound, **own}
 
 
@@ -220,7 +251,9 @@ def _tell_cap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     elif row["held"]:
         said = f"{money(before)} is beyond the limit of {money(limit)}, so the price is held at {money(after)}."
     else:
-        said = f"{money(before)} is beyond the cap of the {cap.period}; its limit is {money(limit)}."
+        said = (
+            f"{money(before)} is beyond the cap of the {cap.period}; its limit is {money(limit)}."
+        )
     return said, own
 
 
@@ -243,7 +276,10 @@ def _sale_of(row: Row, run: Run) -> Sale:
 
 def _tell_direct(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     eligible = run.seller.direct_program and row["direct_low"] is not None
-    own: dict[str, object] = {"direct_eligible": eligible, "direct_minimum": money(run.seller.direct_minimum)}
+    own: dict[str, object] = {
+        "direct_eligible": eligible,
+        "direct_minimum": money(run.seller.direct_minimum),
+    }
     if not eligible:
         return "The card is not Direct-eligible.", own
     if after > before:
@@ -253,7 +289,10 @@ def _tell_direct(row: Row, rule: Rule, before: int, after: int, run: Run) -> _To
 
 def _tell_fee_gap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     direct = run.seller.direct_program and row["direct_low"] is not None
-    nets = [net(price, run.schedule, run.seller.fee_level, direct=direct) // 10_000 for price in (before, after)]
+    nets = [
+        net(price, run.schedule, run.seller.fee_level, direct=direct) // 10_000
+        for price in (before, after)
+    ]
     own: dict[str, object] = {
         "net_before": _signed(nets[0]),
         "net_after": _signed(nets[1]),
@@ -262,10 +301,16 @@ def _tell_fee_gap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _T
     if not rule.fee_gap_adjustment:
         return "The rule does not adjust to fees.", own
     if after > before:
-        return f"{money(before)} nets {own['net_before']} after fees; {money(after)} nets {own['net_after']}.", own
+        return (
+            f"{money(before)} nets {own['net_before']} after fees; {money(after)} nets {own['net_after']}.",
+            own,
+        )
     gap = run.fee_gap if direct else None
     if gap is not None and gap[0] <= before < gap[1]:
-        return f"{money(after)} is in the gap of the fees, but the ceiling is below its end, {money(gap[1])}.", own
+        return (
+            f"{money(after)} is in the gap of the fees, but the ceiling is below its end, {money(gap[1])}.",
+            own,
+        )
     return f"{money(after)} is in no gap of the fees.", own
 
 
@@ -286,14 +331,22 @@ def _rounded(rule: Rule, before: int, after: int) -> str:
         return f"{was} is {becomes} in whole cents."
     if after < nearest:
         return f"{was} becomes {becomes}, the most that ceiling and cap allow."
-    if ending > 1 and (after // UNITS_PER_CENT + 1) % ending == 0 and after - nearest < ending * UNITS_PER_CENT:
+    if (
+        ending > 1
+        and (after // UNITS_PER_CENT + 1) % ending == 0
+        and after - nearest < ending * UNITS_PER_CENT
+    ):
         return f"{was} goes up to the ending {rule.rounding}: {becomes}."
     return f"{was} becomes {becomes}, the least that floor, cap and Direct minimum allow."
 
 
 def _tell_change(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     current, target = money(row["current_price"]), money(after)
-    moved = f"The price changes from {current} to {target}." if current else f"The first price is {target}."
+    moved = (
+        f"The price changes from {current} to {target}."
+        if current
+        else f"The first price is {target}."
+    )
     kept = f"The price stays at {current}: {money(before)} is no large enough move."
     same = f"The price is {current} already."
     said = moved if row["changed"] else same if before == after else kept

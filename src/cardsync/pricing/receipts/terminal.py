@@ -1,6 +1,8 @@
-"""An explanation for a terminal: what `GET /api/v1/pricing/explain/{marketplace_id}` answers in, lines of text out. Pure.
+"""An explanation for a terminal: what `GET /api/v1/pricing/explain/{marketplace_id}` answers in,
+lines of text out. Pure.
 
-Every step is a row: the price before it, the price after it, and its sentence, wrapped to the width.
+Every step is a row: the price before it, the price after it, and its sentence, wrapped to the
+width.
 """
 
 from __future__ import annotations
@@ -18,9 +20,15 @@ def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
     width = max(NARROWEST, width)
     yield from _wrapped(_heading(told), width)
     yield from _wrapped(_outcome(told), width)
-    if told["steps"] and not told["blockers"] and told["steps"][-1]["output"] != told["target_price"]:
+    if (
+        told["steps"]
+        and not told["blockers"]
+        and told["steps"][-1]["output"] != told["target_price"]
+    ):
         comes_to = told["steps"][-1]["output"]
-        yield from _wrapped(f"The target is of an earlier run: priced now, the card comes to {comes_to}.", width)
+        yield from _wrapped(
+            f"The target is of an earlier run: priced now, the card comes to {comes_to}.", width
+        )
     yield ""
     if told["steps"]:
         yield from _table(told["steps"], width)
@@ -34,8 +42,14 @@ def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
         yield "It is selected as well by"
         for rule in lost:
             kind = "sale" if rule["kind"] == "sale" else "rule"
-            yield from _wrapped(f"{kind} “{rule['name']}” (priority {rule['priority']}): {rule['reason']}", width, "  ")
-    yield from _receipt(told["historical_breakdown"], told.get("historical_breakdown_absent"), width)
+            yield from _wrapped(
+                f"{kind} “{rule['name']}” (priority {rule['priority']}): {rule['reason']}",
+                width,
+                "  ",
+            )
+    yield from _receipt(
+        told["historical_breakdown"], told.get("historical_breakdown_absent"), width
+    )
 
 
 def _heading(told: Mapping[str, Any]) -> str:
@@ -52,7 +66,9 @@ def _outcome(told: Mapping[str, Any]) -> str:
 
 
 def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
-    prices = [price for step in steps for price in (step["input"], step["output"]) if price is not None]
+    prices = [
+        price for step in steps for price in (step["input"], step["output"]) if price is not None
+    ]
     column = max(map(len, ("before", *prices))) + 2
     indent = " " * (4 + _NAME + 2 * column + 2)
     yield f"{'#':>2}  {'step':<{_NAME}}{'before':>{column}}{'after':>{column}}  what it did"
@@ -64,7 +80,9 @@ def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
         yield from (indent + line for line in more)
 
 
-def _receipt(kept: Mapping[str, Any] | None, absent: Mapping[str, Any] | None, width: int) -> Iterator[str]:
+def _receipt(
+    kept: Mapping[str, Any] | None, absent: Mapping[str, Any] | None, width: int
+) -> Iterator[str]:
     if kept is None and absent is None:
         return
     yield ""
@@ -72,8 +90,15 @@ def _receipt(kept: Mapping[str, Any] | None, absent: Mapping[str, Any] | None, w
         yield from _wrapped(f"No receipt: {absent['message']}" if absent else "", width)
         return
     asked = f"asked {kept['final_price']}" if kept["final_price"] is not None else "asked nothing"
-    still = "which is the target still" if kept["reflects_current_price"] else "which is not the target any more"
-    yield from _wrapped(f"Receipt of price run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.", width)
+    still = (
+        "which is the target still"
+        if kept["reflects_current_price"]
+        else "which is not the target any more"
+    )
+    yield from _wrapped(
+        f"Receipt of price run {kept['run_id']} ({kept['computed_at']}): it {asked}, {still}.",
+        width,
+    )
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
@@ -82,4 +107,7 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 def _clean(text: str) -> str:
     """What a file calls a card must not steer the terminal."""
-    return "".join(" " if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") else letter for letter in text)
+    return "".join(
+        " " if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") else letter
+        for letter in text
+    )

@@ -1,7 +1,8 @@
-"""Moving cards to the prices that an agent imported: a recorded event in, current prices and their history out, in slabs under the lease.
+"""Moving cards to the prices that an agent imported: a recorded event in, current prices and
+their history out, in slabs under the lease.
 
-A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices straight back before the next run. A
-price that was seen after the import stays as it was seen.
+A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices
+straight back before the next run. A price that was seen after the import stays as it was seen.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ _NEXT = """
         SELECT card_id FROM price_rollback_card WHERE seller_id = :seller AND rollback_id = :rollback AND card_id > :after
          ORDER BY card_id LIMIT :slab) slab
 """
-_COUNT = "UPDATE repricing_event SET moved = moved + :moved WHERE seller_id = :seller AND id = :event"
+_COUNT = (
+    "UPDATE repricing_event SET moved = moved + :moved WHERE seller_id = :seller AND id = :event"
+)
 _CHANGING = "UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :seller"
 
 
@@ -104,7 +107,10 @@ async def begin(session: AsyncSession, seller_id: int) -> None:
 
 
 async def work_off_one(work: Work, seller_id: int) -> bool:
-    """Settle the oldest event. True if there may be more to do, False if there is nothing or somebody else writes prices."""
+    """Settle the oldest event.
+
+    True if there may be more to do, False if there is nothing or somebody else writes prices.
+    """
     async with work.database.tenant(seller_id) as session:
         due = await due_of(session, seller_id, STREAM)
         event = await _oldest(session, seller_id)
@@ -113,7 +119,9 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
             return False
         if due is not None and due.rests(event.id, clock.now()):
             return False
-        lease = await take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
+        lease = await take_lease(
+            session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds
+        )
         if lease is None:
             return False
         # Read again under the lease: who had it before may have settled the event since.
@@ -121,7 +129,9 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
         if event is None:
             await release_lease(session, lease)
             return True
-        rollback = await rollback_of(session, seller_id, event.rollback_id) if event.rollback_id else None
+        rollback = (
+            await rollback_of(session, seller_id, event.rollback_id) if event.rollback_id else None
+        )
     bound = log.bind(seller_id=seller_id, event_id=event.id)
     try:
         await _settle(work, lease, event, rollback)
@@ -139,7 +149,9 @@ async def work_off_one(work: Work, seller_id: int) -> bool:
 
 
 async def _put_back(work: Work, lease: Lease, event: RepricingEvent, back: PutBack) -> None:
-    """Leave the event open for another try; if even that can't be written, the lease runs out by itself."""
+    """Leave the event open for another try; if even that can't be written, the lease runs out by
+    itself.
+    """
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(lease.seller_id) as session:
             await release_lease(session, lease)
@@ -147,13 +159,17 @@ async def _put_back(work: Work, lease: Lease, event: RepricingEvent, back: PutBa
 
 
 async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | None:
-    statement = select(RepricingEvent).where(RepricingEvent.seller_id == seller_id, RepricingEvent.settled_at.is_(None))
+    statement = select(RepricingEvent).where(
+        RepricingEvent.seller_id == seller_id, RepricingEvent.settled_at.is_(None)
+    )
     return await session.scalar(
         statement.order_by(RepricingEvent.id).limit(1).execution_options(populate_existing=True)
     )
 
 
-async def _settle(work: Work, lease: Lease, event: RepricingEvent, rollback: PriceRollback | None) -> None:
+async def _settle(
+    work: Work, lease: Lease, event: RepricingEvent, rollback: PriceRollback | None
+) -> None:
     kept_since = await history.prepare(work, lease.seller_id, event.imported_at)
     values: dict[str, Any] = {
         "seller": lease.seller_id,
@@ -185,7 +201,9 @@ async def _next(work: Work, values: dict[str, Any]) -> int | None:
 
 
 async def _slab(work: Work, lease: Lease, values: dict[str, Any], *statements: str) -> None:
-    """One transaction, which begins with the seller's row: nobody takes the lease over meanwhile."""
+    """One transaction, which begins with the seller's row: nobody takes the lease over
+    meanwhile.
+    """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
         await hold_lease(session, lease, now)
@@ -198,7 +216,9 @@ async def _slab(work: Work, lease: Lease, values: dict[str, Any], *statements: s
 
 
 async def _give_up(work: Work, lease: Lease, event: RepricingEvent) -> None:
-    """The next upload tells the prices; a rollback stays served, and is applied when its file is imported again, or expires."""
+    """The next upload tells the prices; a rollback stays served, and is applied when its file is
+    imported again, or expires.
+    """
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))

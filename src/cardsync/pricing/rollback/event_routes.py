@@ -77,7 +77,9 @@ def _sha256(value: str | None) -> str | None:
 async def record_import(
     caller: Caller, database: Database, settings: Settings, store: Store, data: ImportReport
 ) -> Recorded:
-    """A file of prices was imported: the cards' current prices move, and the agent's task is done. Told again it is the same event."""
+    """A file of prices was imported: the cards' current prices move, and the agent's task is
+    done. Told again it is the same event.
+    """
     rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
     report = Report(
         "imported",
@@ -95,9 +97,14 @@ async def record_import(
     return Recorded("recorded", event_id)
 
 
-@post("/repricing_events/failure", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
+@post(
+    "/repricing_events/failure", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY)
+)
 async def record_failure(caller: Caller, database: Database, data: FailureReport) -> Recorded:
-    """A file of prices could not be imported. A rollback that fails changes nothing and can be asked for again."""
+    """A file of prices could not be imported.
+
+    A rollback that fails changes nothing and can be asked for again.
+    """
     now = clock.now()
     report = Report(
         "failed",

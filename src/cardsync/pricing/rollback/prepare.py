@@ -1,6 +1,8 @@
-"""Preparing a rollback: one that was requested in, its cards with the prices that they go back to out, in slabs under the seller's lease.
+"""Preparing a rollback: one that was requested in, its cards with the prices that they go back to
+out, in slabs under the seller's lease.
 
-A worker that is killed leaves slabs behind which the next one goes on from; a rollback that nobody applies ends here as expired.
+A worker that is killed leaves slabs behind which the next one goes on from; a rollback that
+nobody applies ends here as expired.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback.rollbacks import STREAM, ask, end, open_one, told_of
 from cardsync.pricing.rollback.scope import KEEP, Scope, is_lost, statement, values_of
 from cardsync.seller_state import state as sync_state
-from cardsync.seller_state.state import CancelRequested, Lease, LeaseLost, hold_lease, locked, own_state, release_lease
+from cardsync.seller_state.state import (
+    CancelRequested,
+    Lease,
+    LeaseLost,
+    hold_lease,
+    locked,
+    own_state,
+    release_lease,
+)
 from cardsync.work.jobs import Work, enqueue, jobs, mark_due, mark_due_by, work_of
 from cardsync.work.setbacks import PutBack
 from cardsync.work.streams import Due, due_of, forget, rest, setback
@@ -45,7 +55,10 @@ async def prepare_rollback(context: procrastinate.JobContext, seller_id: int) ->
 async def request(
     session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
 ) -> tuple[PriceRollback, bool]:
-    """The rollback, and whether it is new: then its job comes with it. Raises MutexHeld, RollbackOpen."""
+    """The rollback, and whether it is new: then its job comes with it.
+
+    Raises MutexHeld, RollbackOpen.
+    """
     rollback, is_new = await ask(session, caller, scope, cards, now, lasts)
     if is_new:
         await mark_due(session, caller.seller_id, STREAM)
@@ -54,7 +67,10 @@ async def request(
 
 
 async def work_off(work: Work, seller_id: int) -> None:
-    """Prepare what was requested, end what ran out. What somebody else is at, the sweep comes back to."""
+    """Prepare what was requested, end what ran out.
+
+    What somebody else is at, the sweep comes back to.
+    """
     async with work.database.tenant(seller_id) as session:
         due = await due_of(session, seller_id, STREAM)
         now = clock.now()
@@ -72,7 +88,9 @@ async def work_off(work: Work, seller_id: int) -> None:
             return
         if due is not None and due.rests(rollback.id, now):
             return
-        lease = await sync_state.take_lease(session, seller_id, HOLDER, now, work.settings.lease_seconds)
+        lease = await sync_state.take_lease(
+            session, seller_id, HOLDER, now, work.settings.lease_seconds
+        )
     if lease is not None:
         await _prepare(work, lease, rollback, due)
 
@@ -96,7 +114,9 @@ async def _prepare(work: Work, lease: Lease, rollback: PriceRollback, due: Due |
 
 
 async def _put_back(work: Work, lease: Lease, rollback: PriceRollback, back: PutBack) -> None:
-    """Leave the rollback open for another try; if even that can't be written, the lease runs out by itself."""
+    """Leave the rollback open for another try; if even that can't be written, the lease runs out
+    by itself.
+    """
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(lease.seller_id) as session:
             await sync_state.release_lease(session, lease)
@@ -104,7 +124,8 @@ async def _put_back(work: Work, lease: Lease, rollback: PriceRollback, back: Put
 
 
 async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
-    """One transaction, which ends the rollback's preparation with the last card. True if there is more to do.
+    """One transaction, which ends the rollback's preparation with the last card. True if there is
+    more to do.
 
     It begins with the seller's row, as cancelling does.
     """
@@ -115,12 +136,18 @@ async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
         if rollback is None or rollback.id != rollback_id or rollback.state != "requested":
             await release_lease(session, lease)
             return False
-        reach = {"seller": lease.seller_id, "after": rollback.prepared_to, "slab": work.settings.slab_rows}
+        reach = {
+            "seller": lease.seller_id,
+            "after": rollback.prepared_to,
+            "slab": work.settings.slab_rows,
+        }
         last = await session.scalar(text(_NEXT), reach)
         if last is None:
             await _ready(session, work, lease, rollback)
             return False
-        values = await values_of(session, lease.seller_id, rollback.scope, rollback.prepared_to, last)
+        values = await values_of(
+            session, lease.seller_id, rollback.scope, rollback.prepared_to, last
+        )
         await run(session, statement(KEEP, rollback.scope), values | {"rollback": rollback.id})
         rollback.prepared_to = last
         return True
@@ -131,26 +158,41 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
     state = await own_state(session, lease)
     rollback.cards = (
         await session.scalar(
-            text("SELECT count(*) FROM price_rollback_card WHERE seller_id = :seller AND rollback_id = :id"),
+            text(
+                "SELECT count(*) FROM price_rollback_card WHERE seller_id = :seller AND rollback_id = :id"
+            ),
             {"seller": lease.seller_id, "id": rollback.id},
         )
         or 0
     )
     if await is_lost(session, lease.seller_id, rollback.scope):
-        error = {"code": "not_found", "message": "the list was deleted before the rollback was prepared"}
+        error = {
+            "code": "not_found",
+            "message": "the list was deleted before the rollback was prepared",
+        }
         await end(session, state, rollback, "failed", now, error)
     elif rollback.cards:
         rollback.state, rollback.ready_at = "ready", now
-        rollback.expires_at = state.rollback_until = now + timedelta(seconds=work.settings.rollback_seconds)
+        rollback.expires_at = state.rollback_until = now + timedelta(
+            seconds=work.settings.rollback_seconds
+        )
         state.rollback_preparing_until = None
         await session.flush()
-        await enqueue_task(session, lease.seller_id, "apply_rollback", {"rollback_id": rollback.id}, now)
+        await enqueue_task(
+            session, lease.seller_id, "apply_rollback", {"rollback_id": rollback.id}, now
+        )
     else:
         # What it would have brought back was sold, or went back by itself.
         await end(session, state, rollback, "applied", now)
     told = f"rollback {rollback.id} of {told_of(rollback.scope)} {rollback.state}: {rollback.cards} cards"
     session.add(
-        Activity(seller_id=lease.seller_id, actor="pricing", action="pricing.rollback", summary=told, created_at=now)
+        Activity(
+            seller_id=lease.seller_id,
+            actor="pricing",
+            action="pricing.rollback",
+            summary=told,
+            created_at=now,
+        )
     )
     await session.flush()
     await release_lease(session, lease)

@@ -1,6 +1,8 @@
-"""What an agent reports of a file of prices: imported or failed in, one event recorded however often it is told, and what follows begun.
+"""What an agent reports of a file of prices: imported or failed in, one event recorded however
+often it is told, and what follows begun.
 
-The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import as soon as the prices are moved.
+The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import
+as soon as the prices are moved.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class Report:
 
     @property
     def key(self) -> str:
-        """What makes it the same event told again: its cycle, without one the moment, and the file."""
+        """What makes it the same event told again: its cycle, without one the moment, and the
+        file.
+        """
         told_by = self.sync_cycle_id or self.imported_at.isoformat()
         return msgspec.json.encode([self.outcome, told_by, self.file_sha256, self.step]).decode()
 
@@ -51,7 +55,11 @@ def read_price(value: Any, field: str) -> str | None:
     if value is None:
         return None
     try:
-        amount = Decimal(str(value)) if isinstance(value, str | Real) and not isinstance(value, bool) else None
+        amount = (
+            Decimal(str(value))
+            if isinstance(value, str | Real) and not isinstance(value, bool)
+            else None
+        )
     except InvalidOperation:
         amount = None
     if amount is None or not amount.is_finite() or not 0 <= amount <= Decimal(MAX_UNITS).scaleb(-4):
@@ -60,7 +68,10 @@ def read_price(value: Any, field: str) -> str | None:
 
 
 def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
-    """Rows of (marketplace_id, old_price, new_price) as they are kept; the last of a card counts. Raises InvalidPayload."""
+    """Rows of (marketplace_id, old_price, new_price) as they are kept; the last of a card counts.
+
+    Raises InvalidPayload.
+    """
     kept: dict[int, dict[str, Any]] = {}
     for place, (id, old, new) in enumerate(rows):
         if abs(id) >= 2**63:
@@ -72,11 +83,15 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
     return list(kept.values())
 
 
-async def record(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> tuple[int, int]:
+async def record(
+    session: AsyncSession, caller: Caller, report: Report, now: datetime
+) -> tuple[int, int]:
     """The event's id, and how many cards are to be moved; told again it is the same event."""
     state = await sync_state.locked(session, caller.seller_id)
     known = await session.scalar(
-        select(RepricingEvent).where(RepricingEvent.seller_id == caller.seller_id, RepricingEvent.key == report.key)
+        select(RepricingEvent).where(
+            RepricingEvent.seller_id == caller.seller_id, RepricingEvent.key == report.key
+        )
     )
     if known is not None:
         return known.id, 0
@@ -100,7 +115,9 @@ async def record(session: AsyncSession, caller: Caller, report: Report, now: dat
     open_cards = rollback.cards if rollback and rollback.state != "applied" else 0
     moving = len(report.rows) + open_cards if report.outcome == "imported" else 0
     if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
-        await end(session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})})
+        await end(
+            session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})}
+        )
     if report.outcome == "imported" and rollback is None:
         cycle, sha256 = report.sync_cycle_id, report.file_sha256
         await end_pushes(session, caller.seller_id, cycle, sha256, event.imported_at, now)
@@ -109,13 +126,22 @@ async def record(session: AsyncSession, caller: Caller, report: Report, now: dat
     else:
         event.settled_at = now
     of = f"rollback {rollback.id}" if rollback else "price updates"
-    note(session, caller, f"pricing.{report.outcome}", f"{of}: {report.outcome}, {report.row_count} rows", now)
+    note(
+        session,
+        caller,
+        f"pricing.{report.outcome}",
+        f"{of}: {report.outcome}, {report.row_count} rows",
+        now,
+    )
     return event.id, moving
 
 
-async def _served_as(session: AsyncSession, seller_id: int, sha256: str | None) -> PriceRollback | None:
-    """The rollback whose file it is; one that was given up meanwhile was applied all the same, and one that is applied already is told
-    of again by an agent that names another cycle: no price updates were imported."""
+async def _served_as(
+    session: AsyncSession, seller_id: int, sha256: str | None
+) -> PriceRollback | None:
+    """The rollback whose file it is; one that was given up meanwhile was applied all the same,
+    and one that is applied already is told of again by an agent that names another cycle: no
+    price updates were imported."""
     if sha256 is None:
         return None
     statement = select(PriceRollback).where(

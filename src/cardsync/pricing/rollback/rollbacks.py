@@ -1,7 +1,8 @@
-"""Rollbacks as sellers ask for them: a scope in, the diff and the rollback's row out; cancelled, expired, or settled by what an agent reports.
+"""Rollbacks as sellers ask for them: a scope in, the diff and the rollback's row out; cancelled,
+expired, or settled by what an agent reports.
 
-At most one of a seller is not over. It lives on the rollback's row; the seller's state row, locked first, tells the export until when
-one is to be served.
+At most one of a seller is not over. It lives on the rollback's row; the seller's state row,
+locked first, tells the export until when one is to be served.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _KEPT_DIFF = f"""
 async def ask(
     session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
 ) -> tuple[PriceRollback, bool]:
-    """The rollback of so many cards, and whether it is new: the same one that is not over yet is taken. Raises MutexHeld, RollbackOpen."""
+    """The rollback of so many cards, and whether it is new: the same one that is not over yet is
+    taken. Raises MutexHeld, RollbackOpen.
+    """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     waiting = await open_one(session, caller.seller_id)
@@ -48,7 +51,9 @@ async def ask(
         await end(session, state, waiting, "expired", now)
         waiting = None
     if waiting is not None and waiting.scope != scope:
-        raise errors.RollbackOpen(f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it is over")
+        raise errors.RollbackOpen(
+            f"rollback {waiting.id} is {waiting.state}: cancel it, or wait until it is over"
+        )
     if waiting is not None:
         return waiting, False
     if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
@@ -68,7 +73,11 @@ async def ask(
         # Until it is ready nothing pushes the prices that it takes back.
         state.rollback_preparing_until = rollback.expires_at
     note(
-        session, caller, "pricing.rollback_requested", f"rollback {rollback.id} of {told_of(scope)}: {cards} cards", now
+        session,
+        caller,
+        "pricing.rollback_requested",
+        f"rollback {rollback.id} of {told_of(scope)}: {cards} cards",
+        now,
     )
     return rollback, bool(cards)
 
@@ -79,13 +88,19 @@ def told_of(scope: Mapping[str, Any]) -> str:
 
 
 async def open_one(session: AsyncSession, seller_id: int) -> PriceRollback | None:
-    statement = select(PriceRollback).where(PriceRollback.seller_id == seller_id, PriceRollback.state.in_(OPEN))
-    return (await session.scalars(statement.execution_options(populate_existing=True))).one_or_none()
+    statement = select(PriceRollback).where(
+        PriceRollback.seller_id == seller_id, PriceRollback.state.in_(OPEN)
+    )
+    return (
+        await session.scalars(statement.execution_options(populate_existing=True))
+    ).one_or_none()
 
 
 async def rollback_of(session: AsyncSession, seller_id: int, rollback_id: int) -> PriceRollback:
     """Raises NotFound."""
-    statement = select(PriceRollback).where(PriceRollback.seller_id == seller_id, PriceRollback.id == rollback_id)
+    statement = select(PriceRollback).where(
+        PriceRollback.seller_id == seller_id, PriceRollback.id == rollback_id
+    )
     found = await session.scalar(statement.execution_options(populate_existing=True))
     if found is None:
         raise errors.NotFound(f"there is no rollback {rollback_id}")
@@ -101,7 +116,9 @@ async def read(session: AsyncSession, caller: Caller, rollback_id: int) -> Price
 async def newest(session: AsyncSession, caller: Caller) -> Sequence[PriceRollback]:
     caller.must_be_owner()
     statement = (
-        select(PriceRollback).where(PriceRollback.seller_id == caller.seller_id).order_by(PriceRollback.id.desc())
+        select(PriceRollback)
+        .where(PriceRollback.seller_id == caller.seller_id)
+        .order_by(PriceRollback.id.desc())
     )
     return (await session.scalars(statement.limit(ROLLBACKS_SHOWN))).all()
 
@@ -115,11 +132,15 @@ async def diff_shown(session: AsyncSession, rollback: PriceRollback) -> Diff:
     """What was kept of the diff; before it is prepared, what it would be now."""
     if rollback.state == "requested":
         return (await diff_of(session, rollback.seller_id, rollback.scope))[1]
-    rows = await session.execute(text(_KEPT_DIFF), {"seller": rollback.seller_id, "id": rollback.id})
+    rows = await session.execute(
+        text(_KEPT_DIFF), {"seller": rollback.seller_id, "id": rollback.id}
+    )
     return [dict(row) for row in rows.mappings()]
 
 
-async def cancel(session: AsyncSession, caller: Caller, rollback_id: int, now: datetime) -> PriceRollback:
+async def cancel(
+    session: AsyncSession, caller: Caller, rollback_id: int, now: datetime
+) -> PriceRollback:
     """Before it is served; cancelled again is cancelled. Raises NotFound, NotCancellable."""
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
@@ -142,13 +163,21 @@ async def end(
     now: datetime,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """The rollback is over, and with it the agent's task. `state` is the seller's row, locked. Nothing but the row changes: what was
-    not applied can be asked for again."""
+    """The rollback is over, and with it the agent's task. `state` is the seller's row, locked.
+    Nothing but the row changes: what was not applied can be asked for again."""
     if rollback.state in OPEN:
         state.rollback_until = state.rollback_preparing_until = None
     rollback.state, rollback.finished_at, rollback.error = ending, now, error
     await session.flush()
     status = {"applied": "completed", "failed": "failed"}.get(ending, "cancelled")
-    await end_tasks(session, rollback.seller_id, "apply_rollback", status, now, rollback_id=rollback.id, error=error)
+    await end_tasks(
+        session,
+        rollback.seller_id,
+        "apply_rollback",
+        status,
+        now,
+        rollback_id=rollback.id,
+        error=error,
+    )
     # What an agent has in hand is looked at again when its claim has run out.
     await mark_due_by(session, rollback.seller_id, STREAM, now)

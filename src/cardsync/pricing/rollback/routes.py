@@ -1,4 +1,6 @@
-"""Rollbacks over HTTP: asked for with their diff, looked at, cancelled before the agent has them."""
+"""Rollbacks over HTTP: asked for with their diff, looked at, cancelled before the agent has
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ State = Literal["requested", "ready", "served", "applied", "failed", "expired", 
 
 
 class RollbackRequest(msgspec.Struct):
-    """Exactly one of run_id, rule_id, list (its id or slug) and since. With dry_run nothing is kept."""
+    """Exactly one of run_id, rule_id, list (its id or slug) and since.
+
+    With dry_run nothing is kept.
+    """
 
     run_id: int | None = None
     rule_id: int | None = None
@@ -74,7 +79,10 @@ _AMOUNTS = ("current_price", "target_price", "price")
 
 
 def _cards(diff: rollbacks.Diff) -> CardDiff:
-    told = [row | {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS} for row in diff]
+    told = [
+        row | {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
+        for row in diff
+    ]
     return msgspec.convert(told, CardDiff)
 
 
@@ -94,12 +102,17 @@ def _shown(rollback: PriceRollback, diff: rollbacks.Diff, now: datetime) -> Roll
     "/rollbacks",
     status_code=201,
     opt=WRITES,
-    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.MutexHeld, errors.RollbackOpen),
+    responses=problems(
+        *FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.MutexHeld, errors.RollbackOpen
+    ),
 )
 async def request_rollback(
     caller: Caller, database: Database, settings: Settings, data: RollbackRequest
 ) -> Response[RollbackShown]:
-    """Bring prices back to what they were; the agent imports them as soon as they are prepared. Asked again, it is the same rollback."""
+    """Bring prices back to what they were; the agent imports them as soon as they are prepared.
+
+    Asked again, it is the same rollback.
+    """
     now = clock.now()
     # Looked at first, without the seller's row: polls do not wait for it.
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
@@ -119,7 +132,9 @@ async def request_rollback(
 async def list_rollbacks(caller: Caller, session: AsyncSession) -> RollbackList:
     """The newest first, without their diffs."""
     now = clock.now()
-    return RollbackList([_shown(rollback, [], now) for rollback in await rollbacks.newest(session, caller)])
+    return RollbackList(
+        [_shown(rollback, [], now) for rollback in await rollbacks.newest(session, caller)]
+    )
 
 
 @get("/rollbacks/{rollback_id:int}", responses=problems(*READ_BY_OWNERS, errors.NotFound))

@@ -1,7 +1,9 @@
-"""What a rollback reaches: the body's one scope in, the cards with the prices that they had before out.
+"""What a rollback reaches: the body's one scope in, the cards with the prices that they had
+before out.
 
-Of a run the price before it, since a time the one before the first change then, of a list the one before each card's last change, of a
-rule the one before its unbroken last changes: a card that another rule has priced since is left as it is.
+Of a run the price before it, since a time the one before the first change then, of a list the one
+before each card's last change, of a rule the one before its unbroken last changes: a card that
+another rule has priced since is left as it is.
 """
 
 from __future__ import annotations
@@ -103,7 +105,9 @@ async def _list(session: AsyncSession, seller_id: int, value: Any) -> int:
     found = None
     if isinstance(value, str) or abs(value) < 2**63:
         found = await session.scalar(
-            text(f"SELECT id FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL AND {named}"),
+            text(
+                f"SELECT id FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL AND {named}"
+            ),
             {"seller": seller_id, "named": value},
         )
     if found is None:
@@ -112,7 +116,9 @@ async def _list(session: AsyncSession, seller_id: int, value: Any) -> int:
 
 
 async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
-    """Whether the scope names a list that is deleted since it was asked for: nobody can tell its cards any more."""
+    """Whether the scope names a list that is deleted since it was asked for: nobody can tell its
+    cards any more.
+    """
     if "list" not in scope:
         return False
     there = "SELECT EXISTS (SELECT FROM card_list WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL)"
@@ -120,7 +126,10 @@ async def is_lost(session: AsyncSession, seller_id: int, scope: Scope) -> bool:
 
 
 async def _runs(session: AsyncSession, seller_id: int, scope: Scope) -> list[int]:
-    """The runs whose changes are looked at. One that had begun before a time and ended after it may have changed prices since."""
+    """The runs whose changes are looked at.
+
+    One that had begun before a time and ended after it may have changed prices since.
+    """
     if "run_id" in scope:
         return [scope["run_id"]]
     since = clock.read_moment(scope.get("since"))
@@ -149,8 +158,13 @@ def statement(form: str, scope: Scope) -> str:
     return form.format(before=_BEFORE[name])
 
 
-async def diff_of(session: AsyncSession, seller_id: int, scope: Scope) -> tuple[int, list[dict[str, Any]]]:
+async def diff_of(
+    session: AsyncSession, seller_id: int, scope: Scope
+) -> tuple[int, list[dict[str, Any]]]:
     """How many cards would change, and the first of them."""
     values = await values_of(session, seller_id, scope)
-    rows = [dict(row) for row in (await session.execute(text(statement(_DIFF, scope)), values)).mappings()]
+    rows = [
+        dict(row)
+        for row in (await session.execute(text(statement(_DIFF, scope)), values)).mappings()
+    ]
     return (rows[0]["cards"] if rows else 0), rows

@@ -1,7 +1,8 @@
-"""Serving a rollback: the one that is ready in, the marketplace's pricing CSV with the prices to go back to out.
+"""Serving a rollback: the one that is ready in, the marketplace's pricing CSV with the prices to
+go back to out.
 
-The file is made of the cards as they are now, those sold since left out; the SHA-256 of every file served is kept, since an agent names
-by it what it imported.
+The file is made of the cards as they are now, those sold since left out; the SHA-256 of every
+file served is kept, since an agent names by it what it imported.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ async def serve(database: Database, caller: Caller, now: datetime) -> bytes | No
         rows = await copy_bytes(session, _sql(caller.seller_id, rollback.id))
     body = csv_of(rows)
     async with database.tenant(caller.seller_id) as session:
-        return body if await _note_served(session, caller.seller_id, rollback.id, rows, body, now) else None
+        return (
+            body
+            if await _note_served(session, caller.seller_id, rollback.id, rows, body, now)
+            else None
+        )
 
 
 def _is_served(rollback: PriceRollback, now: datetime) -> bool:
@@ -43,14 +48,18 @@ def _is_served(rollback: PriceRollback, now: datetime) -> bool:
 def _sql(seller_id: int, rollback_id: int) -> str:
     cards = _CARDS.format(seller_id=int(seller_id), rollback=int(rollback_id))
     return export_sql(
-        cards, f"c.seller_id = {int(seller_id)} AND {IMPORTABLE.format(seller_id=int(seller_id))}", "r.price"
+        cards,
+        f"c.seller_id = {int(seller_id)} AND {IMPORTABLE.format(seller_id=int(seller_id))}",
+        "r.price",
     )
 
 
 async def _note_served(
     session: AsyncSession, seller_id: int, rollback_id: int, rows: bytes, body: bytes, now: datetime
 ) -> bool:
-    """False if it was cancelled meanwhile, or if all of its cards are gone: there is nothing left to bring back."""
+    """False if it was cancelled meanwhile, or if all of its cards are gone: there is nothing left
+    to bring back.
+    """
     state = await locked(session, seller_id)
     rollback = await open_one(session, seller_id)
     if rollback is None or rollback.id != rollback_id or not _is_served(rollback, now):

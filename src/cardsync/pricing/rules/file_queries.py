@@ -1,7 +1,9 @@
-"""Rules with queries over the cards of one file: a frame of rows and a run in, which rule and which sale selects each row out.
+"""Rules with queries over the cards of one file: a frame of rows and a run in, which rule and
+which sale selects each row out.
 
-The search language is PostgreSQL's to answer, so a database is asked: the rows go into a table of one transaction, and nothing stays.
-A file knows of no lists, shelves, orders or past; `untold` names what a rule asks of them.
+The search language is PostgreSQL's to answer, so a database is asked: the rows go into a table of
+one transaction, and nothing stays. A file knows of no lists, shelves, orders or past; `untold`
+names what a rule asks of them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from cardsync.database.session import Database, copy_chunks, copy_in, encode, fr
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.rules.queries import need_readable
-from cardsync.pricing.runs.cards_to_price import candidates_read, choices, first_of, literal, losing_of
+from cardsync.pricing.runs.cards_to_price import (
+    candidates_read,
+    choices,
+    first_of,
+    literal,
+    losing_of,
+)
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import terms
@@ -47,7 +55,9 @@ _CARDS: Final = """
            NULL::numeric AS target_price
       FROM rows_of_file i
 """
-_FIELDS: Final = frozenset({"list", "box", "loc", "unshelved", "target", "change", "age", "cost", "rule"})
+_FIELDS: Final = frozenset(
+    {"list", "box", "loc", "unshelved", "target", "change", "age", "cost", "rule"}
+)
 _FLAGS: Final = {
     "is": frozenset(
         {"unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "moved", "audit", "confirmed", "in-flux", "review"}
@@ -73,7 +83,10 @@ def untold(query: str) -> list[str]:
 
 
 async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """(rule_id, sale_id, candidates) of each row in its place. Raises InvalidQuery, naming the rule or sale."""
+    """(rule_id, sale_id, candidates) of each row in its place.
+
+    Raises InvalidQuery, naming the rule or sale.
+    """
     async with database.tenant(NOBODY) as session:
         things: list[Rule | Sale] = [*run.live, *run.active_sales]
         for thing in things:
@@ -100,6 +113,10 @@ async def _need_readable(session: AsyncSession, thing: Rule | Sale) -> None:
 async def _fill(session: AsyncSession, rows: pl.DataFrame) -> None:
     columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
     await session.execute(text(f"CREATE TEMP TABLE rows_of_file ({columns}) ON COMMIT DROP"))
-    told = rows.with_row_index("id").hstack(search_columns(rows)).with_columns(decimal(name) for name in _AMOUNTS)
+    told = (
+        rows.with_row_index("id")
+        .hstack(search_columns(rows))
+        .with_columns(decimal(name) for name in _AMOUNTS)
+    )
     data = await asyncio.to_thread(encode, told.select(list(_TYPES)))
     await copy_in(session, "rows_of_file", list(_TYPES), data)

@@ -1,4 +1,5 @@
-"""Rules, sales and settings between JSON and the engine's plain values: a body in, an object that holds out. Pure.
+"""Rules, sales and settings between JSON and the engine's plain values: a body in, an object that
+holds out. Pure.
 
 `errors.InvalidRule` names the field that a body may not have, or whose value it may not have.
 """
@@ -88,7 +89,9 @@ def _decimal(value: Any) -> Decimal | None:
         amount = Decimal(written) if len(written) <= _AMOUNT_CHARACTERS else None
     except (InvalidOperation, ValueError):
         return None
-    return amount if amount is not None and amount.is_finite() and "e" not in written.lower() else None
+    return (
+        amount if amount is not None and amount.is_finite() and "e" not in written.lower() else None
+    )
 
 
 def read_time(value: Any, field: str) -> datetime:
@@ -120,7 +123,9 @@ def _nested(kind: type[T], readers: Mapping[str, Reader], defaults: Mapping[str,
     return read
 
 
-def _fields(body: Mapping[str, Any], readers: Mapping[str, Reader], prefix: str = "") -> dict[str, Any]:
+def _fields(
+    body: Mapping[str, Any], readers: Mapping[str, Reader], prefix: str = ""
+) -> dict[str, Any]:
     for name in body:
         if name not in readers:
             raise _refuse(f"{prefix}{name}", "is not a field")
@@ -146,7 +151,9 @@ _CAP: Final[dict[str, Reader]] = {
     "mode": read_text,
     "small": _maybe(_SMALL),
 }
-_STALE: Final[dict[str, Reader]] = dict.fromkeys(("after_days", "step_bp", "every_days", "limit_bp"), read_whole)
+_STALE: Final[dict[str, Reader]] = dict.fromkeys(
+    ("after_days", "step_bp", "every_days", "limit_bp"), read_whole
+)
 _GATE: Final[dict[str, Reader]] = dict.fromkeys(
     ("min_listings", "min_sales_30d", "max_age_hours", "undercut_bp"), read_whole
 )
@@ -166,7 +173,11 @@ RULE_FIELDS: Final[dict[str, Reader]] = {
     "stale": _maybe(_nested(Stale, _STALE, {})),
     "velocity_boost_enabled": read_flag,
     "cap": _maybe(
-        _nested(Cap, _CAP, {"up_bp": None, "down_bp": None, "period": "day", "mode": "clamp", "small": None})
+        _nested(
+            Cap,
+            _CAP,
+            {"up_bp": None, "down_bp": None, "period": "day", "mode": "clamp", "small": None},
+        )
     ),
     "market_gate": _maybe(_nested(MarketGate, _GATE, {})),
     "fee_gap_adjustment": read_flag,
@@ -207,7 +218,9 @@ _MONEY: Final = frozenset({"adjust_amount", "floor", "ceiling", "below"})
 def told(thing: Rule | Sale | Cap | SmallCap | Stale | MarketGate) -> dict[str, Any]:
     """The object as it goes over the wire; the inverse of reading it."""
     return {
-        field.name: _told(field.name, getattr(thing, field.name)) for field in fields(thing) if field.name != "broken"
+        field.name: _told(field.name, getattr(thing, field.name))
+        for field in fields(thing)
+        if field.name != "broken"
     }
 
 

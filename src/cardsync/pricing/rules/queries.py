@@ -1,4 +1,7 @@
-"""Queries of rules and sales: read when they are saved, looked at again whenever they are used. A session and texts in, verdicts out."""
+"""Queries of rules and sales: read when they are saved, looked at again whenever they are used.
+
+A session and texts in, verdicts out.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,20 @@ from cardsync.search.tree import Tree
 
 
 class Selection(NamedTuple):
-    """What a query selects: a condition over `card c`, none if the query can't be read; and why it may select less than it says."""
+    """What a query selects: a condition over `card c`, none if the query can't be read; and why
+    it may select less than it says.
+    """
 
     where: Where | None
     warnings: list[str]
 
 
-async def need_readable(session: AsyncSession, seller_id: int, query: str, field: str = "query") -> None:
-    """Raises InvalidQuery naming the field, also for a list that is not the seller's, and for one that asks for rules."""
+async def need_readable(
+    session: AsyncSession, seller_id: int, query: str, field: str = "query"
+) -> None:
+    """Raises InvalidQuery naming the field, also for a list that is not the seller's, and for one
+    that asks for rules.
+    """
     if not query:
         return
     try:
@@ -34,7 +43,9 @@ async def need_readable(session: AsyncSession, seller_id: int, query: str, field
         raise errors.InvalidQuery(f"{field}: {e} (at offset {e.offset})") from e
 
 
-async def selections(session: AsyncSession, seller_id: int, queries: Sequence[str]) -> list[Selection]:
+async def selections(
+    session: AsyncSession, seller_id: int, queries: Sequence[str]
+) -> list[Selection]:
     """What saved queries select now, in one look at the names that they ask for."""
     trees = [_tree(query) for query in queries]
     readable = [tree for tree in trees if isinstance(tree, Tree)]

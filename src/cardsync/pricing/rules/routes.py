@@ -1,4 +1,7 @@
-"""Rules, sales, pins and settings of pricing over HTTP. Bodies are read field by field (`wire`), so that an error names its field."""
+"""Rules, sales, pins and settings of pricing over HTTP.
+
+Bodies are read field by field (`wire`), so that an error names its field.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,29 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.money import dollars
-from cardsync.pricing.engine.rules import CapMode, CapPeriod, FeeLevel, PriceSource, Rounding, Rule, RuleState, Sale
+from cardsync.pricing.engine.rules import (
+    CapMode,
+    CapPeriod,
+    FeeLevel,
+    PriceSource,
+    Rounding,
+    Rule,
+    RuleState,
+    Sale,
+)
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.preview.evidence import in_vain
 from cardsync.pricing.rules import json, rule_sets, sale_sets
 from cardsync.pricing.rules.queries import selections
 from cardsync.pricing.rules.rows import all_rows, one_row, rule_of, sale_of, seller_pricing
-from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, Deleted, problems
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_OWNERS,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+)
 
 Body = dict[str, Any]
 
@@ -129,10 +148,16 @@ def _times(row: PricingRule | PricingSale) -> dict[str, str]:
 
 
 async def _told(
-    session: AsyncSession, rows: Sequence[PricingRule | PricingSale], read: Callable[[Any], Rule | Sale]
+    session: AsyncSession,
+    rows: Sequence[PricingRule | PricingSale],
+    read: Callable[[Any], Rule | Sale],
 ) -> list[dict[str, Any]]:
-    """Each as it goes over the wire, with what its query can't find any more and what it asks in vain."""
-    found = await selections(session, rows[0].seller_id, [row.query for row in rows]) if rows else []
+    """Each as it goes over the wire, with what its query can't find any more and what it asks in
+    vain.
+    """
+    found = (
+        await selections(session, rows[0].seller_id, [row.query for row in rows]) if rows else []
+    )
     return [
         json.told(thing)
         | _times(row)
@@ -161,14 +186,18 @@ READING = problems(*BEHIND_A_KEY)
 READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
 READ_BY_OWNER = problems(*READ_BY_OWNERS)
 WRITING = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
-WRITING_ONE = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule, errors.InvalidQuery)
+WRITING_ONE = problems(
+    *FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule, errors.InvalidQuery
+)
 ON_ONE = problems(*FOR_OWNERS, errors.NotFound)
 WITHOUT_QUERY = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule)
 
 
 @get("/rules", responses=READ_BY_OWNER)
 async def list_rules(caller: Caller, session: AsyncSession) -> RuleList:
-    """The base rules, by priority; the first that is published and enabled and selects a card governs it."""
+    """The base rules, by priority; the first that is published and enabled and selects a card
+    governs it.
+    """
     return RuleList(await _rules(session, await rule_sets.read_all(session, caller)))
 
 
@@ -185,7 +214,9 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Pric
 
 
 @patch("/rules/{rule_id:int}", opt=WRITES, responses=WRITING_ONE)
-async def change_rule(caller: Caller, session: AsyncSession, rule_id: int, data: Body) -> PricingRuleShown:
+async def change_rule(
+    caller: Caller, session: AsyncSession, rule_id: int, data: Body
+) -> PricingRuleShown:
     """Set the fields that the body names."""
     return await _rule(session, await rule_sets.change(session, caller, rule_id, data, clock.now()))
 
@@ -205,30 +236,41 @@ async def delete_rule(caller: Caller, session: AsyncSession, rule_id: int) -> De
 )
 async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """A draft becomes a live rule from the next run on."""
-    return await _rule(session, await rule_sets.change(session, caller, rule_id, {"state": "published"}, clock.now()))
+    return await _rule(
+        session,
+        await rule_sets.change(session, caller, rule_id, {"state": "published"}, clock.now()),
+    )
 
 
 @post("/rules/{rule_id:int}/enable", status_code=200, opt=WRITES, responses=ON_ONE)
 async def enable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """The rule governs again, if it is published."""
-    return await _rule(session, await rule_sets.change(session, caller, rule_id, {"enabled": True}, clock.now()))
+    return await _rule(
+        session, await rule_sets.change(session, caller, rule_id, {"enabled": True}, clock.now())
+    )
 
 
 @post("/rules/{rule_id:int}/disable", status_code=200, opt=WRITES, responses=ON_ONE)
 async def disable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """The rule governs no card until it is enabled."""
-    return await _rule(session, await rule_sets.change(session, caller, rule_id, {"enabled": False}, clock.now()))
+    return await _rule(
+        session, await rule_sets.change(session, caller, rule_id, {"enabled": False}, clock.now())
+    )
 
 
 @post("/rules/reorder", status_code=200, opt=WRITES, responses=WITHOUT_QUERY)
 async def reorder_rules(caller: Caller, session: AsyncSession, data: RuleOrder) -> RuleList:
     """Rules in another order of priority; the body names every one of them."""
-    return RuleList(await _rules(session, await rule_sets.reorder(session, caller, data.ids, clock.now())))
+    return RuleList(
+        await _rules(session, await rule_sets.reorder(session, caller, data.ids, clock.now()))
+    )
 
 
 @post("/presets/{preset:str}", status_code=200, opt=WRITES, responses=ON_ONE)
 async def apply_preset(caller: Caller, session: AsyncSession, preset: str) -> PricingRuleShown:
-    """premium, competitive, move or buy-box: one ordinary rule, in place of the earlier preset's."""
+    """premium, competitive, move or buy-box: one ordinary rule, in place of the earlier
+    preset's.
+    """
     return await _rule(session, await rule_sets.apply_preset(session, caller, preset, clock.now()))
 
 
@@ -253,7 +295,9 @@ async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Sale
 @patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE)
 async def change_sale(caller: Caller, session: AsyncSession, sale_id: int, data: Body) -> SaleShown:
     """Set the fields that the body names."""
-    return await _sale(session, await sale_sets.change_sale(session, caller, sale_id, data, clock.now()))
+    return await _sale(
+        session, await sale_sets.change_sale(session, caller, sale_id, data, clock.now())
+    )
 
 
 @delete("/sales/{sale_id:int}", status_code=200, opt=WRITES, responses=ON_ONE)
@@ -283,7 +327,9 @@ async def read_pricing_settings(caller: Caller, session: AsyncSession) -> Pricin
 
 
 @patch("/settings", opt=WRITES, responses=WITHOUT_QUERY)
-async def change_pricing_settings(caller: Caller, session: AsyncSession, data: Body) -> PricingSettings:
+async def change_pricing_settings(
+    caller: Caller, session: AsyncSession, data: Body
+) -> PricingSettings:
     """Set the fields that the body names."""
     return _settings(await sale_sets.change_settings(session, caller, data, clock.now()))
 
@@ -293,7 +339,9 @@ async def change_pricing_settings(caller: Caller, session: AsyncSession, data: B
     opt=WRITES,
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
 )
-async def pin_card(caller: Caller, session: AsyncSession, marketplace_id: int, data: Body) -> PinnedCard:
+async def pin_card(
+    caller: Caller, session: AsyncSession, marketplace_id: int, data: Body
+) -> PinnedCard:
     """Fix a card's price: no rule touches it until it is unpinned."""
     price = await sale_sets.pin(session, caller, marketplace_id, data, clock.now())
     return PinnedCard(marketplace_id, dollars(price))

@@ -44,7 +44,9 @@ async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -
 
 async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> list[Row]:
     """The seller's rules or sales, by priority."""
-    rows = await session.scalars(select(kind).where(kind.seller_id == seller_id).order_by(kind.priority, kind.id))
+    rows = await session.scalars(
+        select(kind).where(kind.seller_id == seller_id).order_by(kind.priority, kind.id)
+    )
     return list(rows)
 
 
@@ -63,7 +65,15 @@ async def rules_of(session: AsyncSession, seller_id: int) -> list[Rule]:
 def sale_of(row: PricingSale) -> Sale:
     floor = None if row.floor is None else to_units(row.floor)
     return Sale(
-        row.id, row.name, row.priority, row.adjust_bp, row.starts_at, row.ends_at, row.query, floor, row.enabled
+        row.id,
+        row.name,
+        row.priority,
+        row.adjust_bp,
+        row.starts_at,
+        row.ends_at,
+        row.query,
+        floor,
+        row.enabled,
     )
 
 
@@ -74,7 +84,9 @@ async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
 async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
     """marketplace_id → the fixed price."""
     rows = await session.execute(
-        select(PinnedPrice.marketplace_id, PinnedPrice.price).where(PinnedPrice.seller_id == seller_id)
+        select(PinnedPrice.marketplace_id, PinnedPrice.price).where(
+            PinnedPrice.seller_id == seller_id
+        )
     )
     return {marketplace_id: to_units(price) for marketplace_id, price in rows}
 

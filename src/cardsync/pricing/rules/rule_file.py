@@ -1,7 +1,9 @@
-"""Whole sets of rules and sales as they stand in a body or in a file: JSON values in, objects that hold out, and back. Pure.
+"""Whole sets of rules and sales as they stand in a body or in a file: JSON values in, objects
+that hold out, and back. Pure.
 
-`errors.InvalidRule` names the entry and the field that may not be so. A file is what `GET /api/pricing/rules`, `/sales` and `/settings`
-answer, put together: `{"rules": […], "sales": […], "settings": {…}}`, of which all but the rules may be left out.
+`errors.InvalidRule` names the entry and the field that may not be so. A file is what `GET
+/api/pricing/rules`, `/sales` and `/settings` answer, put together: `{"rules": […], "sales": […],
+"settings": {…}}`, of which all but the rules may be left out.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ _NO_PRICING: Final = frozenset({"attribution_logging"})
 
 
 def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
-    """In their order, published whatever they say; with `drafts`, as they say, and published if they say nothing."""
+    """In their order, published whatever they say; with `drafts`, as they say, and published if
+    they say nothing.
+    """
 
     def read(body: Mapping[str, Any], place: int) -> Rule:
         values = {"name": f"rule {place + 1}", "priority": UNPLACED, "state": "published"}
@@ -49,21 +53,28 @@ def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
 
 
 def _placed(rules: Sequence[Rule]) -> list[Rule]:
-    """One without a priority stands directly behind the one before it, and as a posted one before the default rule."""
+    """One without a priority stands directly behind the one before it, and as a posted one before
+    the default rule.
+    """
     _need_own_priorities(rules)
     order: dict[tuple[int, int], int] = {}
     behind = 0
     for place, rule in enumerate(rules):
         behind = rule.priority or min(behind, DEFAULT_PRIORITY - 1)
         order[behind, 0 if rule.priority else place + 1] = place
-    before = [place for (priority, _), place in sorted(order.items()) if priority < DEFAULT_PRIORITY]
+    before = [
+        place for (priority, _), place in sorted(order.items()) if priority < DEFAULT_PRIORITY
+    ]
     last, priorities = 0, {}
     for place in before:
         priorities[place] = last = max(rules[place].priority, last + 1)
     if last >= DEFAULT_PRIORITY:
         # No room: all that stand before the default rule move together.
         priorities = {place: new for new, place in enumerate(before, start=1)}
-    return [replace(rule, priority=priorities.get(place, rule.priority)) for place, rule in enumerate(rules)]
+    return [
+        replace(rule, priority=priorities.get(place, rule.priority))
+        for place, rule in enumerate(rules)
+    ]
 
 
 def _need_own_priorities(rules: Sequence[Rule]) -> None:
@@ -71,7 +82,9 @@ def _need_own_priorities(rules: Sequence[Rule]) -> None:
     for place, rule in enumerate(rules):
         holder = holders.setdefault(rule.priority, place)
         if rule.priority != UNPLACED and holder != place:
-            raise errors.InvalidRule(f"rules[{place}].priority: {rule.priority} is that of rules[{holder}]")
+            raise errors.InvalidRule(
+                f"rules[{place}].priority: {rule.priority} is that of rules[{holder}]"
+            )
 
 
 def read_sales(given: Any) -> list[Sale]:
@@ -83,11 +96,18 @@ def read_sales(given: Any) -> list[Sale]:
 
     sales = _each(given, "sales", read)
     behind = itertools.count(max((sale.priority for sale in sales), default=0) + 1)
-    return [replace(sale, priority=next(behind)) if sale.priority == UNPLACED else sale for sale in sales]
+    return [
+        replace(sale, priority=next(behind)) if sale.priority == UNPLACED else sale
+        for sale in sales
+    ]
 
 
 def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) -> list[T]:
-    if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given) or len(given) > RULES:
+    if (
+        not isinstance(given, list)
+        or not all(isinstance(entry, dict) for entry in given)
+        or len(given) > RULES
+    ):
         raise errors.InvalidRule(f"{name}: must be a list of at most {RULES} objects")
     found: list[T] = []
     for place, entry in enumerate(given):
@@ -103,7 +123,11 @@ def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) ->
 def _id(body: Mapping[str, Any], place: int) -> int:
     """A draft that was never saved has none; it gets one that no saved rule has."""
     given = body.get("id")
-    return given if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 2**63 else -(place + 1)
+    return (
+        given
+        if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 2**63
+        else -(place + 1)
+    )
 
 
 @dataclass(frozen=True)
@@ -129,7 +153,9 @@ def read_rule_set(text: str) -> RuleSet:
     for name in body.keys() - {"rules", "sales", "settings"}:
         raise errors.InvalidRule(f"{name}: is not a field")
     rules = read_rules(body["rules"], drafts=True)
-    return RuleSet(rules, read_sales(body.get("sales") or []), _settings(body.get("settings") or {}))
+    return RuleSet(
+        rules, read_sales(body.get("sales") or []), _settings(body.get("settings") or {})
+    )
 
 
 def _settings(body: Any) -> SellerPricing:
@@ -137,14 +163,18 @@ def _settings(body: Any) -> SellerPricing:
         raise errors.InvalidRule("settings: must be an object")
     try:
         values = wire.read_body(body, SETTING_FIELDS)
-        return replace(SellerPricing(), **{name: v for name, v in values.items() if name not in _NO_PRICING})
+        return replace(
+            SellerPricing(), **{name: v for name, v in values.items() if name not in _NO_PRICING}
+        )
     except (errors.InvalidRule, InvalidRule) as e:
         raise errors.InvalidRule(f"settings.{e}") from e
 
 
 def told_rule_set(given: RuleSet) -> str:
     """The file's text; `read_rule_set` reads the same from it."""
-    settings = {setting.name: getattr(given.seller, setting.name) for setting in fields(SellerPricing)}
+    settings = {
+        setting.name: getattr(given.seller, setting.name) for setting in fields(SellerPricing)
+    }
     body = {
         "rules": [_told(rule) for rule in given.rules],
         "sales": [_told(sale) for sale in given.sales],

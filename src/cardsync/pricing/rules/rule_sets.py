@@ -1,6 +1,8 @@
-"""A seller's rules, written: one at a time under the lock of the seller's state row, so that no two share a priority.
+"""A seller's rules, written: one at a time under the lock of the seller's state row, so that no
+two share a priority.
 
-Without a priority a rule goes directly before the default rule, behind all others that stand before it.
+Without a priority a rule goes directly before the default rule, behind all others that stand
+before it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> Prici
     return await one_row(session, PricingRule, caller.seller_id, rule_id)
 
 
-async def create(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingRule:
+async def create(
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+) -> PricingRule:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
     values = json.read_body(body, json.RULE_FIELDS)
@@ -71,7 +75,8 @@ async def change(
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     rule = json.rule_from(values, rule_of(row))
     _need_free(rule, [other for other in rows if other.id != rule_id])
-    # A rule whose query rotted can be switched off and renamed, also with the whole rule sent back; it can't be published.
+    # A rule whose query rotted can be switched off and renamed, also with the whole rule sent
+    # back; it can't be published.
     if rule.query != row.query or (rule.state == "published" and row.state != "published"):
         await need_readable(session, caller.seller_id, rule.query)
     if rule != rule_of(row):
@@ -80,7 +85,13 @@ async def change(
             setattr(row, name, getattr(changed, name))
         row.updated_at = now
         await session.flush()
-        note(session, caller, "pricing.rule_changed", f"rule {rule_id} “{rule.name}” changed: {', '.join(values)}", now)
+        note(
+            session,
+            caller,
+            "pricing.rule_changed",
+            f"rule {rule_id} “{rule.name}” changed: {', '.join(values)}",
+            now,
+        )
     return row
 
 
@@ -93,14 +104,18 @@ async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datet
     note(session, caller, "pricing.rule_deleted", f"rule {rule_id} “{row.name}” deleted", now)
 
 
-async def reorder(session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime) -> list[PricingRule]:
+async def reorder(
+    session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime
+) -> list[PricingRule]:
     """Rules in the order of `ids`; the default rule keeps its priority. Raises InvalidRule."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
     if sorted(ids) != sorted(rows):
         raise errors.InvalidRule("ids: must name every rule once")
-    default = next((place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None)
+    default = next(
+        (place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None
+    )
     before = list(ids[:default]) if default is not None else list(ids)
     behind = list(ids[default + 1 :]) if default is not None else []
     priorities = dict(zip(before, _spread(len(before)), strict=True))
@@ -110,7 +125,9 @@ async def reorder(session: AsyncSession, caller: Caller, ids: Sequence[int], now
     return await _fresh(session, caller.seller_id)
 
 
-async def apply_preset(session: AsyncSession, caller: Caller, preset: str, now: datetime) -> PricingRule:
+async def apply_preset(
+    session: AsyncSession, caller: Caller, preset: str, now: datetime
+) -> PricingRule:
     """The preset's rule in place of the earlier preset's. Raises NotFound."""
     caller.must_be_owner()
     try:
@@ -132,11 +149,15 @@ async def apply_preset(session: AsyncSession, caller: Caller, preset: str, now: 
 def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
     taken = next((other for other in others if other.priority == rule.priority), None)
     if taken is not None:
-        raise errors.InvalidRule(f"priority: {rule.priority} is that of rule {taken.id} “{taken.name}”")
+        raise errors.InvalidRule(
+            f"priority: {rule.priority} is that of rule {taken.id} “{taken.name}”"
+        )
 
 
 async def _before_default(session: AsyncSession, rows: Sequence[PricingRule], now: datetime) -> int:
-    """The last priority before the default rule's; the rules there move together when there is no room."""
+    """The last priority before the default rule's; the rules there move together when there is no
+    room.
+    """
     before = [row for row in rows if row.priority < DEFAULT_PRIORITY]
     last = max((row.priority for row in before), default=0)
     if last < DEFAULT_PRIORITY - 1:
@@ -153,7 +174,9 @@ def _spread(count: int) -> list[int]:
     return [step * (place + 1) for place in range(count)]
 
 
-async def _renumber(session: AsyncSession, seller_id: int, priorities: Mapping[int, int], now: datetime) -> None:
+async def _renumber(
+    session: AsyncSession, seller_id: int, priorities: Mapping[int, int], now: datetime
+) -> None:
     # Out of the way first: no two published rules share a priority at any moment.
     for sign in (-1, 1):
         for rule_id, priority in priorities.items():

@@ -1,4 +1,6 @@
-"""A seller's sales, pinned prices and pricing settings, written: one at a time under the lock of the seller's state row."""
+"""A seller's sales, pinned prices and pricing settings, written: one at a time under the lock of
+the seller's state row.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 
 
-async def create_sale(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> PricingSale:
+async def create_sale(
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
     values = json.read_body(body, json.SALE_FIELDS)
@@ -64,7 +68,13 @@ async def change_sale(
         row.updated_at = now
         await session.flush()
         await _times_changed(session, state, now)
-        note(session, caller, "pricing.sale_changed", f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}", now)
+        note(
+            session,
+            caller,
+            "pricing.sale_changed",
+            f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}",
+            now,
+        )
     return row
 
 
@@ -96,27 +106,43 @@ async def settings_of(session: AsyncSession, caller: Caller) -> Account:
     return await session.get_one(Account, caller.seller_id)
 
 
-async def change_settings(session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime) -> Account:
+async def change_settings(
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+) -> Account:
     """Raises InvalidRule."""
     caller.must_be_owner()
     values = json.read_body(body, SETTING_FIELDS)
     await sync_state.locked(session, caller.seller_id)
     account = await session.get_one(Account, caller.seller_id, with_for_update=True)
     try:
-        replace(seller_pricing(account), **{name: v for name, v in values.items() if name != "attribution_logging"})
+        replace(
+            seller_pricing(account),
+            **{name: v for name, v in values.items() if name != "attribution_logging"},
+        )
     except InvalidRule as e:
         raise errors.InvalidRule(str(e)) from e
     for name, value in values.items():
-        setattr(account, name, from_units(value) if name in ("direct_minimum", "minimum_move") else value)
+        setattr(
+            account,
+            name,
+            from_units(value) if name in ("direct_minimum", "minimum_move") else value,
+        )
     if values:
         note(session, caller, "pricing.settings_changed", f"changed: {', '.join(values)}", now)
     return account
 
 
 async def pin(
-    session: AsyncSession, caller: Caller, marketplace_id: int, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    marketplace_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> int:
-    """The pin in ten-thousandths. Raises NotFound for a card that is not the caller's, InvalidRule."""
+    """The pin in ten-thousandths.
+
+    Raises NotFound for a card that is not the caller's, InvalidRule.
+    """
     caller.must_be_owner()
     values = json.read_body(body, {"price": json.read_money})
     price = values.get("price")
@@ -128,7 +154,10 @@ async def pin(
     await sync_state.locked(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": marketplace_id}
     known = await session.scalar(
-        text("SELECT true FROM card WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"), named
+        text(
+            "SELECT true FROM card WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"
+        ),
+        named,
     )
     if not known:
         raise errors.NotFound(f"there is no card {marketplace_id}")
@@ -139,7 +168,9 @@ async def pin(
         """),
         named | {"price": from_units(price), "now": now},
     )
-    note(session, caller, "pricing.pinned", f"card {marketplace_id} pinned at {dollars(price)}", now)
+    note(
+        session, caller, "pricing.pinned", f"card {marketplace_id} pinned at {dollars(price)}", now
+    )
     return int(price)
 
 
@@ -147,8 +178,12 @@ async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now:
     """Raises NotFound."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    of_card = (PinnedPrice.seller_id == caller.seller_id) & (PinnedPrice.marketplace_id == marketplace_id)
-    gone = await session.scalar(delete(PinnedPrice).where(of_card).returning(PinnedPrice.marketplace_id))
+    of_card = (PinnedPrice.seller_id == caller.seller_id) & (
+        PinnedPrice.marketplace_id == marketplace_id
+    )
+    gone = await session.scalar(
+        delete(PinnedPrice).where(of_card).returning(PinnedPrice.marketplace_id)
+    )
     if gone is None:
         raise errors.NotFound(f"card {marketplace_id} is not pinned")
     note(session, caller, "pricing.unpinned", f"card {marketplace_id} is pinned no more", now)

@@ -1,6 +1,8 @@
-"""The seller's stored cards as the engine reads them: a run in, the run with its queries judged and one frame out.
+"""The seller's stored cards as the engine reads them: a run in, the run with its queries judged
+and one frame out.
 
-Which rule and which sale selects a card is answered by PostgreSQL in the same pass that reads the card: a CASE by priority, in one COPY.
+Which rule and which sale selects a card is answered by PostgreSQL in the same pass that reads the
+card: a CASE by priority, in one COPY.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ _ABSENT_AS_ZERO: Final = ("rule_id", "sale_id", *_PRICES)
 
 @dataclass(frozen=True)
 class Stock:
-    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id`, `listing_id` and `target_price`; the run that prices them."""
+    """The cards with the engine's inputs, `rule_id`, `sale_id`, and their stored `id`,
+    `listing_id` and `target_price`; the run that prices them.
+    """
 
     chosen: Choices
     cards: pl.DataFrame
@@ -67,7 +71,9 @@ class Stock:
 
 @dataclass(frozen=True)
 class Choices:
-    """A run whose queries were looked at, and the conditions that they come to, in the order of priority."""
+    """A run whose queries were looked at, and the conditions that they come to, in the order of
+    priority.
+    """
 
     run: Run
     rules: list[tuple[int, Selection]]
@@ -75,7 +81,9 @@ class Choices:
 
     @property
     def timed(self) -> bool:
-        """Whether some query asks for the time: it selects other cards tomorrow though no card changes."""
+        """Whether some query asks for the time: it selects other cards tomorrow though no card
+        changes.
+        """
         found = (selection.where for _, selection in (*self.rules, *self.sales))
         return any(where is not None and ":now" in where.sql for where in found)
 
@@ -88,14 +96,27 @@ async def read_stock(
     card_id: int | None = None,
     **values: Any,
 ) -> Stock:
-    """Every active card, or those that a condition over `card c` selects; with `card_id` nobody else's past is read."""
+    """Every active card, or those that a condition over `card c` selects; with `card_id` nobody
+    else's past is read.
+    """
     chosen = await choices(session, account.seller_id, run)
-    bound: dict[str, Any] = {"seller": account.seller_id, "now": run.now, "lines": account.product_lines, **values}
-    sql = _STOCK.format(rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s"), where=where)
+    bound: dict[str, Any] = {
+        "seller": account.seller_id,
+        "now": run.now,
+        "lines": account.product_lines,
+        **values,
+    }
+    sql = _STOCK.format(
+        rule=first_of(chosen.rules, bound, "r"),
+        sale=first_of(chosen.sales, bound, "s"),
+        where=where,
+    )
     # Without sales, 300,000 nothings need not be read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     planned = SHARED if card_id is None else ""
-    rows = await integer_frame(session, columns, await literal(session, sql, bound), _ABSENT_AS_ZERO, planned)
+    rows = await integer_frame(
+        session, columns, await literal(session, sql, bound), _ABSENT_AS_ZERO, planned
+    )
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
     pins = await pins_of(session, account.seller_id)
@@ -103,31 +124,54 @@ async def read_stock(
 
 
 async def integer_frame(
-    session: AsyncSession, columns: Sequence[str], source: str, absent_as_zero: Sequence[str], planned: str = SHARED
+    session: AsyncSession,
+    columns: Sequence[str],
+    source: str,
+    absent_as_zero: Sequence[str],
+    planned: str = SHARED,
 ) -> pl.DataFrame:
     """Columns of a source in order of `id`; zero in some of them stands for nothing."""
-    read = await integer_columns(session, {name: name for name in columns}, source, "id", planned=planned)
-    nothing = [pl.when(pl.col(name) != 0).then(name).alias(name) for name in absent_as_zero if name in columns]
+    read = await integer_columns(
+        session, {name: name for name in columns}, source, "id", planned=planned
+    )
+    nothing = [
+        pl.when(pl.col(name) != 0).then(name).alias(name)
+        for name in absent_as_zero
+        if name in columns
+    ]
     return await asyncio.to_thread(lambda: pl.DataFrame(read).with_columns(nothing).sort("id"))
 
 
 async def choices(session: AsyncSession, seller_id: int, run: Run) -> Choices:
     """Rules and sales whose query can't be read any more are marked broken."""
     live, active = run.live, run.active_sales
-    found = await selections(session, seller_id, [*(rule.query for rule in live), *(sale.query for sale in active)])
+    found = await selections(
+        session, seller_id, [*(rule.query for rule in live), *(sale.query for sale in active)]
+    )
     of_rules, of_sales = found[: len(live)], found[len(live) :]
-    broken_rules = {rule.id for rule, selection in zip(live, of_rules, strict=True) if selection.where is None}
-    broken_sales = {sale.id for sale, selection in zip(active, of_sales, strict=True) if selection.where is None}
+    broken_rules = {
+        rule.id for rule, selection in zip(live, of_rules, strict=True) if selection.where is None
+    }
+    broken_sales = {
+        sale.id for sale, selection in zip(active, of_sales, strict=True) if selection.where is None
+    }
     judged = replace(
         run,
-        rules=[replace(rule, broken=True) if rule.id in broken_rules else rule for rule in run.rules],
-        sales=[replace(sale, broken=True) if sale.id in broken_sales else sale for sale in run.sales],
+        rules=[
+            replace(rule, broken=True) if rule.id in broken_rules else rule for rule in run.rules
+        ],
+        sales=[
+            replace(sale, broken=True) if sale.id in broken_sales else sale for sale in run.sales
+        ],
     )
     return Choices(judged, _pairs(live, of_rules), _pairs(active, of_sales))
 
 
-def _pairs(things: Sequence[Rule | Sale], found: Sequence[Selection]) -> list[tuple[int, Selection]]:
-    # A rule that can't be read takes, and so blocks, whatever no earlier one governs; a sale that can't be read takes nothing.
+def _pairs(
+    things: Sequence[Rule | Sale], found: Sequence[Selection]
+) -> list[tuple[int, Selection]]:
+    # A rule that can't be read takes, and so blocks, whatever no earlier one governs; a sale that
+    # can't be read takes nothing.
     return [
         (thing.id, selection)
         for thing, selection in zip(things, found, strict=True)
@@ -154,12 +198,18 @@ def condition_of(selection: Selection, bound: dict[str, Any], prefix: str) -> st
 
 
 def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
-    """The ids of the rules that select a card behind the first of them, as SQL; the values go to `bound`."""
+    """The ids of the rules that select a card behind the first of them, as SQL; the values go to
+    `bound`.
+    """
     ids = [
         f"CASE WHEN {condition_of(selection, bound, f'c{place}')} THEN {int(id)} END"
         for place, (id, selection) in enumerate(chosen.rules)
     ]
-    return f"array_to_string((array_remove(ARRAY[{', '.join(ids)}]::bigint[], NULL))[2:], ' ')" if ids else "''"
+    return (
+        f"array_to_string((array_remove(ARRAY[{', '.join(ids)}]::bigint[], NULL))[2:], ' ')"
+        if ids
+        else "''"
+    )
 
 
 def candidates_read() -> pl.Expr:
@@ -170,7 +220,10 @@ def candidates_read() -> pl.Expr:
 
 
 async def with_losing(session: AsyncSession, seller_id: int, stock: Stock) -> Stock:
-    """The cards with the rules that lost each. Without queries every live rule selects every card, which needs no telling."""
+    """The cards with the rules that lost each.
+
+    Without queries every live rule selects every card, which needs no telling.
+    """
     if not stock.run.any(lambda rule: rule.query):
         return stock
     bound: dict[str, Any] = {"seller": seller_id, "now": stock.run.now}

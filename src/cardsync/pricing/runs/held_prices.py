@@ -1,4 +1,5 @@
-"""Cards whose price a rule holds because it would move too far: what a pricing held in, the seller's rows of `held_price` replaced.
+"""Cards whose price a rule holds because it would move too far: what a pricing held in, the
+seller's rows of `held_price` replaced.
 
 Run in the transaction that ends the pricing: `is:held` tells what the last one did.
 """
@@ -22,9 +23,14 @@ _HOLD = """
 
 
 async def hold_prices(
-    session: AsyncSession, seller_id: int, marketplace_ids: Sequence[int], lines: Sequence[str] | None = None
+    session: AsyncSession,
+    seller_id: int,
+    marketplace_ids: Sequence[int],
+    lines: Sequence[str] | None = None,
 ) -> None:
-    """After a pricing of all cards, or of an upload that speaks of these product lines: of others, what an earlier one held stays."""
+    """After a pricing of all cards, or of an upload that speaks of these product lines: of
+    others, what an earlier one held stays.
+    """
     held = list(marketplace_ids)
     named = {"seller": seller_id, "held": held, "lines": None if lines is None else list(lines)}
     await session.execute(text(_LET_GO), named)

@@ -1,8 +1,9 @@
-"""What a run reads of the past of the seller's cards: a run and a seller in, a frame by card id out.
+"""What a run reads of the past of the seller's cards: a run and a seller in, a frame by card id
+out.
 
-Prices at a period's begin are read only of cards that were seen anew since and had other values before: every other card began with
-the price that it has.
-What no rule of the run asks for is not read.
+Prices at a period's begin are read only of cards that were seen anew since and had other values
+before: every other card began with the price that it has. What no rule of the run asks for is not
+read.
 """
 
 from __future__ import annotations
@@ -57,14 +58,19 @@ _STALE: Final = """
 
 def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
     """When the periods began that the run looks at."""
-    starts: dict[CapPeriod, datetime] = {"day": day_start(run.now, zone), "week": week_start(run.now, zone)}
+    starts: dict[CapPeriod, datetime] = {
+        "day": day_start(run.now, zone),
+        "week": week_start(run.now, zone),
+    }
     return {period: start for period, start in starts.items() if period in run.periods}
 
 
 async def period_starts(
     session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None
 ) -> pl.DataFrame:
-    """(id, day_start_price, week_start_price) of the cards that had other values before they were seen anew in a period of the run's caps."""
+    """(id, day_start_price, week_start_price) of the cards that had other values before they were
+    seen anew in a period of the run's caps.
+    """
     schema = {"id": pl.Int64, "day_start_price": pl.Int64, "week_start_price": pl.Int64}
     asked = begins(run, zone)
     if not asked:
@@ -81,9 +87,14 @@ async def period_starts(
 
 
 async def unsold(
-    session: AsyncSession, seller_id: int, run: Run, card_id: int | None, until: datetime | None = None
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    card_id: int | None,
+    until: datetime | None = None,
 ) -> pl.DataFrame | None:
-    """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of the run reduces stale ones.
+    """(id, listed_since, last_sold_at, last_moved_at, market_before) of every card, if a rule of
+    the run reduces stale ones.
 
     With `until`, as it was known at that moment, also of cards that are gone now.
     """
@@ -105,7 +116,9 @@ async def unsold(
         ),
         only=only,
         sales=_SOLD.format(
-            seller_id=int(seller_id), placed_at=PLACED_AT, placed=f"{PLACED_AT} {then}" if then else "true"
+            seller_id=int(seller_id),
+            placed_at=PLACED_AT,
+            placed=f"{PLACED_AT} {then}" if then else "true",
         ),
     )
     times = ("listed_since", "last_sold_at", "last_moved_at")
@@ -123,10 +136,16 @@ class Past:
     unsold: pl.DataFrame | None
 
     def columns(self, rows: pl.DataFrame, observed_at: datetime) -> dict[str, pl.Series]:
-        """The engine's inputs for an upload's rows, which stand beside their stored cards: `id`, `price_old`, `market`."""
+        """The engine's inputs for an upload's rows, which stand beside their stored cards: `id`,
+        `price_old`, `market`.
+        """
         found: dict[str, pl.Series] = {}
         ids = rows.select("id")
-        known = ids.join(self.starts, on="id", how="left", maintain_order="left") if self.starts.height else None
+        known = (
+            ids.join(self.starts, on="id", how="left", maintain_order="left")
+            if self.starts.height
+            else None
+        )
         for period, begun in self.begins.items():
             name = f"{period}_start_price"
             if observed_at < begun:
@@ -136,17 +155,23 @@ class Past:
                 found[name] = known.select(pl.coalesce(name, rows["price_old"])).to_series()
         if self.unsold is None:
             return found
-        known = ids.join(self.unsold, on="id", how="left", maintain_order="left").with_columns(rows["market"])
+        known = ids.join(self.unsold, on="id", how="left", maintain_order="left").with_columns(
+            rows["market"]
+        )
         before, now = pl.col("market_before"), pl.col("market")
         moves = (before > 0) & (now > 0) & ((now - before).abs() * 20 >= before)
         known = known.with_columns(
             listed_since=pl.col("listed_since").fill_null(pl.lit(observed_at, TIME)),
             last_moved_at=pl.when(moves).then(pl.lit(observed_at, TIME)).otherwise("last_moved_at"),
         )
-        return found | {name: known[name] for name in ("listed_since", "last_sold_at", "last_moved_at")}
+        return found | {
+            name: known[name] for name in ("listed_since", "last_sold_at", "last_moved_at")
+        }
 
 
-async def past_of(session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None = None) -> Past:
+async def past_of(
+    session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None = None
+) -> Past:
     """Of every card, or of one."""
     starts = await period_starts(session, seller_id, run, zone, card_id)
     return Past(begins(run, zone), starts, await unsold(session, seller_id, run, card_id))

@@ -1,4 +1,5 @@
-"""The agent's part of a run: that prices changed in; one task out, for the agent to apply what the export holds.
+"""The agent's part of a run: that prices changed in; one task out, for the agent to apply what
+the export holds.
 
 When the export holds nothing any more, the task that waits is withdrawn.
 """
@@ -17,15 +18,21 @@ from cardsync.seller_state.state import locked
 TASK = "apply_price_updates"
 
 
-async def push_prices(session: AsyncSession, seller_id: int, now: datetime, cycle: str | None = None) -> None:
+async def push_prices(
+    session: AsyncSession, seller_id: int, now: datetime, cycle: str | None = None
+) -> None:
     """Unless one waits already: a task, if the account pushes prices at this moment.
 
-    Its state row is locked first. `cycle` is the agent's, which brought the prices: an import of that
-    cycle ends the task.
+    Its state row is locked first. `cycle` is the agent's, which brought the prices: an import of
+    that cycle ends the task.
     """
     await locked(session, seller_id)
     # As it is once we have the row: whoever changes the account takes that row first.
-    statement = select(Account).where(Account.seller_id == seller_id).execution_options(populate_existing=True)
+    statement = (
+        select(Account)
+        .where(Account.seller_id == seller_id)
+        .execution_options(populate_existing=True)
+    )
     account = (await session.execute(statement)).scalar_one()
     if account.entitlements(now).sync_mode == "full" and not await _waits(session, seller_id, now):
         await enqueue_task(session, seller_id, TASK, {}, now)
@@ -34,12 +41,16 @@ async def push_prices(session: AsyncSession, seller_id: int, now: datetime, cycl
 
 
 async def withdraw(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """The prices are on the marketplace already: the seller imported them by hand, or changed them there."""
+    """The prices are on the marketplace already: the seller imported them by hand, or changed
+    them there.
+    """
     await end_tasks(session, seller_id, TASK, "cancelled", now)
 
 
 async def _waits(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """One that an agent has in hand was begun before these prices; one whose claim ran out is offered again."""
+    """One that an agent has in hand was begun before these prices; one whose claim ran out is
+    offered again.
+    """
     found = await session.scalar(
         text("""
             SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = :kind

@@ -1,8 +1,10 @@
-"""Pricing the stored cards anew: a run that waits in, targets and price changes out, in slabs under the seller's lease.
+"""Pricing the stored cards anew: a run that waits in, targets and price changes out, in slabs
+under the seller's lease.
 
-Started by the seller, or by an import when rules have queries, which PostgreSQL answers once the cards are written. A run that a killed
-worker left is found by the sweep and begun again: what was written already is equal and is not written twice. What a run changed is
-counted from what it wrote, in however many lives.
+Started by the seller, or by an import when rules have queries, which PostgreSQL answers once the
+cards are written. A run that a killed worker left is found by the sweep and begun again: what was
+written already is equal and is not written twice. What a run changed is counted from what it
+wrote, in however many lives.
 """
 
 from __future__ import annotations
@@ -63,7 +65,10 @@ async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
 
 
 async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
-    """The id of the run that will price the cards anew; one that waits already is taken. Raises MutexHeld."""
+    """The id of the run that will price the cards anew; one that waits already is taken.
+
+    Raises MutexHeld.
+    """
     caller.must_be_owner()
     state = await sync_state.locked(session, caller.seller_id)
     if sync_state.lease_is_live(state, now) and state.lease_expires_at is not None:
@@ -77,11 +82,21 @@ async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
 
 
 async def begin(
-    session: AsyncSession, seller_id: int, trigger: str, now: datetime, *, upload_id: int | None = None
+    session: AsyncSession,
+    seller_id: int,
+    trigger: str,
+    now: datetime,
+    *,
+    upload_id: int | None = None,
 ) -> int:
-    """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id` is the import that it follows."""
+    """A run over the stored cards, and its job, in the transaction that asks for it; `upload_id`
+    is the import that it follows.
+    """
     run = PriceRun(
-        seller_id=seller_id, trigger=trigger, started_at=now, summary={"follows": upload_id} if upload_id else {}
+        seller_id=seller_id,
+        trigger=trigger,
+        started_at=now,
+        summary={"follows": upload_id} if upload_id else {},
     )
     session.add(run)
     await session.flush()
@@ -121,15 +136,22 @@ async def following(session: AsyncSession, seller_id: int, upload_id: int) -> Pr
     return run
 
 
-async def settle_review(session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime) -> PriceRun:
-    """`confirmed` or `discarded`: the seller's word on a run that stopped for a look. Raises NotFound, NotAwaitingReview."""
+async def settle_review(
+    session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime
+) -> PriceRun:
+    """`confirmed` or `discarded`: the seller's word on a run that stopped for a look.
+
+    Raises NotFound, NotAwaitingReview.
+    """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     run = await run_of(session, caller.seller_id, run_id)
     if run.state != "awaiting_review":
         raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
     if answer == "confirmed" and await _is_overtaken(session, run):
-        raise errors.NotAwaitingReview(f"price run {run_id} is overtaken: the cards were priced anew since")
+        raise errors.NotAwaitingReview(
+            f"price run {run_id} is overtaken: the cards were priced anew since"
+        )
     if answer == "discarded":
         run.state, run.finished_at = "discarded", now
     else:
@@ -166,11 +188,17 @@ async def oldest_open(session: AsyncSession, seller_id: int) -> PriceRun | None:
     statement = select(PriceRun).where(
         PriceRun.seller_id == seller_id, PriceRun.state == "running", PriceRun.upload_id.is_(None)
     )
-    return await session.scalar(statement.order_by(PriceRun.id).limit(1).execution_options(populate_existing=True))
+    return await session.scalar(
+        statement.order_by(PriceRun.id).limit(1).execution_options(populate_existing=True)
+    )
 
 
 async def work_off_one(work: Work, seller_id: int) -> bool:
-    """Run the oldest open run. True if there may be more to do, False if there is nothing, it has to wait or somebody else is at it."""
+    """Run the oldest open run.
+
+    True if there may be more to do, False if there is nothing, it has to wait or somebody else is
+    at it.
+    """
     taken = await _take_up(work, seller_id)
     if taken is None:
         return False
@@ -200,7 +228,9 @@ async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun, Due | N
             return None
         if due is not None and due.rests(run.id, clock.now()):
             return None
-        lease = await sync_state.take_lease(session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds)
+        lease = await sync_state.take_lease(
+            session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds
+        )
         if lease is None:
             return None
         # Read again under the lease: who had it before may have ended the run since.
@@ -209,14 +239,18 @@ async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun, Due | N
             await sync_state.release_lease(session, lease)
             return None
         starts = run.summary.get("starts", 0)
-        # The moment that it prices for: however long it waited to be taken up or confirmed, and the same in every life.
+        # The moment that it prices for: however long it waited to be taken up or confirmed, and
+        # the same in every life.
         run.started_at = run.started_at if starts else clock.now()
         run.summary = run.summary | {"starts": starts + 1}
         return lease, run, due
 
 
 async def _run(work: Work, lease: Lease, run: PriceRun, due: Due | None) -> bool:
-    """Price, and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
+    """Price, and settle how it ended.
+
+    False if it has to wait for something outside: the sweep comes back to it.
+    """
     bound = log.bind(seller_id=lease.seller_id, run_id=run.id)
     try:
         if run.summary["starts"] > MAX_STARTS:
@@ -244,7 +278,9 @@ async def _run(work: Work, lease: Lease, run: PriceRun, due: Due | None) -> bool
 async def _put_back(
     work: Work, lease: Lease, run: PriceRun, counts: dict[str, Any], back: PutBack | None = None
 ) -> None:
-    """Leave the run open for another try; if even that can't be written, the lease runs out by itself."""
+    """Leave the run open for another try; if even that can't be written, the lease runs out by
+    itself.
+    """
     with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
         async with work.database.tenant(lease.seller_id) as session:
             await own_state(session, lease)
@@ -304,7 +340,9 @@ async def _read(work: Work, lease: Lease, run: PriceRun) -> tuple[Account, Stock
         account = await session.get_one(Account, lease.seller_id)
         asked = await store.run_of(session, account, run.started_at)
         stock = await read_stock(session, account, asked)
-        return account, await with_losing(session, lease.seller_id, stock) if _keeps(run, account) else stock
+        return account, await with_losing(session, lease.seller_id, stock) if _keeps(
+            run, account
+        ) else stock
 
 
 def _keeps(run: PriceRun, account: Account) -> bool:
@@ -313,7 +351,9 @@ def _keeps(run: PriceRun, account: Account) -> bool:
 
 
 def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose target is another than before, by id; `asked` where it asks for a price that the card does not have."""
+    """The rows whose target is another than before, by id; `asked` where it asks for a price that
+    the card does not have.
+    """
     rows = priced.select(
         cards["id"],
         "rule_id",
@@ -326,19 +366,31 @@ def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> None:
-    """Whatever still waited for the seller's word is overtaken, as a review of an upload is by a newer one."""
-    waiting = (PriceRun.state == "awaiting_review") & PriceRun.upload_id.is_(None) & (PriceRun.id < run.id)
+    """Whatever still waited for the seller's word is overtaken, as a review of an upload is by a
+    newer one.
+    """
+    waiting = (
+        (PriceRun.state == "awaiting_review")
+        & PriceRun.upload_id.is_(None)
+        & (PriceRun.id < run.id)
+    )
     await session.execute(
-        update(PriceRun).where(PriceRun.seller_id == run.seller_id, waiting).values(state="discarded", finished_at=now)
+        update(PriceRun)
+        .where(PriceRun.seller_id == run.seller_id, waiting)
+        .values(state="discarded", finished_at=now)
     )
 
 
 def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
-    """The fingerprint of what the export holds once every target is written: under the lease nobody else changes it."""
-    active = cards.select("marketplace_id", "listing_id", "product_line_enabled", price="current_price").with_columns(
-        target_price=priced["target"]
+    """The fingerprint of what the export holds once every target is written: under the lease
+    nobody else changes it.
+    """
+    active = cards.select(
+        "marketplace_id", "listing_id", "product_line_enabled", price="current_price"
+    ).with_columns(target_price=priced["target"])
+    asked = importable(active.filter("product_line_enabled")).with_columns(
+        write.decimal("target_price")
     )
-    asked = importable(active.filter("product_line_enabled")).with_columns(write.decimal("target_price"))
     return fingerprint_of(asked.write_csv(include_header=False).encode())
 
 
@@ -353,7 +405,10 @@ async def _end(
     confirmed: pl.DataFrame | None = None,
     sold: on_sale.OnSale | None = None,
 ) -> None:
-    """The run's last transaction: state, fingerprint of the export, the agent's task, lease. Raises LeaseLost or CancelRequested."""
+    """The run's last transaction: state, fingerprint of the export, the agent's task, lease.
+
+    Raises LeaseLost or CancelRequested.
+    """
     now = clock.now()
     async with work.database.tenant(lease.seller_id) as session:
         own = await own_state(session, lease)
@@ -361,7 +416,9 @@ async def _end(
             raise CancelRequested
         # Counted from the rows: an earlier life of the run may have written some of them.
         changed = await session.scalar(
-            select(func.count()).where(PriceChange.seller_id == lease.seller_id, PriceChange.run_id == run.id)
+            select(func.count()).where(
+                PriceChange.seller_id == lease.seller_id, PriceChange.run_id == run.id
+            )
         )
         summary = _kept(run) | counts | {"changed": changed or 0}
         await session.execute(_of(lease, run).values(state=state, finished_at=now, summary=summary))
@@ -380,7 +437,11 @@ async def _end(
         told = f"price run {run.id} {state}: {changed} price changes"
         session.add(
             Activity(
-                seller_id=lease.seller_id, actor="pricing", action="pricing.repriced", summary=told, created_at=now
+                seller_id=lease.seller_id,
+                actor="pricing",
+                action="pricing.repriced",
+                summary=told,
+                created_at=now,
             )
         )
         await session.flush()

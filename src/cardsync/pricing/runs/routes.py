@@ -1,4 +1,6 @@
-"""Price runs over HTTP: started, looked at, confirmed or discarded; what the rules come to on the cards; why a card asks what it asks."""
+"""Price runs over HTTP: started, looked at, confirmed or discarded; what the rules come to on the
+cards; why a card asks what it asks.
+"""
 
 from __future__ import annotations
 
@@ -200,8 +202,9 @@ async def preview_prices(
     data: dict[str, Any] | None = None,
     format: str | None = None,
 ) -> Response[Preview | bytes]:
-    """What `rules` and `sales` would ask in place of the live ones, of the cards that `search` selects; without `rules`, the live ones
-    with drafts. Nothing is written. `format=csv` or `parquet` downloads every card.
+    """What `rules` and `sales` would ask in place of the live ones, of the cards that `search`
+    selects; without `rules`, the live ones with drafts. Nothing is written. `format=csv` or
+    `parquet` downloads every card.
     """
     if format is not None and format not in _DOWNLOADS:
         raise errors.InvalidPayload("format: must be csv or parquet")
@@ -214,7 +217,9 @@ async def preview_prices(
 
 
 class BacktestDay(msgspec.Struct):
-    """A day that has a snapshot: what was in stock at its last one and what it would have been listed for; price changes of the day."""
+    """A day that has a snapshot: what was in stock at its last one and what it would have been
+    listed for; price changes of the day.
+    """
 
     date: str
     cards: int
@@ -223,7 +228,9 @@ class BacktestDay(msgspec.Struct):
 
 
 class SoldLine(msgspec.Struct):
-    """`asked_price` is null for what was sold before the first snapshot, and for cards that none knows."""
+    """`asked_price` is null for what was sold before the first snapshot, and for cards that none
+    knows.
+    """
 
     marketplace_id: int
     sold_at: str
@@ -257,9 +264,12 @@ class Backtest(msgspec.Struct):
     opt=BACKTEST,
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
-async def backtest_prices(caller: Caller, database: Database, settings: Settings, data: dict[str, Any]) -> Backtest:
-    """What `rules` and `sales` (the live sales without them) would have asked on each day `from` … `to` that has a stored snapshot,
-    each day going on from what they asked before, beside what sold; the newest sold lines are listed. Nothing is written.
+async def backtest_prices(
+    caller: Caller, database: Database, settings: Settings, data: dict[str, Any]
+) -> Backtest:
+    """What `rules` and `sales` (the live sales without them) would have asked on each day `from`
+    … `to` that has a stored snapshot, each day going on from what they asked before, beside what
+    sold; the newest sold lines are listed. Nothing is written.
     """
     seconds = settings.backtest_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
@@ -269,7 +279,9 @@ async def backtest_prices(caller: Caller, database: Database, settings: Settings
 
 @get("/rules/analysis", responses=problems(*READ_BY_OWNERS))
 async def analyse_rules(caller: Caller, database: Database, settings: Settings) -> RuleAnalysis:
-    """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as they stand."""
+    """Which rules never match, can't be read, or are shadowed by earlier ones, on the cards as
+    they stand.
+    """
     async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
         found = await rule_analysis.analyse(session, caller, clock.now())
     return RuleAnalysis(found.rules, found.unmatched)
@@ -281,7 +293,9 @@ async def analyse_rules(caller: Caller, database: Database, settings: Settings) 
     security=[A_SESSION],
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
-async def explain_price(caller: Caller, database: Database, store: Store, marketplace_id: int) -> Explanation:
+async def explain_price(
+    caller: Caller, database: Database, store: Store, marketplace_id: int
+) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         told = await explain_card(session, store, caller.seller_id, marketplace_id, clock.now())

@@ -1,4 +1,7 @@
-"""The demo's story of the orders, told from what the server answers. In: its address and a key. Out: lines in the terminal."""
+"""The demo's story of the orders, told from what the server answers. In: its address and a key.
+
+Out: lines in the terminal.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,18 @@ def tell_sent(console: Console, event: dict[str, Any]) -> None:
         case {"event": "rows_unreadable", "path": path, "problems": problems}:
             for problem in problems:
                 name = path.rpartition("/")[2]
-                console.print(f"    {name}, line {problem['line']}: {problem['problem']}", markup=False)
+                console.print(
+                    f"    {name}, line {problem['line']}: {problem['problem']}", markup=False
+                )
         case {"event": "sales_report_sent", "text": text}:
             console.print(f"[green]✓[/] {text}")
 
 
 def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int]) -> None:
     """What became of the orders; nothing if there are none."""
-    with httpx.Client(base_url=server, headers={"Authorization": f"Bearer {api_key}"}, timeout=30) as http:
+    with httpx.Client(
+        base_url=server, headers={"Authorization": f"Bearer {api_key}"}, timeout=30
+    ) as http:
         skipped = sum(_finished(http, upload_id)["skipped"] for upload_id in upload_ids)
         page = _json(http, "/api/orders?per_page=200&items=full")
         months = _json(http, "/api/v1/sales_report")
@@ -42,9 +49,13 @@ def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int])
     items = sum(order["items_total_count"] for order in orders)
     console.print(f"  items     {items} lines belong to their orders, {skipped} found none")
     console.print(f"  status    {_counts(page['status_counts'])}")
-    console.print(f"  shipping  {_counts(Counter(SHIPPING[order['shipping_type']] for order in orders))}")
+    console.print(
+        f"  shipping  {_counts(Counter(SHIPPING[order['shipping_type']] for order in orders))}"
+    )
     console.print(f"  refunds   {_refunds(orders)}")
-    console.print(f"  feedback  {sum(order['feedback_rating'] is not None for order in orders)} orders")
+    console.print(
+        f"  feedback  {sum(order['feedback_rating'] is not None for order in orders)} orders"
+    )
     console.print(f"  sales     {_sales(orders)}; {_reports(months)}")
     console.print(
         f'\n  curl -H "Authorization: Bearer {api_key}" "{server}/api/orders?per_page=3&refund=true"',
@@ -61,7 +72,10 @@ def _json(http: httpx.Client, path: str) -> dict[str, Any]:
 def _finished(http: httpx.Client, upload_id: int) -> dict[str, Any]:
     """An upload's report once it is worked off: accepting is at once, writing is the worker's."""
     ends = clock.monotonic() + MOST_WAIT
-    while (report := _json(http, f"/api/v1/uploads/{upload_id}"))["state"] in ("queued", "processing"):
+    while (report := _json(http, f"/api/v1/uploads/{upload_id}"))["state"] in (
+        "queued",
+        "processing",
+    ):
         if clock.monotonic() > ends:
             break
         time.sleep(0.1)
@@ -69,19 +83,28 @@ def _finished(http: httpx.Client, upload_id: int) -> dict[str, Any]:
 
 
 def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+    return ", ".join(
+        f"{count} {name}"
+        for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    )
 
 
 def _refunds(orders: list[dict[str, Any]]) -> str:
     refunded = [order for order in orders if order["refund_amt"] is not None]
-    told = ", ".join(f"{order['refund_amt']} ({order['refund_type']}, {order['refund_reason']})" for order in refunded)
+    told = ", ".join(
+        f"{order['refund_amt']} ({order['refund_type']}, {order['refund_reason']})"
+        for order in refunded
+    )
     return told or "none"
 
 
 def _sales(orders: list[dict[str, Any]]) -> str:
     month = f"{clock.now():%Y-%m}"
     mine = [order for order in orders if (order["order_date"] or "").startswith(month)]
-    total = sum((Decimal(order["total_amt"] or 0) - Decimal(order["refund_amt"] or 0) for order in mine), Decimal())
+    total = sum(
+        (Decimal(order["total_amt"] or 0) - Decimal(order["refund_amt"] or 0) for order in mine),
+        Decimal(),
+    )
     return f"{total} USD from {len(mine)} orders this month, refunds taken off"
 
 

@@ -1,7 +1,8 @@
-"""The demo's orders: what the marketplace would have exported today of a shop with the demo's inventory.
+"""The demo's orders: what the marketplace would have exported today of a shop with the demo's
+inventory.
 
-In: the inventory and a day. Out: the text of each file, always the same for the same day. People, addresses and sums are invented; one
-line of the order list is broken on purpose.
+In: the inventory and a day. Out: the text of each file, always the same for the same day. People,
+addresses and sums are invented; one line of the order list is broken on purpose.
 """
 
 from __future__ import annotations
@@ -30,9 +31,7 @@ SHIPPING = (
     "Shipping Method,Item Count,Value Of Products,Shipping Fee Paid,Tracking #,Carrier"
 )
 REFUNDS = "order_number,total_amt,status,refund_type,refund_origin,refund_reason"
-SALES = (
-    "date_from,date_to,gross_sales,order_count,product_amount,shipping_amount,total_fees,net_sales,net_sales_minus_fees"
-)
+SALES = "date_from,date_to,gross_sales,order_count,product_amount,shipping_amount,total_fees,net_sales,net_sales_minus_fees"
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,19 @@ class Order:
 
     @property
     def products(self) -> Decimal:
-        return sum((Decimal(row["TCG Marketplace Price"]) * count for row, count in self.items), Decimal())
+        return sum(
+            (Decimal(row["TCG Marketplace Price"]) * count for row, count in self.items), Decimal()
+        )
 
     @property
     def shipping(self) -> Decimal:
-        return Decimal("8.99") if self.expedited else Decimal("4.49") if self.tracked else Decimal("1.31")
+        return (
+            Decimal("8.99")
+            if self.expedited
+            else Decimal("4.49")
+            if self.tracked
+            else Decimal("1.31")
+        )
 
     @property
     def count(self) -> int:
@@ -62,7 +69,8 @@ def files(today: date) -> dict[str, str]:
     """By file name."""
     orders = _orders(today)
     return {
-        "order-list.csv": _table(LIST, map(_listed, orders)) + '"D0D0CAFE-000BAD-0000","cut off in the middle\n',
+        "order-list.csv": _table(LIST, map(_listed, orders))
+        + '"D0D0CAFE-000BAD-0000","cut off in the middle\n',
         "pull-sheet.csv": _table(SHEET, _pulled(orders))
         + f"Orders Contained in Pull Sheet:,{'|'.join(order.number for order in orders)}\n",
         "shipping-export.csv": _table(SHIPPING, map(_shipped, orders)),
@@ -81,23 +89,43 @@ def _orders(today: date) -> list[Order]:
 
 def _order(chance: Random, stock: Sequence[dict[str, str]], n: int, day: date) -> Order:
     number = f"D0D0CAFE-{chance.getrandbits(24):06X}-{chance.getrandbits(20):05X}"
-    items = [(row, 1 + (chance.random() < 0.15)) for row in chance.sample(stock, 1 + int(chance.expovariate(0.7)))]
-    status = "Ready to Ship" if n < 4 else "Shipped - In Transit" if n < 11 else "Shipped - Delivered"
-    return Order(number, n % 31, day, "Canceled" if n == 17 else status, n % 9 == 4, n % 5 == 2, items)
+    items = [
+        (row, 1 + (chance.random() < 0.15))
+        for row in chance.sample(stock, 1 + int(chance.expovariate(0.7)))
+    ]
+    status = (
+        "Ready to Ship" if n < 4 else "Shipped - In Transit" if n < 11 else "Shipped - Delivered"
+    )
+    return Order(
+        number, n % 31, day, "Canceled" if n == 17 else status, n % 9 == 4, n % 5 == 2, items
+    )
 
 
 def _for_sale(row: dict[str, str]) -> bool:
     quantity, price = row["Total Quantity"] or "", row["TCG Marketplace Price"] or ""
     usual = row["Product Line"] != "Sports Cards" and None not in row
     return (
-        usual and quantity.isdigit() and quantity != "0" and price.replace(".", "").isdigit() and Decimal(price) < 100
+        usual
+        and quantity.isdigit()
+        and quantity != "0"
+        and price.replace(".", "").isdigit()
+        and Decimal(price) < 100
     )
 
 
 def _listed(order: Order) -> list[object]:
     day, kind = f"{order.day:%A, %d %B %Y}", "Expedited" if order.expedited else "Standard"
     amounts = [_money(order.products), order.shipping, _money(order.products + order.shipping)]
-    return [order.number, f"Demo Buyer {order.buyer:02}", day, order.status, kind, *amounts, "True", ""]
+    return [
+        order.number,
+        f"Demo Buyer {order.buyer:02}",
+        day,
+        order.status,
+        kind,
+        *amounts,
+        "True",
+        "",
+    ]
 
 
 def _pulled(orders: Sequence[Order]) -> Iterable[list[object]]:
@@ -106,7 +134,17 @@ def _pulled(orders: Sequence[Order]) -> Iterable[list[object]]:
         for row, count in order.items:
             found.setdefault(row["TCGplayer Id"], (row, []))[1].append((order.number, count))
     for sku, (row, pairs) in found.items():
-        names = [row[name] for name in ("Product Line", "Product Name", "Condition", "Number", "Set Name", "Rarity")]
+        names = [
+            row[name]
+            for name in (
+                "Product Line",
+                "Product Name",
+                "Condition",
+                "Number",
+                "Set Name",
+                "Rarity",
+            )
+        ]
         told = " | ".join(f"{number}:{count}" for number, count in pairs)
         yield [*names, sum(count for _, count in pairs), "", "01/01/2025 00:00:00", sku, told]
 
@@ -142,7 +180,10 @@ def _refunded(orders: Sequence[Order]) -> Iterable[list[object]]:
 
 def _rated(orders: Sequence[Order]) -> Iterable[list[object]]:
     comments = ["Fast and well packed", "", "As described, thanks!", "One card was bent"]
-    return ([order.number, 5 if n % 4 < 3 else 3, comments[n % 4]] for n, order in enumerate(orders[12::3]))
+    return (
+        [order.number, 5 if n % 4 < 3 else 3, comments[n % 4]]
+        for n, order in enumerate(orders[12::3])
+    )
 
 
 def _summed(today: date) -> Iterable[list[object]]:
@@ -150,7 +191,17 @@ def _summed(today: date) -> Iterable[list[object]]:
     ends = today.replace(day=1) - timedelta(days=1)
     for gross, count in ((1412, 71), (1296, 64)):
         shipping, fees = Decimal(count) * 2, Decimal(gross) * Decimal("0.13")
-        yield [ends.replace(day=1), ends, gross, count, gross - shipping, shipping, fees, gross, gross - fees]
+        yield [
+            ends.replace(day=1),
+            ends,
+            gross,
+            count,
+            gross - shipping,
+            shipping,
+            fees,
+            gross,
+            gross - fees,
+        ]
         ends = ends.replace(day=1) - timedelta(days=1)
 
 

@@ -1,6 +1,8 @@
-"""`cardsync demo`: a demo seller, one whole cycle by the real agent over HTTP, told as it happens, then a server until Ctrl-C.
+"""`cardsync demo`: a demo seller, one whole cycle by the real agent over HTTP, told as it
+happens, then a server until Ctrl-C.
 
-The data stays in DATA_DIR: a second run finds the seller, its cards and its targets, and starts in seconds.
+The data stays in DATA_DIR: a second run finds the seller, its cards and its targets, and starts
+in seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +36,14 @@ from cardsync.pricing.rules import rows as store
 from cardsync.processes import bind_address
 from cardsync.processes.demo import cards, order_files
 from cardsync.processes.demo import order_texts as orders_of_the_day
-from cardsync.processes.supervisor import Stopped, database, processes, stop_on_signals, supervise, wait_until_ready
+from cardsync.processes.supervisor import (
+    Stopped,
+    database,
+    processes,
+    stop_on_signals,
+    supervise,
+    wait_until_ready,
+)
 from cardsync.settings import Settings
 
 console = Console(highlight=False, soft_wrap=True)
@@ -81,13 +90,17 @@ def _story(settings: Settings, *, leave: bool) -> None:
 
 
 async def _prepare(settings: Settings) -> DemoSeller:
-    """The demo seller, made on the first run, with its inventory and orders in the agent's inbox."""
+    """The demo seller, made on the first run, with its inventory and orders in the agent's
+    inbox.
+    """
     assert settings.database_url is not None
     folder = settings.data_dir / "demo"
     note = folder / "seller.json"
     if note.exists():
         kept = json.loads(note.read_text())
-        return DemoSeller(kept["seller_id"], kept["api_key"], folder, is_new=not _had_a_cycle(folder))
+        return DemoSeller(
+            kept["seller_id"], kept["api_key"], folder, is_new=not _had_a_cycle(folder)
+        )
     async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
         say(await import_catalog(opened, cards.CATALOG, "csv", None, say))
         async with opened.shared() as session:
@@ -144,7 +157,9 @@ def _tell(event: dict[str, Any]) -> None:
         case {"event": "export_saved", "path": path, "rows": rows}:
             console.print(f"[green]✓[/] {rows} price updates saved: [bold]{path}[/]")
         case {"event": "cycle_started", **rest}:
-            console.print(f"[green]✓[/] the server said sync ({rest.get('reason', 'manual_request')})")
+            console.print(
+                f"[green]✓[/] the server said sync ({rest.get('reason', 'manual_request')})"
+            )
         case {"event": "cycle_finished", "status": status}:
             console.print(f"[green]✓[/] cycle reported: {status}")
         case {"event": name, **rest} if name in ("error", "warning"):
@@ -161,7 +176,9 @@ def _tell_report(report: dict[str, Any]) -> None:
     for row in report["rejected"]:
         console.print(f"    line {row['line']}: {row['message']} ({row['code']})", markup=False)
     for row in report.get("noted", []):
-        console.print(f"    line {row['line']}: {row['message']} ({row['code']}, row kept)", markup=False)
+        console.print(
+            f"    line {row['line']}: {row['message']} ({row['code']}, row kept)", markup=False
+        )
     blocked = ", ".join(f"{code} {n}" for code, n in report.get("blocked", {}).items())
     console.print(
         f"[green]✓[/] {report['priced']} priced, {report['changed']} changed"
@@ -184,7 +201,10 @@ async def _show_prices(settings: Settings, demo: DemoSeller) -> None:
         opened.tenant(demo.seller_id) as session,
     ):
         rules = await store.rules_of(session, demo.seller_id)
-        rows = [dict(row) for row in (await session.execute(PRICES_SQL, {"seller": demo.seller_id})).mappings()]
+        rows = [
+            dict(row)
+            for row in (await session.execute(PRICES_SQL, {"seller": demo.seller_id})).mappings()
+        ]
     console.rule(f"[bold]the first ten of {len(rows)} price changes", align="left")
     for row in rows[:10]:
         old = dollars(to_units(row["price"])) if row["price"] is not None else "-"
@@ -209,8 +229,13 @@ def _why(row: dict[str, Any], rules: list[Any]) -> str:
     )  # fmt: skip
     run = Run(rules, SellerPricing(), row["priced_at"])
     priced = engine.price(card, rules, run.seller, run.now)
-    told = {step["name"]: str(step["summary"]) for step in sentences.explain(priced.row(0, named=True), run)}
-    return " ".join(told[name] for name in ("price_source", "formula", "bounds", "cap") if name in told)
+    told = {
+        step["name"]: str(step["summary"])
+        for step in sentences.explain(priced.row(0, named=True), run)
+    }
+    return " ".join(
+        told[name] for name in ("price_source", "formula", "bounds", "cap") if name in told
+    )
 
 
 def _show_address(settings: Settings, demo: DemoSeller) -> None:
