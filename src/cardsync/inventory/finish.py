@@ -26,6 +26,7 @@ from cardsync.pricing.held import hold_prices
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.push import push_prices, withdraw
 from cardsync.pricing.reprice import begin
+from cardsync.pricing.sale_runs import begun_since
 from cardsync.sync import cancel as sync_cancel
 from cardsync.sync import state as sync_state
 from cardsync.sync.models import SyncState
@@ -80,6 +81,7 @@ async def finish(
             await hold_prices(session, upload.seller_id, outcome.held, outcome.lines)
         if outcome.sold is not None:
             await on_sale.settle(session, upload.seller_id, outcome.sold, now)
+            await begun_since(session, state, upload.begun_at or upload.received_at, now)
         if outcome.confirmed is not None:
             await remember(session, upload.seller_id, outcome.confirmed, now)
         await promote(session, upload.seller_id)
