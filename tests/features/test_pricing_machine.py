@@ -456,16 +456,27 @@ class Pricing(RuleBasedStateMachine):
     def change_sale_at_once_with_fetch(self, data: st.DataObject) -> None:
         self.do(self.a_change_of_a_sale(data), ("fetch", {}))
 
-    @precondition(lambda self: self.model.in_force)
-    @rule(data=st.data())
-    def a_sale_ends_by_itself(self, data: st.DataObject) -> None:
-        """The agent asks before the timer has run, and again afterwards."""
-        ends = [self.model.sales[number].ends for number in self.model.in_force]
-        hours = -((self.model.now - min(ends)) // 3600)
-        self.do(("jump", {"seconds": max(1, hours) * 3600}))
-        self.do(("fetch", {}))
-        self.do(("minute", {}))
-        self.do(("fetch", {}))
+    @rule(
+        adjust_bp=st.sampled_from([-2000, -5000]),
+        cards=reaches,
+        paused=st.sampled_from(["not", "over its start", "over its end"]),
+    )
+    def a_sale_comes_and_goes(self, adjust_bp: int, cards: tuple[int, ...], paused: str) -> None:
+        """Around each edge the agent asks before the timer has run, and again afterwards."""
+        sale = {"adjust_bp": adjust_bp, "cards": cards, "starts": 1, "hours": 2}
+        self.do(("make_sale", sale))
+        for edge, hours in (("start", 1), ("end", 2)):
+            if paused == f"over its {edge}":
+                self.do(("pause", {"paused": True, "by": "owner"}))
+            self.do(("jump", {"seconds": hours * 3600}))
+            self.do(("fetch", {}))
+            self.do(("minute", {}))
+            self.holds_what_is_true()
+            if paused == f"over its {edge}":
+                self.do(("pause", {"paused": False, "by": "owner"}))
+                self.do(("minute", {}))
+                self.holds_what_is_true()
+            self.do(("fetch", {}))
 
     @rule(by=st.sampled_from(["owner", "operator"]), with_fetch=st.booleans())
     def pause_or_go_on(self, by: str, with_fetch: bool) -> None:
@@ -520,7 +531,7 @@ class Pricing(RuleBasedStateMachine):
 
 
 EVERYDAY = settings(
-    max_examples=5,
+    max_examples=7,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,
