@@ -18,6 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 from cardsync.db import Database
 from cardsync.jobs import SALES, mark_due_by
+from cardsync.pricing import breaker
+from cardsync.pricing.confirmed import remember
 from cardsync.sync.state import Lease, hold_lease
 
 _PAIR: Final = {"marketplace_id": pl.Int64, "sale_id": pl.Int64}
@@ -68,15 +70,20 @@ _UNTIL = f"""
 
 @dataclass(frozen=True)
 class OnSale:
-    """The cards that a run prices; `rows` are those at a sale's price, with the sale."""
+    """The cards that a run prices; `rows` are those at a sale's price, with the sale.
+
+    `deep` are those whose way back from the sale's price is a leap.
+    """
 
     priced: pl.Series
     rows: pl.DataFrame
+    deep: pl.DataFrame
 
 
 def on_sale(priced: pl.DataFrame) -> OnSale:
     reduced = pl.col("sale_id").is_not_null() & pl.col("target").is_not_null()
-    return OnSale(priced["marketplace_id"], priced.filter(reduced).select(*_PAIR))
+    rows = priced.filter(reduced).select(*_PAIR)
+    return OnSale(priced["marketplace_id"], rows, breaker.deep_sales(priced))
 
 
 async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) -> None:
@@ -90,7 +97,12 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
-    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing."""
+    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing.
+
+    The way back from a deep sale counts as confirmed.
+    """
+    if not found.deep.is_empty():
+        await remember(session, seller_id, found.deep, now)
     row = (await session.execute(text(_NOTED), {"seller": seller_id})).one()
     noted = pl.DataFrame(dict(row._mapping), schema=_PAIR)
     if noted.is_empty():
