@@ -6,6 +6,7 @@ from cardsync.settings import Settings
 
 LOOPBACK = ["localhost", "localhost:8000", "LOCALHOST:9", "127.0.0.1", "127.0.0.1:8000", "127.8.9.1:1", "[::1]:8000"]
 OTHERS = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "", ":8000", "a@b"]
+NO_NAMES = ["[", "]", "[::1", "a]b", "[v1.x]", "[evil.example]"]
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:8000", "0.0.0.0:8000", "[::]:8000", "192.168.1.5:8000"])
@@ -13,7 +14,7 @@ OTHERS = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.
 def test_loopback_names_are_ours_and_foreign_names_never(bind, public_url):
     settings = Settings(bind=bind, public_url=public_url)
     assert all(settings.is_own_name(host) for host in LOOPBACK)
-    assert not any(settings.is_own_name(host) for host in OTHERS)
+    assert not any(settings.is_own_name(host) for host in OTHERS + NO_NAMES)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,13 @@ async def test_an_error_page_is_locked_down_as_the_sign_in_page_is(service):
 @pytest.mark.parametrize("path", ["/api/session", "/sign-in"])
 @pytest.mark.parametrize(
     ("host", "believed"),
-    [("evil.example:8000", False), ("127.0.0.1.evil.example", False), ("localhost:8000", True), ("[::1]:8000", True)],
+    [
+        ("evil.example:8000", False),
+        ("127.0.0.1.evil.example", False),
+        ("[::1", False),
+        ("localhost:8000", True),
+        ("[::1]:8000", True),
+    ],
 )
 async def test_a_name_that_anybody_may_point_at_us_is_not_ours(a_seller, path, host, believed):
     """A page of evil.example, whose address was changed to ours after the browser had loaded it."""

@@ -15,7 +15,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cardsync import clock, errors
-from cardsync.accepted import MAX_STARTS, Due, due_of, forget, oldest_open, rest, setback
+from cardsync.accepted import MAX_STARTS, MAX_STARTS_JUDGED, Due, due_of, forget, oldest_open, rest, setback
 from cardsync.inventory import finish, importer
 from cardsync.inventory.models import Upload
 from cardsync.jobs import Work, enqueue, jobs, work_of
@@ -88,8 +88,9 @@ async def _import(work: Work, lease: Lease, upload: Upload, due: Due | None) -> 
     """Import one upload and settle how it ended. False if it has to wait for something outside: the sweep comes back to it."""
     bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id)
     try:
-        if upload.attempts > MAX_STARTS and upload.verdict is None:
-            raise errors.CsvProcessingFailed(f"given up after {MAX_STARTS} attempts")
+        most = MAX_STARTS if upload.verdict is None else MAX_STARTS_JUDGED
+        if upload.attempts > most:
+            raise errors.CsvProcessingFailed(f"given up after {most} attempts")
         await importer.import_upload(work, lease, upload)
     except errors.Problem as problem:
         bound.info("upload_failed", code=problem.code)
