@@ -392,9 +392,20 @@ class Pricing(RuleBasedStateMachine):
         return "report", {"outcome": outcome, "with_rows": with_rows, "number": self.reports}
 
     @rule(with_rows=st.booleans())
+    def the_agent_imports(self, with_rows: bool) -> None:
+        self.the_agent_fetches_imports_and_reports(with_rows)
+
     def the_agent_fetches_imports_and_reports(self, with_rows: bool) -> None:
         for op in (("fetch", {}), ("import_file", {}), self.a_report("imported", with_rows)):
             self.do(op)
+
+    @rule(market=markets, days=st.sampled_from([2, 4]))
+    def an_import_makes_no_market_price_younger(self, market: Prices, days: int) -> None:
+        self.do(("upload", {"market": market}))
+        self.do(("jump", {"seconds": days * 24 * 3600}))
+        self.the_agent_fetches_imports_and_reports(with_rows=True)
+        self.do(("jump", {"seconds": 4 * 24 * 3600}))
+        self.do(("reprice", {}))
 
     @precondition(lambda self: self.model.held)
     @rule(outcome=st.sampled_from(["imported", "failed"]), with_rows=st.booleans())
