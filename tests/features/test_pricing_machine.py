@@ -1,7 +1,7 @@
 """Whatever seller, staff and agent do in a year, in whatever order and two at the same time.
 
-Rules, sales, pauses, runs, rollbacks and refunds come in between: prices, targets, files, states and
-amounts are what a small model says (tests/pricing_model.py).
+Rules, sales, pauses, runs, rollbacks and refunds come in between: prices, targets, files, states
+and amounts are what a small model says (tests/pricing_model.py).
 
 A Hypothesis state machine in a thread of its own; each of its steps is run on the tests' event loop.
 """
@@ -182,7 +182,13 @@ class Real:
     async def jump(self, seconds: int) -> None:
         clock.shift(timedelta(seconds=seconds))
 
-    async def make_sale(self, adjust_bp: int, cards: tuple[int, ...], starts: int, hours: int) -> int:
+    async def make_sale(
+        self,
+        adjust_bp: int,
+        cards: tuple[int, ...],
+        starts: int,
+        hours: int,
+    ) -> int:
         begin = clock.now() + timedelta(hours=starts)
         times = {
             "starts_at": clock.rfc3339(begin),
@@ -439,7 +445,14 @@ class Pricing(RuleBasedStateMachine):
         hours=st.sampled_from([2, 30, 20 * 24]),
         then=st.sampled_from(["nothing", "minute", "upload"]),
     )
-    def make_sale(self, adjust_bp: int, cards: tuple[int, ...], starts: int, hours: int, then: str) -> None:
+    def make_sale(
+        self,
+        adjust_bp: int,
+        cards: tuple[int, ...],
+        starts: int,
+        hours: int,
+        then: str,
+    ) -> None:
         sale = {"adjust_bp": adjust_bp, "cards": cards, "starts": starts, "hours": hours}
         self.do(("make_sale", sale))
         if then == "minute":
@@ -524,7 +537,7 @@ class Pricing(RuleBasedStateMachine):
         self.models = [model for model in self.models if model.kept() == kept]
 
     def teardown(self) -> None:
-        """A day later nothing is open; without pause and sales the agent gets what the rules ask."""
+        """A day later nothing is open; without pause and sales the agent gets the rules' prices."""
         if not self.models:
             return
         self.do(("pause", {"paused": False, "by": "operator"}))
