@@ -208,7 +208,7 @@ class Model:
         return "done"
 
     def refund(self, number: str, row: dict[str, Any]) -> str:
-        """A row of an order that nobody knows makes the order; the row's amounts are its own then."""
+        """A row of an order that nobody knows makes it; the row's amounts are its own then."""
         self.work()
         found = self.orders.setdefault(number, Order(row.get("total_amt")))
         found.refund = (found.refund or {}) | row

@@ -26,8 +26,8 @@ from cardsync.pricing.run import TIME, Run
 from cardsync.pricing.store import pins_of
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
-# When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash of
-# the card's values 0, and its own time says nothing of the market.
+# When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash
+# of the card's values 0, and its own time says nothing of the market.
 _SEEN: Final = """
     CASE WHEN c.values_hash = 0 THEN coalesce(l.observed_at, c.observed_at)
          ELSE greatest(c.observed_at, l.observed_at) END
