@@ -208,15 +208,15 @@ class Model:
         return "done"
 
     def refund(self, number: str, row: dict[str, Any]) -> str:
-        """A row of an order that nobody knows makes the order, with the row's amounts as its own."""
+        """A row of an order that nobody knows makes it; the row's amounts are its own then."""
         self.work()
         found = self.orders.setdefault(number, Order(row.get("total_amt")))
         found.refund = (found.refund or {}) | row
         return "done"
 
     def refunds(self, by: str) -> dict[str, tuple[int, str | None]]:
-        told = self.orders.items()
-        return {n: (o.refunded, o.refund.get("refund_type")) for n, o in told if o.refund is not None}
+        told = [(n, o.refunded, o.refund) for n, o in self.orders.items() if o.refund is not None]
+        return {number: (amount, row.get("refund_type")) for number, amount, row in told}
 
     # Rollbacks.
 
@@ -300,8 +300,8 @@ class Model:
     def _pushed(self) -> Prices:
         """Targets that differ, without those of sales that are over, whether or not a run came."""
         on = {None, *self._on_now()}
-        asked = {card: t for card, t in self.target.items() if t is not None and self.reduced[card] in on}
-        return {card: target for card, target in asked.items() if target != self.price[card]}
+        asked = {card: t for card, t in self.target.items() if self.reduced[card] in on}
+        return {card: t for card, t in asked.items() if t is not None and t != self.price[card]}
 
     def import_file(self) -> None:
         self.listed |= self.held[0]

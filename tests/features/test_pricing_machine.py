@@ -1,7 +1,7 @@
 """Whatever seller, staff and agent do in a year, in whatever order and two at the same time.
 
-Rules, sales, pauses, runs, rollbacks and refunds come in between: prices, targets, files, states and
-amounts are what a small model says (tests/pricing_model.py).
+Rules, sales, pauses, runs, rollbacks and refunds come in between: prices, targets, files, states
+and amounts are what a small model says (tests/pricing_model.py).
 
 A Hypothesis state machine in a thread of its own; each of its steps is run on the tests' event loop.
 """
@@ -182,7 +182,13 @@ class Real:
     async def jump(self, seconds: int) -> None:
         clock.shift(timedelta(seconds=seconds))
 
-    async def make_sale(self, adjust_bp: int, cards: tuple[int, ...], starts: int, hours: int) -> int:
+    async def make_sale(
+        self,
+        adjust_bp: int,
+        cards: tuple[int, ...],
+        starts: int,
+        hours: int,
+    ) -> int:
         begin = clock.now() + timedelta(hours=starts)
         times = {
             "starts_at": clock.rfc3339(begin),
@@ -392,9 +398,20 @@ class Pricing(RuleBasedStateMachine):
         return "report", {"outcome": outcome, "with_rows": with_rows, "number": self.reports}
 
     @rule(with_rows=st.booleans())
+    def the_agent_imports(self, with_rows: bool) -> None:
+        self.the_agent_fetches_imports_and_reports(with_rows)
+
     def the_agent_fetches_imports_and_reports(self, with_rows: bool) -> None:
         for op in (("fetch", {}), ("import_file", {}), self.a_report("imported", with_rows)):
             self.do(op)
+
+    @rule(market=markets, days=st.sampled_from([2, 4]))
+    def an_import_makes_no_market_price_younger(self, market: Prices, days: int) -> None:
+        self.do(("upload", {"market": market}))
+        self.do(("jump", {"seconds": days * 24 * 3600}))
+        self.the_agent_fetches_imports_and_reports(with_rows=True)
+        self.do(("jump", {"seconds": 4 * 24 * 3600}))
+        self.do(("reprice", {}))
 
     @precondition(lambda self: self.model.held)
     @rule(outcome=st.sampled_from(["imported", "failed"]), with_rows=st.booleans())
@@ -428,7 +445,14 @@ class Pricing(RuleBasedStateMachine):
         hours=st.sampled_from([2, 30, 20 * 24]),
         then=st.sampled_from(["nothing", "minute", "upload"]),
     )
-    def make_sale(self, adjust_bp: int, cards: tuple[int, ...], starts: int, hours: int, then: str) -> None:
+    def make_sale(
+        self,
+        adjust_bp: int,
+        cards: tuple[int, ...],
+        starts: int,
+        hours: int,
+        then: str,
+    ) -> None:
         sale = {"adjust_bp": adjust_bp, "cards": cards, "starts": starts, "hours": hours}
         self.do(("make_sale", sale))
         if then == "minute":
@@ -513,7 +537,7 @@ class Pricing(RuleBasedStateMachine):
         self.models = [model for model in self.models if model.kept() == kept]
 
     def teardown(self) -> None:
-        """A day later nothing is open; without pause and sales the agent gets what the rules ask."""
+        """A day later nothing is open; without pause and sales the agent gets the rules' prices."""
         if not self.models:
             return
         self.do(("pause", {"paused": False, "by": "operator"}))
