@@ -29,7 +29,7 @@ check: .venv/.dev ## The everyday part of the suite: what takes no long
 # SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
-	@SOAK_SECONDS=$$(($${SOAK_SECONDS:-0} / 5)) \
+	@SOAK_SECONDS=$$((($${SOAK_SECONDS:-0} + 4) / 5)) \
 	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
 
 explore: .venv/.dev ## The properties with random examples, other ones each time

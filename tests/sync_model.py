@@ -19,6 +19,8 @@ WORDS = ("error", "code")
 
 Answer = tuple[int, Any]
 
+ORDER_KINDS = ("full", "orders", "refunds", "feedback")
+
 
 @dataclass(frozen=True)
 class Same:
@@ -294,7 +296,7 @@ class Model:
     ) -> None:
         self.locks += 1
         self.lock = Lock(kind, trigger, first_sync, agent, self.locks, self.now)
-        self.handed_first = first_sync
+        self.handed_first = first_sync and kind in ORDER_KINDS
 
     def _refresh(self) -> None:
         if self.lock is not None:
@@ -421,7 +423,9 @@ class Model:
             else:
                 self._count_failure()
             self.lock = None
-        self.handed_first = self.lock is not None and self.lock.first_sync
+        self.handed_first = (
+            self.lock is not None and self.lock.first_sync and self.lock.kind in ORDER_KINDS
+        )
 
 
 def _wait(reason: str, *, requested: bool) -> Answer:

@@ -374,12 +374,13 @@ class Settings(BaseSettings):
         for ours. An address in numbers may not: where all interfaces are served, it is one of
         them.
         """
-        name = urlsplit(f"//{host}").hostname or ""
-        if name in ("localhost", self.host.lower()):
-            return True
         try:
+            name = urlsplit(f"//{host}").hostname or ""
+            if name in ("localhost", self.host.lower()):
+                return True
             address = ip_address(name)
         except ValueError:
+            # A caller writes into this header what it likes, brackets that are never closed too.
             return False
         return address.is_loopback or (self.is_everywhere and self.public_url is None)
 

@@ -22,6 +22,7 @@ OTHERS = [
     ":8000",
     "a@b",
 ]
+NO_NAMES = ["[", "]", "[::1", "a]b", "[v1.x]", "[evil.example]"]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ OTHERS = [
 def test_loopback_names_are_ours_and_foreign_names_never(bind, public_url):
     settings = Settings(bind=bind, public_url=public_url)
     assert all(settings.is_own_name(host) for host in LOOPBACK)
-    assert not any(settings.is_own_name(host) for host in OTHERS)
+    assert not any(settings.is_own_name(host) for host in OTHERS + NO_NAMES)
 
 
 @pytest.mark.parametrize(

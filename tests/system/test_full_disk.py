@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
@@ -84,6 +85,18 @@ def put_up(seller: Seller) -> httpx.Response:
         )
 
 
+def put_up_much(seller: Seller) -> httpx.Response:
+    """By a client that sends all before it reads."""
+    connection = HTTPConnection("127.0.0.1", seller.server.port, timeout=60)
+    headers = {"Authorization": f"Bearer {seller.api_key}", "Content-Type": "text/csv"}
+    try:
+        connection.request("POST", "/api/v1/sync", inventory(3000) + bytes(9_000_000), headers)
+        answer = connection.getresponse()
+        return httpx.Response(answer.status, headers=answer.getheaders(), content=answer.read())
+    finally:
+        connection.close()
+
+
 def put_orders(seller: Seller) -> httpx.Response:
     with seller.http() as http:
         return http.post(
@@ -136,6 +149,7 @@ def test_with_no_byte_free_all_but_uploads_goes_on_and_uploads_come_back_with_th
     before = objects(server)
     assert_polls_and_reads_live(server, seller)
     assert_unavailable(put_up(seller))
+    assert_unavailable(put_up_much(seller))
     assert_unavailable(put_orders(seller))
     assert objects(server) == before
     until(

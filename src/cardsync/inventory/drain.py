@@ -23,7 +23,16 @@ from cardsync.seller_state.state import CancelRequested, Lease, LeaseLost
 from cardsync.sync import cancel
 from cardsync.work.jobs import Work, enqueue, jobs, work_of
 from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
-from cardsync.work.streams import MAX_STARTS, Due, due_of, forget, oldest_open, rest, setback
+from cardsync.work.streams import (
+    MAX_STARTS,
+    MAX_STARTS_JUDGED,
+    Due,
+    due_of,
+    forget,
+    oldest_open,
+    rest,
+    setback,
+)
 from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
@@ -97,8 +106,9 @@ async def _import(work: Work, lease: Lease, upload: Upload, due: Due | None) -> 
     """
     bound = log.bind(seller_id=upload.seller_id, upload_id=upload.id)
     try:
-        if upload.attempts > MAX_STARTS and upload.verdict is None:
-            raise errors.CsvProcessingFailed(f"given up after {MAX_STARTS} attempts")
+        most = MAX_STARTS if upload.verdict is None else MAX_STARTS_JUDGED
+        if upload.attempts > most:
+            raise errors.CsvProcessingFailed(f"given up after {most} attempts")
         await importer.import_upload(work, lease, upload)
     except errors.Problem as problem:
         bound.info("upload_failed", code=problem.code)

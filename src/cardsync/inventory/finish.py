@@ -27,6 +27,7 @@ from cardsync.pricing.runs.confirmed import remember
 from cardsync.pricing.runs.held_prices import hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.pricing.runs.reprice import begin
+from cardsync.pricing.runs.sale_runs import begun_since
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import CancelRequested, Lease, hold_lease, own_state
@@ -93,6 +94,7 @@ async def finish(
             await hold_prices(session, upload.seller_id, outcome.held, outcome.lines)
         if outcome.sold is not None:
             await on_sale.settle(session, upload.seller_id, outcome.sold, now)
+            await begun_since(session, state, upload.begun_at or upload.received_at, now)
         if outcome.confirmed is not None:
             await remember(session, upload.seller_id, outcome.confirmed, now)
         await promote(session, upload.seller_id)

@@ -9,6 +9,8 @@ KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
 # Kinds whose work the server finishes by importing and pricing; the others end with the agent's
 # log.
 INVENTORY_KINDS = ("full", "pricing")
+# Kinds that fetch orders: the others can't end a first sync, whatever their log says.
+ORDER_KINDS = ("full", "orders", "refunds", "feedback")
 
 
 def read_kind(value: Any) -> str:

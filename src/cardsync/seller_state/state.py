@@ -15,7 +15,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
-from cardsync.seller_state.kinds import INVENTORY_KINDS, is_stale, merge_kinds
+from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS, is_stale, merge_kinds
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 
@@ -114,7 +114,7 @@ def take_lock(
     state.lock_kind, state.lock_trigger, state.lock_agent_id = kind, trigger, agent_id
     state.lock_first_sync, state.lock_uploaded = first_sync, False
     state.lock_taken_at = state.lock_refreshed_at = now
-    state.cycle_trigger, state.cycle_first_sync = trigger, first_sync
+    state.cycle_trigger, state.cycle_first_sync = trigger, first_sync and kind in ORDER_KINDS
 
 
 def note_request(state: SyncState, kind: str, now: datetime) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.seller_state.kinds import INVENTORY_KINDS
+from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import clear_lock, count_failure
 from cardsync.sync.models import SyncCycle, SyncStep
@@ -61,7 +61,8 @@ async def end_cycle(
     by_worker = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
     if state.lock_kind is not None and state.cancel_requested_at is None and not by_worker:
         _end_by_log(state, status, now)
-    state.cycle_trigger, state.cycle_first_sync = state.lock_trigger, state.lock_first_sync
+    state.cycle_trigger = state.lock_trigger
+    state.cycle_first_sync = state.lock_first_sync and state.lock_kind in ORDER_KINDS
     return trigger, first_sync
 
 

@@ -1,5 +1,5 @@
-"""A refusal of a body that is too large, while the body is still coming: its rest is read before
-the answer goes out, up to a bound.
+"""A refusal while the body is still coming, because it is too large or there is no room for it: its
+rest is read before the answer goes out, up to a bound.
 
 A client that sends all before it reads, as plain ones do, would find the connection reset and not
 the answer.
@@ -13,7 +13,8 @@ from contextlib import suppress
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
 
-TOO_LARGE = 413
+# Too large, and a store or a database that is away: who is told that shall act on it.
+TOLD_AT_THE_END = {413, 503}
 # What is thrown away costs little; who sends more, or slower, is cut off.
 REST_BYTES = 100_000_000
 REST_SECONDS = 10.0
@@ -33,12 +34,10 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
             return message
 
         async def answer(message: Message) -> None:
-            is_late = (
-                message["type"] == "http.response.start"
-                and message["status"] == TOO_LARGE
-                and not ended
+            is_told = (
+                message["type"] == "http.response.start" and message["status"] in TOLD_AT_THE_END
             )
-            if is_late and (begun or not _waits_to_be_asked(scope)):
+            if is_told and not ended and (begun or not _waits_to_be_asked(scope)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(REST_SECONDS):
                         await _throw_away(receive)

@@ -23,6 +23,8 @@ log = structlog.get_logger(__name__)
 
 # A file that kills the worker is given up after so many starts before its verdict.
 MAX_STARTS = 20
+# And after more where rows may be written already: a machine may be restarted often.
+MAX_STARTS_JUDGED = 100
 OPEN = ("queued", "processing")
 
 

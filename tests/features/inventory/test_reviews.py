@@ -8,6 +8,8 @@ import pytest
 
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
+from cardsync.clock import rfc3339
+from cardsync.processes.worker import opened, sweep
 
 
 def rows(count, *, first=1, **cells):
@@ -416,6 +418,42 @@ async def test_a_confirmation_is_forgotten_after_thirty_days(a_seller):
     assert (await seller.import_csv(a_csv(*leaping(50, 50))))["state"] == "done"
     clock.shift(timedelta(days=1, minutes=1))
     assert (await seller.import_csv(a_csv(*leaping(50, 50))))["state"] == "awaiting_review"
+
+
+async def swept(seller):
+    """A worker sweeps and works off what is due."""
+    # What is due now is left to its own job for some seconds.
+    clock.shift(timedelta(seconds=10))
+    async with opened(seller.service.database):
+        await sweep(seller.service.work)
+    await seller.service.run_jobs()
+
+
+@pytest.mark.parametrize("days", [1, 40])
+async def test_a_deep_sale_and_its_end_stop_no_run(a_seller, days):
+    """The seller made the sale: neither its price nor the way back from it is a surprise."""
+    clock.stop()
+    seller = await a_seller()
+    cards = range(1, 61)
+
+    def shop(price, market):
+        return a_csv(*(a_row(n, price=price, market=market) for n in cards))
+
+    assert (await seller.import_csv(shop("5.00", "5.05")))["state"] == "done"
+    body = {"name": "Half", "adjust_bp": -5000, "starts_at": rfc3339(clock.now())}
+    body["ends_at"] = rfc3339(clock.now() + timedelta(days=days + 1))
+    assert (await seller.post("/api/pricing/sales", json=body)).status_code == 201
+    await swept(seller)
+    # The marketplace shows the sale's prices by now, day after day.
+    for day in range(days):
+        clock.shift(timedelta(days=1))
+        report = await seller.import_csv(shop("2.50", f"5.{5 + day % 2:02}"))
+        assert report["state"] == "done", report
+    clock.shift(timedelta(days=2))
+    await swept(seller)
+    ended = (await seller.get("/api/pricing/runs")).json()["runs"][0]
+    assert (ended["trigger"], ended["state"]) == ("sale_ended", "completed")
+    assert (await seller.import_csv(shop("2.50", "5.06")))["state"] == "done"
 
 
 async def test_a_discarded_review_is_not_remembered(a_seller):

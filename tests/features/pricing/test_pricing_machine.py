@@ -1,6 +1,7 @@
-"""Whatever seller and agent do with rules, runs and rollbacks in whatever order, two of them at
-the same time: prices, targets, files and rollbacks are what a small model says
-(tests/pricing_model.py).
+"""Whatever seller, staff and agent do in a year, in whatever order and two at the same time.
+
+Rules, sales, pauses, runs, rollbacks and refunds come in between: prices, targets, files, states
+and amounts are what a small model says (tests/pricing_model.py).
 
 A Hypothesis state machine in a thread of its own; each of its steps is run on the tests' event
 loop.
@@ -28,22 +29,61 @@ from hypothesis.stateful import (
 )
 
 import soak
-from builders import Seller, SellerBuilder, a_csv, a_row, read_csv
+from browsers import A_PASSWORD, Browser, joined, signed_in
+from builders import Seller, SellerBuilder, a_csv, a_row, an_order, read_csv
 from cardsync import clock
+from cardsync.processes.worker import opened, sweep
 from pricing_model import CARDS, Model, Prices
 
 SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 TICK = timedelta(seconds=1)
 RULES = "/api/pricing/rules"
 ROLLBACKS = "/api/pricing/rollbacks"
+SALES = "/api/pricing/sales"
+ACCOUNT = "/api/account"
+# The other reasons explain and hold nothing back.
+HOLDING = ("automatic_pricing_paused", "rollback_preparing")
+# What sets prices: the method, the path and the body.
+CHEAP = {"name": "Cheap", "adjust_bp": -9000}
+ALWAYS = {"starts_at": "2020-01-01T00:00:00Z", "ends_at": "2099-01-01T00:00:00Z"}
+FORBIDDEN: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "make a rule": ("POST", RULES, CHEAP | {"state": "published", "priority": 900}),
+    "publish a rule": ("POST", RULES + "/{rule}/publish", {}),
+    "switch a rule off": ("POST", RULES + "/{rule}/disable", {}),
+    "make a sale": ("POST", SALES, CHEAP | ALWAYS),
+    "change a sale": ("PATCH", SALES + "/{sale}", {"adjust_bp": -9000}),
+    "delete a sale": ("DELETE", SALES + "/{sale}", {}),
+    "pin": ("PUT", "/api/pricing/pins/1", {"price": "0.01"}),
+    "set": ("PATCH", "/api/pricing/settings", {"default_rule_enabled": True}),
+    "reprice": ("POST", "/api/pricing/reprice", {}),
+    "roll back": ("POST", ROLLBACKS, {"since": "2020-01-01T00:00:00Z"}),
+    "cancel": ("POST", ROLLBACKS + "/1/cancel", {}),
+    "pause": ("PATCH", ACCOUNT, {"automatic_pricing_paused": True}),
+    "go on": ("PATCH", ACCOUNT, {"automatic_pricing_paused": False}),
+}
 Op = tuple[str, dict[str, Any]]
 
 markets = st.fixed_dictionaries(dict.fromkeys(CARDS, st.sampled_from([100, 150, 200])))
 reaches = st.sampled_from([CARDS, CARDS, (1,), (2,)])
+numbers = st.sampled_from(["A-1", "A-2", "A-3", "A-4"])
+amounts = st.sampled_from([100, 250, 1181])
+refund_rows = st.fixed_dictionaries(
+    {},
+    optional={
+        "product_amt": amounts,
+        "shipping_amt": st.sampled_from([0, 131]),
+        "total_amt": amounts,
+        "refund_type": st.sampled_from(["full", "partial"]),
+    },
+)
 
 
 def text(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02}"
+
+
+def selecting(cards: tuple[int, ...]) -> str:
+    return "" if cards == CARDS else " or ".join(f'"Card {card}"' for card in cards)
 
 
 def cents(value: Any) -> int | None:
@@ -56,16 +96,17 @@ class Real:
     def __init__(self, seller: Seller) -> None:
         self.seller = seller
         self.rules: list[int] = []
+        self.sales: list[int] = []
+        self.browsers: dict[str, Browser] = {}
         self.listed: Prices = dict.fromkeys(CARDS, 100)
         self.held: tuple[bytes, list[dict[str, Any]]] = (b"", [])
 
     async def make_rule(self, adjust_bp: int, cards: tuple[int, ...], published: bool) -> int:
-        query = "" if cards == CARDS else " or ".join(f'"Card {card}"' for card in cards)
         body = {
             "name": "R",
             "priority": len(self.rules) + 1,
             "adjust_bp": adjust_bp,
-            "query": query,
+            "query": selecting(cards),
         }
         answer = await self.seller.post(
             RULES, json=body | {"state": "published" if published else "draft"}
@@ -93,11 +134,15 @@ class Real:
         run = await self.seller.get(f"/api/pricing/runs/{answer.json()['run_id']}")
         return str(run.json()["state"])
 
+    async def runs(self) -> list[int]:
+        """Every one of them: in a year there are more than the interface lists."""
+        query = "SELECT id FROM price_run WHERE seller_id = :id ORDER BY id"
+        rows = await self.seller.service.sql(self.seller.id, query, id=self.seller.id)
+        return [row["id"] for row in rows]
+
     async def ask(self, scope: tuple[str, int]) -> tuple[int, str, int]:
         name, number = scope
-        runs = [run["id"] for run in (await self.seller.get("/api/pricing/runs")).json()["runs"]][
-            ::-1
-        ]
+        runs = await self.runs()
         body = {"run_id": runs[number]} if name == "run" else {"rule_id": self.rules[number]}
         answer = await self.seller.post(ROLLBACKS, json=body)
         told = answer.json()
@@ -113,7 +158,7 @@ class Real:
         answer = await self.seller.post(f"{ROLLBACKS}/{newest[0]['id']}/cancel")
         return answer.status_code, answer.json().get("state") or answer.json()["code"]
 
-    async def fetch(self) -> Prices:
+    async def fetch(self) -> tuple[Prices, list[str]]:
         answer = await self.seller.export()
         assert answer.status_code == 200
         rows = {
@@ -124,7 +169,9 @@ class Real:
             answer.content,
             [{"marketplace_id": card, "new_price": price} for card, price in rows.items()],
         )
-        return {card: cents(price) or 0 for card, price in rows.items()}
+        told = answer.headers.get("X-Price-Export-Empty-Reason", "").split(",")
+        prices = {card: cents(price) or 0 for card, price in rows.items()}
+        return prices, [reason for reason in HOLDING if reason in told]
 
     async def import_file(self) -> None:
         self.listed |= {row["marketplace_id"]: cents(row["new_price"]) or 0 for row in self.held[1]}
@@ -148,14 +195,109 @@ class Real:
     async def jump(self, seconds: int) -> None:
         clock.shift(timedelta(seconds=seconds))
 
-    async def kept(self) -> tuple[Any, Any]:
+    async def make_sale(
+        self,
+        adjust_bp: int,
+        cards: tuple[int, ...],
+        starts: int,
+        hours: int,
+    ) -> int:
+        begin = clock.now() + timedelta(hours=starts)
+        times = {
+            "starts_at": clock.rfc3339(begin),
+            "ends_at": clock.rfc3339(begin + timedelta(hours=hours)),
+        }
+        body = {"name": "S", "adjust_bp": adjust_bp, "query": selecting(cards)} | times
+        answer = await self.seller.post(SALES, json=body)
+        self.sales.append(answer.json()["id"])
+        return answer.status_code
+
+    async def _change_sale(self, number: int, change: dict[str, Any]) -> int:
+        answer = await self.seller.http.patch(f"{SALES}/{self.sales[number]}", json=change)
+        return answer.status_code
+
+    async def switch_sale(self, number: int, enabled: bool) -> int:
+        return await self._change_sale(number, {"enabled": enabled})
+
+    async def end_sale(self, number: int) -> int:
+        return await self._change_sale(number, {"ends_at": clock.rfc3339(clock.now())})
+
+    async def delete_sale(self, number: int) -> int:
+        return (await self.seller.http.delete(f"{SALES}/{self.sales[number]}")).status_code
+
+    async def minute(self) -> None:
+        clock.shift(timedelta(minutes=1))
+        async with opened(self.seller.service.database):
+            await sweep(self.seller.service.work)
+        await self.seller.service.run_jobs()
+
+    async def browser(self, role: str) -> Browser:
+        """A member who signs in again when the session was over meanwhile."""
+        email = self.seller.email if role == "owner" else f"staff-{self.seller.email}"
+        known = self.browsers.get(role)
+        if known is None and role == "staff":
+            self.browsers[role] = await joined(self.seller, email)
+        elif known is None or not await known.is_in():
+            password = self.seller.password if role == "owner" else A_PASSWORD
+            self.browsers[role] = await signed_in(self.seller, email, password)
+            if known is not None:
+                await known.http.aclose()
+        return self.browsers[role]
+
+    async def pause(self, paused: bool, by: str) -> int:
+        if by == "operator":
+            await self.seller.set(automatic_pricing_paused=paused)
+            return 200
+        owner = await self.browser("owner")
+        answer = await owner.send("PATCH", ACCOUNT, json={"automatic_pricing_paused": paused})
+        return answer.status_code
+
+    async def staff_tries(self, what: str, number: int) -> tuple[int, str]:
+        method, path, body = FORBIDDEN[what]
+        rule = self.rules[number % len(self.rules)]
+        sale = self.sales[number % len(self.sales)] if self.sales else 1
+        staff = await self.browser("staff")
+        options = {"json": body} if body else {}
+        answer = await staff.send(method, path.format(rule=rule, sale=sale), **options)
+        return answer.status_code, answer.json()["code"]
+
+    async def order(self, number: str, total: int) -> str:
+        report = await self.seller.orders([an_order(number, total_amt=text(total))])
+        return str(report["state"])
+
+    async def refund(self, number: str, row: dict[str, Any]) -> str:
+        told = {name: text(v) if isinstance(v, int) else v for name, v in row.items()}
+        report = await self.seller.refunds([{"order_number": number} | told])
+        return str(report["state"])
+
+    async def refunds(self, by: str) -> dict[str, tuple[int | None, str | None]]:
+        reader = self.seller if by == "key" else await self.browser(by)
+        answer = await reader.get("/api/orders", params={"refund": "true"})
+        return {
+            order["order_number"]: (cents(order["refund_amt"]), order["refund_type"])
+            for order in answer.json()["orders"]
+        }
+
+    async def close(self) -> None:
+        for browser in self.browsers.values():
+            await browser.http.aclose()
+        await self.seller.http.aclose()
+
+    async def kept(self) -> tuple[Any, ...]:
         cards = {
             card["marketplace_id"]: (cents(card["price"]), cents(card["target_price"]))
             for card in await self.seller.cards()
         }
         told = (await self.seller.get(ROLLBACKS)).json()["rollbacks"]
         await self.seller.fingerprint_is_right()
-        return cards, [rollback["state"] for rollback in told[::-1]]
+        states = [rollback["state"] for rollback in told[::-1]]
+        runs = len(await self.runs())
+        listed = {rule["id"]: rule for rule in (await self.seller.get(RULES)).json()["rules"]}
+        rules = [(listed[id]["state"] == "published", listed[id]["enabled"]) for id in self.rules]
+        on = (await self.seller.get(SALES)).json()["sales"]
+        sales = [(sale["adjust_bp"], sale["enabled"]) for sale in on]
+        account = (await self.seller.get(ACCOUNT)).json()
+        return cards, states, runs, rules, sales, account["automatic_pricing_paused"]
 
 
 class Pricing(RuleBasedStateMachine):
@@ -169,7 +311,7 @@ class Pricing(RuleBasedStateMachine):
         super().__init__()
         self.loop, self.a_seller = loop, a_seller
         self.models: list[Model] = []
-        self.reports = self.jumps = 0
+        self.reports = 0
 
     def now(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(120)
@@ -234,7 +376,6 @@ class Pricing(RuleBasedStateMachine):
     @rule(market=markets)
     def upload(self, market: Prices) -> None:
         self.do(("upload", {"market": market}))
-        self.jumps = 0
 
     @rule()
     def reprice(self) -> None:
@@ -282,9 +423,20 @@ class Pricing(RuleBasedStateMachine):
         return "report", {"outcome": outcome, "with_rows": with_rows, "number": self.reports}
 
     @rule(with_rows=st.booleans())
+    def the_agent_imports(self, with_rows: bool) -> None:
+        self.the_agent_fetches_imports_and_reports(with_rows)
+
     def the_agent_fetches_imports_and_reports(self, with_rows: bool) -> None:
         for op in (("fetch", {}), ("import_file", {}), self.a_report("imported", with_rows)):
             self.do(op)
+
+    @rule(market=markets, days=st.sampled_from([2, 4]))
+    def an_import_makes_no_market_price_younger(self, market: Prices, days: int) -> None:
+        self.do(("upload", {"market": market}))
+        self.do(("jump", {"seconds": days * 24 * 3600}))
+        self.the_agent_fetches_imports_and_reports(with_rows=True)
+        self.do(("jump", {"seconds": 4 * 24 * 3600}))
+        self.do(("reprice", {}))
 
     @precondition(lambda self: self.model.held)
     @rule(outcome=st.sampled_from(["imported", "failed"]), with_rows=st.booleans())
@@ -300,11 +452,107 @@ class Pricing(RuleBasedStateMachine):
         self.do(self.a_report(outcome, True), second)
         self.do(("work", {}))
 
-    @precondition(lambda self: self.jumps < 4)
-    @rule(hours=st.sampled_from([1, 25]))
+    @rule(hours=st.sampled_from([1, 25, 25, 60, 8 * 24]))
     def jump(self, hours: int) -> None:
-        self.jumps += 1
         self.do(("jump", {"seconds": hours * 3600}))
+
+    @rule(days=st.sampled_from([10, 30, 90]), market=markets)
+    def weeks_pass_and_the_next_upload_comes(self, days: int, market: Prices) -> None:
+        self.do(("jump", {"seconds": days * 24 * 3600}))
+        self.do(("upload", {"market": market}))
+
+    @rule()
+    def minute(self) -> None:
+        self.do(("minute", {}))
+
+    @rule(
+        adjust_bp=st.sampled_from([-2000, -5000]),
+        cards=reaches,
+        starts=st.sampled_from([-1, 0, 1, 24]),
+        hours=st.sampled_from([2, 30, 20 * 24]),
+        then=st.sampled_from(["nothing", "minute", "upload"]),
+    )
+    def make_sale(
+        self,
+        adjust_bp: int,
+        cards: tuple[int, ...],
+        starts: int,
+        hours: int,
+        then: str,
+    ) -> None:
+        sale = {"adjust_bp": adjust_bp, "cards": cards, "starts": starts, "hours": hours}
+        self.do(("make_sale", sale))
+        if then == "minute":
+            self.do(("minute", {}))
+        elif then == "upload":
+            self.do(("upload", {"market": self.model.market}))
+
+    def a_change_of_a_sale(self, data: st.DataObject) -> Op:
+        last = len(self.model.sales) - 1
+        number = data.draw(st.integers(max(0, last - 3), last))
+        how = data.draw(st.sampled_from(["on", "off", "end", "delete"]))
+        if how in ("on", "off"):
+            return "switch_sale", {"number": number, "enabled": how == "on"}
+        return f"{how}_sale", {"number": number}
+
+    @precondition(lambda self: self.model.sales)
+    @rule(data=st.data(), then=st.sampled_from(["nothing", "fetch", "minute"]))
+    def change_sale(self, data: st.DataObject, then: str) -> None:
+        self.do(self.a_change_of_a_sale(data))
+        if then != "nothing":
+            self.do((then, {}))
+
+    @precondition(lambda self: self.model.sales)
+    @rule(data=st.data())
+    def change_sale_at_once_with_fetch(self, data: st.DataObject) -> None:
+        self.do(self.a_change_of_a_sale(data), ("fetch", {}))
+
+    @rule(
+        adjust_bp=st.sampled_from([-2000, -5000]),
+        cards=reaches,
+        paused=st.sampled_from(["not", "over its start", "over its end"]),
+    )
+    def a_sale_comes_and_goes(self, adjust_bp: int, cards: tuple[int, ...], paused: str) -> None:
+        """Around each edge the agent asks before the timer has run, and again afterwards."""
+        sale = {"adjust_bp": adjust_bp, "cards": cards, "starts": 1, "hours": 2}
+        self.do(("make_sale", sale))
+        for edge, hours in (("start", 1), ("end", 2)):
+            if paused == f"over its {edge}":
+                self.do(("pause", {"paused": True, "by": "owner"}))
+            self.do(("jump", {"seconds": hours * 3600}))
+            self.do(("fetch", {}))
+            self.do(("minute", {}))
+            self.holds_what_is_true()
+            if paused == f"over its {edge}":
+                self.do(("pause", {"paused": False, "by": "owner"}))
+                self.do(("minute", {}))
+                self.holds_what_is_true()
+            self.do(("fetch", {}))
+
+    @rule(by=st.sampled_from(["owner", "operator"]), with_fetch=st.booleans())
+    def pause_or_go_on(self, by: str, with_fetch: bool) -> None:
+        beside: list[Op] = [("fetch", {})] if with_fetch else []
+        self.do(("pause", {"paused": not self.model.paused, "by": by}), *beside)
+
+    @precondition(lambda self: self.model.paused)
+    @rule()
+    def go_on(self) -> None:
+        self.do(("pause", {"paused": False, "by": "operator"}))
+        self.do(("minute", {}))
+
+    @rule(what=st.sampled_from(sorted(FORBIDDEN)), number=st.integers(0, 9))
+    def staff_tries(self, what: str, number: int) -> None:
+        self.do(("staff_tries", {"what": what, "number": number}))
+
+    @rule(number=numbers, total=amounts)
+    def order(self, number: str, total: int) -> None:
+        self.do(("order", {"number": number, "total": total}))
+        self.do(("refunds", {"by": "key"}))
+
+    @rule(number=numbers, row=refund_rows, by=st.sampled_from(["key", "owner", "staff"]))
+    def refund(self, number: str, row: dict[str, Any], by: str) -> None:
+        self.do(("refund", {"number": number, "row": row}))
+        self.do(("refunds", {"by": by}))
 
     @invariant()
     def holds_what_is_true(self) -> None:
@@ -316,20 +564,25 @@ class Pricing(RuleBasedStateMachine):
         self.models = [model for model in self.models if model.kept() == kept]
 
     def teardown(self) -> None:
-        """A day later nothing is open, and the agent gets what the rules ask."""
+        """A day later nothing is open; without pause and sales the agent gets the rules' prices."""
         if not self.models:
             return
+        self.do(("pause", {"paused": False, "by": "operator"}))
+        for number in range(len(self.model.sales)):
+            self.do(("delete_sale", {"number": number}))
         self.do(("jump", {"seconds": 25 * 3600}))
+        self.do(("minute", {}))
         self.do(("upload", {"market": dict.fromkeys(CARDS, 150)}))
         self.do(("fetch", {}))
+        self.do(("refunds", {"by": "key"}))
         self.holds_what_is_true()
         assert all(model.open is None for model in self.models)
-        self.now(self.real.seller.http.aclose())
+        self.now(self.real.close())
         clock.reset()
 
 
 EVERYDAY = settings(
-    max_examples=5,
+    max_examples=7,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

@@ -75,6 +75,19 @@ async def pushes(seller):
     return [row["status"] for row in await seller.service.sql(seller.id, query, id=seller.id)]
 
 
+@pytest.mark.parametrize(("days", "target"), [(2, "1.9800"), (4, None)])
+async def test_an_import_makes_no_market_price_younger(a_seller, days, target):
+    """The market was seen by the upload: eight days later its price is too old to be used."""
+    seller = await a_seller()
+    await seller.import_csv(rows({1: "1.00"}))
+    clock.shift(timedelta(days=4))
+    await record(seller, **await imported_rows(seller))
+    clock.shift(timedelta(days=days))
+    assert (await seller.post("/api/pricing/reprice")).status_code == 202
+    await seller.service.run_jobs()
+    assert await targets(seller) == {1: target}
+
+
 async def test_an_import_moves_current_prices_and_empties_the_export(a_seller):
     seller = await a_seller()
     await seller.import_csv(rows({1: "1.00", 2: "1.00"}))

@@ -280,6 +280,29 @@ async def test_a_run_that_is_killed_half_way_leaves_no_sale_behind_that_is_serve
     await seller.fingerprint_is_right()
 
 
+async def test_an_import_that_began_before_a_sale_does_not_undo_its_start(a_seller, monkeypatch):
+    """Put back, it prices for its first moment, over what the sale's own run has written."""
+    seller = await a_shop(a_seller)
+    await a_sale(seller, starts=HOUR, ends=9 * HOUR)
+
+    async def away(*_):
+        raise ConnectionError("the store is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(seller.service.work.store), "read", away)
+        rows = (a_row(n, market="5.00", price="4.50") for n in (1, 2, 3))
+        assert (await seller.upload(a_csv(*rows))).status_code == 202
+        await seller.service.run_jobs()
+        clock.shift(HOUR)
+        await minutes_pass(seller)
+        assert await exported(seller) == dict.fromkeys((1, 2, 3), HALF)
+    for _ in range(3):
+        await minutes_pass(seller, HOUR)
+    assert await triggers(seller) == ["sale_started", "sale_started"]
+    assert (await runs(seller))[0]["state"] == "completed"
+    assert await exported(seller) == dict.fromkeys((1, 2, 3), HALF)
+
+
 async def test_an_edge_of_one_seller_is_no_other_sellers(a_seller):
     seller, other = await a_shop(a_seller), await a_shop(a_seller)
     await a_sale(seller)

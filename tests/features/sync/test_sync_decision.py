@@ -420,6 +420,16 @@ async def test_a_seller_who_was_stuck_in_the_first_sync_is_freed_by_the_next_log
     assert (await poll(seller))["first_sync"] is False
 
 
+@pytest.mark.parametrize("kind", ["pricing", "sales", "account"])
+async def test_a_cycle_that_fetches_no_orders_does_not_end_the_first_sync(a_seller, kind):
+    seller = await a_seller()
+    await seller.post("/api/v1/sync/request", json={"kind": kind})
+    assert (await poll(seller))["kind"] == kind
+    await log(seller, "success")
+    await ask(seller)
+    assert (await poll(seller))["first_sync"] is True
+
+
 async def test_a_full_history_that_is_asked_for_again_wants_its_orders_anew(a_seller):
     seller = await a_seller()
     await poll(seller)

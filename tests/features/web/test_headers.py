@@ -66,6 +66,7 @@ async def test_an_error_page_is_locked_down_as_the_sign_in_page_is(service):
     [
         ("evil.example:8000", False),
         ("127.0.0.1.evil.example", False),
+        ("[::1", False),
         ("localhost:8000", True),
         ("[::1]:8000", True),
     ],

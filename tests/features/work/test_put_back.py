@@ -18,6 +18,7 @@ from cardsync.processes.worker import STREAMS as TASKS
 from cardsync.processes.worker import opened, sweep
 from cardsync.storage import LocalStore
 from cardsync.work.setbacks import MAX_AGE, MAX_TIMES
+from cardsync.work.streams import MAX_STARTS_JUDGED
 from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
 
 ORDER = {
@@ -267,6 +268,24 @@ async def test_a_file_that_can_never_be_read_is_not_tried_for_ever(a_seller, nam
     if what == "nothing":
         assert report["error"]["message"] == "the uploaded file is no longer in the object store"
     # The stream goes on behind it.
+    again = (await begin()).json()["upload_id"]
+    await seller.service.run_jobs()
+    assert (await seller.report(again))["state"] == "done"
+
+
+async def test_a_believed_file_that_kills_its_worker_each_time_is_not_tried_for_ever(
+    a_seller, owner_url
+):
+    seller, begin = await _begin_upload(a_seller)
+    with refused(owner_url, "card", seller.id, "53100"):
+        told, _ = await begun(seller, begin)
+    # Workers that are killed leave nothing but the count of their starts.
+    killed = "UPDATE upload SET attempts = :starts WHERE seller_id = :seller AND verdict IS NOT NULL RETURNING id"
+    assert await seller.service.sql(seller.id, killed, seller=seller.id, starts=MAX_STARTS_JUDGED)
+    clock.shift(timedelta(seconds=10))
+    await swept(seller)
+    report = await seller.report(told["upload_id"])
+    assert (report["state"], report["error"]["code"]) == ("failed", "csv_processing_failed")
     again = (await begin()).json()["upload_id"]
     await seller.service.run_jobs()
     assert (await seller.report(again))["state"] == "done"

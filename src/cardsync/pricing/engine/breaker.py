@@ -37,10 +37,24 @@ _MOVABLE: Final = pl.col("after_bounds").is_not_null() & pl.col("current_price")
 
 def leaps(priced: pl.DataFrame) -> pl.DataFrame:
     """`marketplace_id` and `price`, the result of step 7, of the cards that would leap."""
-    distance = (pl.col("after_bounds") - pl.col("current_price")).abs()
-    far = (distance * WHOLE_BP > pl.col("current_price") * MOVE_BP) & (distance >= LEAST_MOVE)
-    leaping = priced.filter(_MOVABLE & far & pl.col("changed"))
+    leaping = priced.filter(_MOVABLE & _is_far("current_price") & pl.col("changed"))
     return leaping.select("marketplace_id", price="after_bounds")
+
+
+def deep_sales(priced: pl.DataFrame) -> pl.DataFrame:
+    """The same columns of the cards whose sale's price is a leap away from their result.
+
+    The seller made the sale, and so confirmed the way back: beside the sale's price, once the
+    marketplace shows it, the result of step 7 would look like a leap, and at the sale's end it is
+    one.
+    """
+    reduced = pl.col("sale_id").is_not_null() & pl.col("after_bounds").is_not_null()
+    return priced.filter(reduced & _is_far("target")).select("marketplace_id", price="after_bounds")
+
+
+def _is_far(before: str) -> pl.Expr:
+    distance = (pl.col("after_bounds") - pl.col(before)).abs()
+    return (distance * WHOLE_BP > pl.col(before) * MOVE_BP) & (distance >= LEAST_MOVE)
 
 
 def stops(priced: pl.DataFrame, leaping: pl.DataFrame) -> bool:

@@ -17,6 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.database.session import Database
+from cardsync.pricing.engine import breaker
+from cardsync.pricing.runs.confirmed import remember
 from cardsync.seller_state.state import Lease, hold_lease
 from cardsync.work.jobs import SALES, mark_due_by
 
@@ -68,15 +70,20 @@ _UNTIL = f"""
 
 @dataclass(frozen=True)
 class OnSale:
-    """The cards that a run prices; `rows` are those at a sale's price, with the sale."""
+    """The cards that a run prices; `rows` are those at a sale's price, with the sale.
+
+    `deep` are those whose way back from the sale's price is a leap.
+    """
 
     priced: pl.Series
     rows: pl.DataFrame
+    deep: pl.DataFrame
 
 
 def on_sale(priced: pl.DataFrame) -> OnSale:
     reduced = pl.col("sale_id").is_not_null() & pl.col("target").is_not_null()
-    return OnSale(priced["marketplace_id"], priced.filter(reduced).select(*_PAIR))
+    rows = priced.filter(reduced).select(*_PAIR)
+    return OnSale(priced["marketplace_id"], rows, breaker.deep_sales(priced))
 
 
 async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) -> None:
@@ -90,9 +97,12 @@ async def note(database: Database, lease: Lease, found: OnSale, slab_rows: int) 
 
 
 async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: datetime) -> None:
-    """In the run's last transaction: earlier sales of its cards go, and of cards that ask
-    nothing.
+    """In the run's last transaction: earlier sales of its cards go, and of cards that ask nothing.
+
+    The way back from a deep sale counts as confirmed.
     """
+    if not found.deep.is_empty():
+        await remember(session, seller_id, found.deep, now)
     row = (await session.execute(text(_NOTED), {"seller": seller_id})).one()
     noted = pl.DataFrame(dict(row._mapping), schema=_PAIR)
     if noted.is_empty():

@@ -28,10 +28,16 @@ from cardsync.pricing.rules.rows import pins_of
 from cardsync.pricing.runs.price_history import past_of
 
 _PRICES: Final = ("price", "market", "low", "low_with_shipping", "direct_low", "target_price")
+# When the market's prices were seen. An import moves the price alone (`moves`): it leaves the hash
+# of the card's values 0, and its own time says nothing of the market.
+_SEEN: Final = """
+    CASE WHEN c.values_hash = 0 THEN coalesce(l.observed_at, c.observed_at)
+         ELSE greatest(c.observed_at, l.observed_at) END
+"""
 _STOCK: Final = f"""
     (SELECT c.id, c.marketplace_id, c.listing_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
             c.custom::integer AS custom, {", ".join(f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES)},
-            (date_part('epoch', greatest(c.observed_at, l.observed_at)) * 1000000)::bigint AS observed_at,
+            (date_part('epoch', {_SEEN}) * 1000000)::bigint AS observed_at,
             (c.product_line = ANY (:lines))::integer AS product_line_enabled
        FROM card c LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
       WHERE c.seller_id = :seller AND {{where}}) stock

@@ -40,6 +40,25 @@ async def set_timer(session: AsyncSession, state: SyncState, now: datetime) -> N
         await mark_due_by(session, state.seller_id, SALES, due_at)
 
 
+async def begun_since(
+    session: AsyncSession,
+    state: SyncState,
+    priced_for: datetime,
+    now: datetime,
+) -> None:
+    """After an import that priced for an earlier moment: sales that began since bring another run.
+
+    One that was put back or killed prices for the moment of its first life, over what the run at a
+    sale's start has written. `state` is locked.
+    """
+    sales = await sales_of(session, state.seller_id)
+    late = {sale.id for sale in sales if sale.active(now) and not sale.active(priced_for)}
+    if late.intersection(state.sales_in_force):
+        state.sales_in_force = [id for id in state.sales_in_force if id not in late]
+        await session.flush()
+        await mark_due_by(session, state.seller_id, SALES, now)
+
+
 async def _passed(
     session: AsyncSession, state: SyncState, sales: list[Sale], now: datetime
 ) -> sale_edges.Trigger | None:
