@@ -1,8 +1,8 @@
 """The cards that a caller picks for a write: ids of listings, ids of rows, or a search with
-filters in; a query of their ids out.
+filters come in; a query of their ids goes out.
 
 The first of these forms that is given counts; `selected_ids` narrow any of them. Ids that are not
-the seller's are nobody's: skipped.
+the seller's select no card and are skipped.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from cardsync.cards.visible import VISIBLE
 from cardsync.search.fields import QueryError
 
 Ids = list[Any]
-"""Integers.
-
-Told as such by `Selection` itself: what reads bodies would take "5" and 5.0 for them.
+"""Ids are integers. `Selection` checks that itself: the reader of bodies would accept "5" and 5.0.
 """
 _ID = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _TEXTS = ("search", "game", "product_line", "status")
@@ -37,7 +35,7 @@ _FORMS = ("marketplace_ids", "card_ids")
 
 
 class Selection(msgspec.Struct):
-    """`marketplace_ids`, else `card_ids`, else `search` with its filters.
+    """`marketplace_ids` count first, then `card_ids`, then `search` with its filters.
 
     Custom listings have negative marketplace ids.
     """
@@ -58,9 +56,9 @@ class Selection(msgspec.Struct):
 
     @property
     def given(self) -> dict[str, Any]:
-        """What there is, by name.
+        """Return the given parts by name.
 
-        A blank text is nothing; `selected_ids` that hold nothing, even null, narrow.
+        A blank text counts as absent; `selected_ids` narrow even if they are empty or null.
         """
         texts = {name: text for name in _TEXTS if (text := getattr(self, name)) and text.strip()}
         forms = {name: ids for name in _FORMS if (ids := getattr(self, name)) is not None}
@@ -89,7 +87,9 @@ _NARROWED = "c.id = ANY (CAST(:ids AS bigint[]))"
 
 
 def of_query(given: Mapping[str, Sequence[str]]) -> Selection:
-    """A selection in a query: ids with commas or repeated. Raises InvalidPayload."""
+    """Read a selection from a query: ids are separated by commas or repeated. Raises
+    InvalidPayload.
+    """
     texts = {name: given[name][-1] for name in _TEXTS if given.get(name)}
     ids = {name: _integers(name, given[name]) for name in _FORMS if name in given}
     narrowing = ",".join(given["selected_ids"]) if "selected_ids" in given else msgspec.UNSET
@@ -106,14 +106,14 @@ def _integers(name: str, texts: Sequence[str]) -> list[int]:
 
 
 def read_id(text: str) -> int | None:
-    """Custom listings have negative ones."""
+    """Read an id; custom listings have negative ones."""
     return int(text) if _ID.fullmatch(text) else None
 
 
 def both(body: Selection | None, query: Selection) -> Selection:
-    """One selection of what stands in a body and in a query.
+    """Return one selection of the parts in a body and in a query.
 
-    Raises InvalidPayload for what stands in both.
+    Raises InvalidPayload if both have the same part.
     """
     said, asked = (body or Selection()).given, query.given
     for name in asked.keys() & said.keys():
@@ -122,8 +122,8 @@ def both(body: Selection | None, query: Selection) -> Selection:
 
 
 async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: datetime) -> Picked:
-    """Raises InvalidPayload for one that selects by nothing at all, and for a search that can't
-    be read.
+    """Pick the cards of a selection. Raises InvalidPayload if the selection is empty, or if its
+    search can't be read.
     """
     if not selection.given:
         raise errors.InvalidPayload(
@@ -171,9 +171,10 @@ async def run_picked(
     values: Mapping[str, Any],
     seconds: float,
 ) -> Sequence[Any]:
-    """The rows of a statement on `{picked}`, with those values that it names, `now` one of them.
+    """Run a statement on `{picked}` and return its rows. Of `values` and `now`, those that the
+    statement names are bound.
 
-    Raises InvalidPayload also if it takes too long.
+    Raises InvalidPayload also if the statement takes too long.
     """
 
     async def rows(query: str, given: Mapping[str, Any]) -> Sequence[Any]:

@@ -1,5 +1,5 @@
-"""The rows of cards that an upload writes: a frame, and the places of its rows by the kind of
-change. Pure.
+"""The rows of cards that an upload writes: this module holds a frame, and the places of its rows
+by the kind of change. Pure.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ AMOUNTS = ("price", "market", "low", "low_with_shipping", "direct_low")
 
 
 IDENTITY = (
-    "product_line", "product_line_label", "set_name", "product_name", "title", "number", "rarity", "condition_label", "photo_url",
+    "product_line", "product_line_label", "set_name", "product_name", "title", "number", "rarity",
+    "condition_label", "photo_url",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The rows to write: where they stand in `rows`, in the order to write them.
+    """The rows to write are given by their places in `rows`, in the order to write them.
 
     Nothing is copied before its slab is written.
     """

@@ -1,5 +1,5 @@
-"""The cards that the export holds, as a condition of SQL and on frames, and the fingerprint of
-their set.
+"""The cards that the export holds: this module has the condition, in SQL and on frames, and the
+fingerprint of their set.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-# What the marketplace can be sent a price for, of the product lines that are switched on. It
+# The marketplace takes a price for these cards, and their product lines are switched on. It
 # refuses a file that names an id twice: an id that a custom listing shares with another active
 # card is left out.
 IMPORTABLE = """
@@ -19,25 +19,33 @@ IMPORTABLE = """
     AND c.product_line = ANY (CAST(
         (SELECT a.product_lines FROM account a WHERE a.seller_id = {seller_id}) AS text[]))
     AND c.listing_id NOT IN (
-        SELECT c.listing_id FROM card c JOIN card d ON d.seller_id = c.seller_id AND d.marketplace_id = c.listing_id
+        SELECT c.listing_id
+          FROM card c JOIN card d
+            ON d.seller_id = c.seller_id AND d.marketplace_id = c.listing_id
          WHERE c.seller_id = {seller_id} AND c.custom AND NOT c.gone AND NOT d.gone
          UNION ALL
-        SELECT listing_id FROM card WHERE seller_id = {seller_id} AND custom AND NOT gone GROUP BY listing_id HAVING count(*) > 1)
+        SELECT listing_id FROM card WHERE seller_id = {seller_id} AND custom AND NOT gone
+         GROUP BY listing_id HAVING count(*) > 1)
 """
 
 
-EXPORTED = f"c.seller_id = {{seller_id}} AND c.target_price >= 0.01 AND c.target_price IS DISTINCT FROM c.price AND {IMPORTABLE}"
+EXPORTED = (
+    "c.seller_id = {seller_id} AND c.target_price >= 0.01"
+    f" AND c.target_price IS DISTINCT FROM c.price AND {IMPORTABLE}"
+)
 
 
-# The lines as one value: a row for each of them costs the reader more than the reading.
+# PostgreSQL returns the lines as one value: a row for each of them would cost more than the query
+# itself.
 FINGERPRINT_SQL = """
-    SELECT string_agg(listing_id || ',' || target_price || chr(10), '' ORDER BY listing_id) FROM card c WHERE {exported}
+    SELECT string_agg(listing_id || ',' || target_price || chr(10), '' ORDER BY listing_id)
+      FROM card c WHERE {exported}
 """
 
 
 def fingerprint_of(asked: bytes) -> str:
-    """Hash of the set of (id, target) that the export holds, from its lines `id,target`, sorted
-    by id.
+    """Hash the set of (id, target) that the export holds, given as lines `id,target` sorted by
+    id.
     """
     return hashlib.blake2b(asked, digest_size=12).hexdigest()
 
@@ -46,26 +54,26 @@ NOTHING: Final = fingerprint_of(b"")
 
 
 async def fingerprint(session: AsyncSession, seller_id: int) -> str:
-    """The same, read from the cards; a run that has them at hand takes `inventory.diff.exported`
-    instead.
+    """Return the fingerprint read from the cards; a run that has the cards at hand takes
+    `inventory.diff.exported` instead.
 
-    It counts the targets of all sales: `SyncState.export_until` tells until when it holds.
+    It counts the targets of all sales; it is valid until `SyncState.export_until`.
     """
     return await fingerprint_served(session, EXPORTED.format(seller_id=int(seller_id)))
 
 
 async def fingerprint_served(session: AsyncSession, which: str) -> str:
-    """The fingerprint of the cards that a condition of `served` selects."""
+    """Return the fingerprint of the cards that a condition of `served` selects."""
     query = FINGERPRINT_SQL.format(exported=which)
     return fingerprint_of((await session.scalar(text(query)) or "").encode())
 
 
-# The least price that is exported, in ten-thousandths.
+# No lower price is exported; it is in ten-thousandths.
 MIN_TARGET = 100
 
 
 def importable(active: pl.DataFrame) -> pl.DataFrame:
-    """The same of all cards that are there, by marketplace_id, listing_id, price and
+    """Apply IMPORTABLE to a frame of all active cards, with marketplace_id, listing_id, price and
     target_price.
     """
     custom = active.filter(pl.col("marketplace_id") < 0)["listing_id"]

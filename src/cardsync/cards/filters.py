@@ -1,4 +1,5 @@
-"""What a reader of cards asks for: the query of GET /api/cards in, a typed filter out. Pure.
+"""The filters of a reader of cards: the query of GET /api/cards comes in, a typed filter goes
+out. Pure.
 
 Numbers are clamped; an unknown status, sort or direction is refused with 422. A list of ids that
 is empty or holds anything else selects nothing.
@@ -26,7 +27,7 @@ _ID = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 @dataclass(frozen=True)
 class CardFilter:
-    """Which cards. `ids` narrow whatever else selects; None: they were not given."""
+    """The filter selects cards. `ids` narrow every other part; None means that none were given."""
 
     search: str = ""
     game: str = ""
@@ -47,7 +48,7 @@ class CardPage:
 
 
 def read_filter(given: Given) -> CardFilter:
-    """Raises InvalidPayload."""
+    """Read the filter of a query. Raises InvalidPayload."""
     return CardFilter(
         search=_last(given, "search"),
         game=line_of(_last(given, "game"), _last(given, "product_line")),
@@ -57,7 +58,7 @@ def read_filter(given: Given) -> CardFilter:
 
 
 def read_page(given: Given) -> CardPage:
-    """Raises InvalidPayload."""
+    """Read the page of a query. Raises InvalidPayload."""
     return CardPage(
         page=_number(given, "page", 1, limits.PAGE_MOST),
         per_page=_number(given, "per_page", limits.CARDS_PER_PAGE, limits.CARDS_PER_PAGE_MOST),
@@ -67,7 +68,9 @@ def read_page(given: Given) -> CardPage:
 
 
 def line_of(game: str, product_line: str) -> str:
-    """The line that these two names of one thing name. Raises InvalidPayload if they name two."""
+    """Return the product line that the two names, which mean the same parameter, give. Raises
+    InvalidPayload if they give two.
+    """
     named = [line for text in (game, product_line) if (line := game_of(text))]
     if len(set(named)) > 1:
         raise errors.InvalidPayload(
@@ -81,8 +84,8 @@ def game_of(text: str) -> str:
 
 
 def ids_of(given: Any) -> tuple[int, ...]:
-    """Inventory row ids as an array or as text with commas; none at all if any part is
-    malformed.
+    """Read inventory row ids from an array or from a text with commas; the result is empty if any
+    part is malformed.
     """
     parts = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
     read = [_id(part) for part in parts]
@@ -98,7 +101,7 @@ def _id(part: Any) -> int | None:
 
 
 def _last(given: Given, name: str) -> str:
-    """PostgreSQL takes no NUL."""
+    """Return the last value of a name, without NUL, which PostgreSQL does not accept."""
     return (given.get(name) or [""])[-1].replace("\0", "\ufffd")
 
 

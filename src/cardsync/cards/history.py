@@ -1,5 +1,5 @@
-"""Price history's partitions: a month each, made before something can be superseded into it,
-dropped when it is too old.
+"""Partitions of the price history: each holds a month; it is made before an observation is moved
+into it, and dropped when it is too old.
 
 A card's newest observation stands on the card; `price_observation` takes it when a newer one
 replaces it.
@@ -20,12 +20,12 @@ def month_of(moment: datetime) -> datetime:
 
 
 def kept_since(work: Work) -> datetime:
-    """Observations before this month are not kept."""
+    """Return the beginning of the oldest month whose observations are stored."""
     return month_of(clock.now() - timedelta(days=work.settings.history_retention_days))
 
 
 async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime:
-    """Make sure the month of `observed_at` has its partition; returns `kept_since`."""
+    """Make sure that the month of `observed_at` has its partition; returns `kept_since`."""
     since = kept_since(work)
     if observed_at >= since:
         async with work.database.tenant(seller_id) as session:
@@ -37,8 +37,8 @@ async def prepare(work: Work, seller_id: int, observed_at: datetime) -> datetime
 
 
 async def _oldest(work: Work) -> datetime:
-    """The first month that has a partition: what is older was not kept when it was seen, whatever
-    is kept now.
+    """Return the first month that has a partition: older observations were dropped when they
+    arrived, even if today's retention would store them.
     """
     async with work.database.shared() as session:
         name = await session.scalar(
@@ -55,7 +55,7 @@ async def _oldest(work: Work) -> datetime:
 
 
 async def drop_old(work: Work) -> int:
-    """Drop the months that are older than kept; returns how many."""
+    """Drop the months beyond the retention; returns their number."""
     async with work.database.shared() as session:
         dropped = await session.scalar(
             text("SELECT drop_price_observation_partitions(:month)"),

@@ -12,10 +12,11 @@ from cardsync.database.columns import FALSE, Base, Moment, Money
 
 
 class Card(Base):
-    """One inventory row of a seller with the marketplace's newest observation of it and our target.
+    """A card is one inventory row of a seller, with the marketplace's newest observation of it
+    and our target.
 
-    In the order of the table: what searches look at stands before what is only shown, for a row
-    is read from its beginning.
+    The columns have the order of the table: those that searches compare stand before those that
+    are only shown, because PostgreSQL reads a row from its beginning.
     """
 
     __tablename__ = "card"
@@ -28,7 +29,8 @@ class Card(Base):
             postgresql_where=text("contribution IS NOT NULL"),
         ),
         Index("ix_card_custom", "seller_id", "listing_id", postgresql_where=text("custom")),
-        # Where in the table a seller's cards lie: searches read all of them, and nobody else's.
+        # The index says where in the table a seller's cards lie: searches read all of them, and
+        # no other seller's.
         Index(
             "ix_card_seller",
             "seller_id",
@@ -41,13 +43,12 @@ class Card(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     marketplace_id: Mapped[int] = mapped_column(BigInteger)
-    # The id that the marketplace's own file carries: equal to marketplace_id save for custom
-    # listings.
+    # The marketplace's own file has this id: it equals marketplace_id except for custom listings.
     listing_id: Mapped[int] = mapped_column(BigInteger)
     product_id: Mapped[int] = mapped_column(BigInteger)
     identity_hash: Mapped[int] = mapped_column(BigInteger)
-    # Over the newest observation's amounts and quantity: an upload that brings the same writes
-    # nothing.
+    # The hash covers the newest observation's amounts and quantity: an upload that brings the
+    # same values writes nothing.
     values_hash: Mapped[int] = mapped_column(BigInteger, server_default="0")
     observed_at: Mapped[datetime] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment)
@@ -55,8 +56,8 @@ class Card(Base):
     quantity: Mapped[int] = mapped_column(Integer)
     gone: Mapped[bool] = mapped_column(server_default=FALSE)
     custom: Mapped[bool] = mapped_column(server_default=FALSE)
-    # What searches compare (search/words.py), made of name, set, rarity and number; and what the
-    # number begins with.
+    # Searches compare this text (search/words.py), made of name, set, rarity and number, and the
+    # number at the beginning of the collector number.
     search_text: Mapped[str] = mapped_column(Text(collation="C"), server_default="")
     condition: Mapped[str | None] = mapped_column(Text)
     printing: Mapped[str] = mapped_column(Text)
@@ -66,7 +67,7 @@ class Card(Base):
     target_price: Mapped[Decimal | None] = mapped_column(Money)
     number_leading: Mapped[int | None] = mapped_column(Integer)
     priced_at: Mapped[datetime | None] = mapped_column(Moment)
-    # matched, provisional or ambiguous
+    # The value is matched, provisional or ambiguous.
     match: Mapped[str] = mapped_column(Text)
     market: Mapped[Decimal | None] = mapped_column(Money)
     low: Mapped[Decimal | None] = mapped_column(Money)
@@ -80,14 +81,14 @@ class Card(Base):
     rarity: Mapped[str] = mapped_column(Text)
     condition_label: Mapped[str] = mapped_column(Text)
     photo_url: Mapped[str] = mapped_column(Text)
-    # private, published or retired, of rows that a member added; no file of the marketplace
-    # speaks of them.
+    # The value is private, published or retired, in rows that a member added; no file of the
+    # marketplace holds such a row.
     contribution: Mapped[str | None] = mapped_column(Text)
     contributed_by: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class CustomListing(Base):
-    """The negative marketplace_id of a custom listing, kept for ever once minted."""
+    """A custom listing has a negative marketplace_id, which is stored for ever once minted."""
 
     __tablename__ = "custom_listing"
     __table_args__ = (
@@ -103,10 +104,10 @@ class CustomListing(Base):
 
 
 class PriceObservation(Base):
-    """What a card's prices were, from `observed_at` until the next observation. The newest one
-    stands on the card itself.
+    """An observation holds a card's prices from `observed_at` until the next observation. The
+    newest one stands on the card itself.
 
-    Partitioned by month, so that retention drops a table instead of deleting rows.
+    The table is partitioned by month, so that retention drops a table instead of deleting rows.
     """
 
     __tablename__ = "price_observation"

@@ -1,6 +1,6 @@
-"""The seller's own names that a search asks for: a tree and a way to read in, `Known` out.
+"""The seller's own names in a search: a tree and a way to read come in, `Known` goes out.
 
-One look, and only when something is asked.
+One round of reading is enough, and a search without such names needs none.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from cardsync.search.parser import parse
 from cardsync.search.tree import Tree, terms
 
 Rows = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[Sequence[Any]]]]
-"""Reads the rows of a statement with its values."""
+"""A function that runs a statement with its values and returns its rows."""
 
 _LISTS = "SELECT id, slug, name_key FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
 _RULES = f"""
     SELECT r.id, r.name, r.query,
-           r.enabled AND r.state = 'published' AND (r.priority <> {DEFAULT_PRIORITY} OR a.default_rule_enabled) AS governs
+           r.enabled AND r.state = 'published'
+           AND (r.priority <> {DEFAULT_PRIORITY} OR a.default_rule_enabled) AS governs
       FROM pricing_rule r JOIN account a ON a.seller_id = r.seller_id
      WHERE r.seller_id = :seller AND a.seller_id = :seller ORDER BY r.priority, r.id
 """
@@ -36,12 +37,12 @@ _SEEN = "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = :
 
 
 async def known_names(rows: Rows, seller_id: int, *trees: Tree) -> Known:
-    """What these trees name, and the rules' queries with them."""
+    """Read the names that these trees use, and the rules' queries with them."""
     values = {"seller": seller_id}
     governing: tuple[GoverningRule, ...] = ()
     idle: dict[int, str] = {}
     if any(_asks_rules(tree) for tree in trees):
-        # Many long queries take longer to read than other requests may wait.
+        # Reading many long queries takes longer than other requests may wait, so a thread does it.
         governing, idle = await asyncio.to_thread(_rules, await rows(_RULES, values))
     asked = [*trees, *(rule.tree for rule in governing if rule.tree is not None)]
     fields = {
@@ -90,14 +91,20 @@ async def _seen(rows: Rows, values: Mapping[str, Any]) -> dict[str, datetime]:
 
 _SETS = f"""
     SELECT DISTINCT c.set_name FROM card c
-     WHERE c.seller_id = :seller AND NOT c.gone AND c.set_name <> '' AND {VISIBLE} ORDER BY c.set_name
+     WHERE c.seller_id = :seller AND NOT c.gone AND c.set_name <> '' AND {VISIBLE}
+     ORDER BY c.set_name
 """
-_OWN_LISTS = "SELECT slug, name FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL ORDER BY position, id"
+_OWN_LISTS = """
+    SELECT slug, name FROM card_list
+     WHERE seller_id = :seller AND deleted_at IS NULL ORDER BY position, id
+"""
 _OWN_RULES = "SELECT name FROM pricing_rule WHERE seller_id = :seller ORDER BY priority, id"
 
 
 async def own_names(rows: Rows, seller_id: int, member_id: int | None = None) -> OwnNames:
-    """For completing a search: what the member may see, or, without one, a key."""
+    """Read the names for completing a search: those that the member may see, or, without a
+    member, those that a key may see.
+    """
     values = {"seller": seller_id, "member": member_id}
     return OwnNames(
         sets=[row[0] for row in await rows(_SETS, values)],

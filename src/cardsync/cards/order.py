@@ -1,7 +1,7 @@
-"""The order of a page of cards: sort and direction in, the keys in SQL over `card c` and their
-ORDER BY out. Pure.
+"""The order of a page of cards: sort and direction come in; the keys in SQL over `card c` and
+their ORDER BY go out. Pure.
 
-Cards without the value come last both ways; ties are parted by id.
+Cards without the value come last in both directions; cards with equal values are ordered by id.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from cardsync.search.words import NUMBER, RARITY, SET, TOTAL
 
 
 class PageOrder(NamedTuple):
-    """`keys` are expressions over a card, `by` orders rows that have them as k0, k1, … and an id;
-    `not_after` is the sign between the first key of a card and that of one that comes later."""
+    """`keys` are expressions over a card; `by` orders rows that have them as k0, k1, … and an id;
+    `not_after` is the sign between the first key of a card and that of a later one.
+    """
 
     keys: tuple[str, ...]
     by: str
@@ -27,11 +28,14 @@ def _part(begins: str, ends: str) -> str:
 
 
 _KEY = _part(NUMBER, TOTAL)
-# By the number that it begins with; TG5 before TG10.
+# Numbers are ordered by the digits in them: TG5 before TG10.
 _NATURAL = (
     "c.number_leading",
     f"CASE WHEN c.number_leading IS NULL THEN nullif(substring({_KEY} FROM '^[^0-9]*'), '') END",
-    f"CASE WHEN c.number_leading IS NULL THEN CAST(substring({_KEY} FROM '[0-9]{{1,18}}') AS bigint) END",
+    (
+        f"CASE WHEN c.number_leading IS NULL"
+        f" THEN CAST(substring({_KEY} FROM '[0-9]{{1,18}}') AS bigint) END"
+    ),
     _KEY,
 )
 _PLACE = """(SELECT min((CAST(l.box AS bigint) << 32) + l.slot) FROM card_location l

@@ -1,4 +1,6 @@
-"""Retired contributions that a selection names directly are refused: their stock was promoted."""
+"""Retired contributions: a selection that names one directly is refused, because its stock was
+promoted.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,14 @@ async def refuse_promoted(
     ids: list[int],
     column: Literal["id", "marketplace_id"] = "id",
 ) -> None:
-    """Raises StockPromotedReload if one of these, which were selected directly, is retired.
+    """Raises StockPromotedReload if one of these ids, which were selected directly, is retired.
 
-    Who calls this holds a list or the account.
+    The caller holds the lock of a list or of the account.
     """
     retired = f"""
         SELECT count(*) FROM card
-         WHERE seller_id = :seller AND contribution = 'retired' AND {column} = ANY (CAST(:ids AS bigint[]))
+         WHERE seller_id = :seller AND contribution = 'retired'
+           AND {column} = ANY (CAST(:ids AS bigint[]))
     """
     if await session.scalar(
         text(retired), {"seller": seller_id, "ids": [id for id in ids if abs(id) < 2**63]}
@@ -34,7 +37,7 @@ async def refuse_promoted(
 async def refuse_picked_promoted(
     session: AsyncSession, seller_id: int, selection: Selection
 ) -> None:
-    """The same for the form of a selection that counts; a search finds no retired ones."""
+    """Check the form of a selection that counts; a search finds no retired contributions."""
     if selection.marketplace_ids is not None:
         await refuse_promoted(session, seller_id, selection.marketplace_ids, "marketplace_id")
     elif selection.card_ids is not None:

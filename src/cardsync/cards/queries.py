@@ -1,7 +1,7 @@
-"""Reading a seller's cards: a filter and a page in; the page's rows with their lists and places,
-and how many there are, out.
+"""Reading a seller's cards: a filter and a page come in; the page's rows with their lists and
+places, and the total, go out.
 
-One pass over the cards finds them, whatever the search: counting and ordering read what it found.
+One pass over the cards finds them, for every search: counting and ordering read its result.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from cardsync.cards.shown import CardRow, ObservationRow
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
 
-_LISTS = """(SELECT coalesce(json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
+_LISTS = """(SELECT coalesce(
+         json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
   FROM card_list_entry e JOIN card_list t ON t.seller_id = e.seller_id AND t.id = e.list_id
  WHERE e.seller_id = :seller AND t.seller_id = :seller AND e.card_id = c.id)"""
-_PLACES = """(SELECT coalesce(json_agg(json_build_array(l.box, l.slot, l.quantity) ORDER BY l.box, l.slot), '[]')
+_PLACES = """(SELECT coalesce(
+         json_agg(json_build_array(l.box, l.slot, l.quantity) ORDER BY l.box, l.slot), '[]')
   FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id)"""
 _OF_CARD = [
     name for name in CardRow._fields if name not in ("marketplace_product_id", "lists", "places")
@@ -43,7 +45,7 @@ async def find_cards(
     page: CardPage,
     member_id: int | None = None,
 ) -> Found:
-    """Raises QueryError."""
+    """Find a page of cards. Raises QueryError."""
     selected = await select_cards(reading.rows, seller_id, wanted, clock.now(), member_id)
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
@@ -55,13 +57,13 @@ async def find_cards(
     )
     statement = paging.page_of(found, order, _COLUMNS, _FROM)
     _, rows = await reading.together([_ROOM, statement], values | {"cut": cut}, last=True)
-    # A page beyond the last has one row without a card.
+    # A page beyond the last one has one row without a card.
     return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
 
 async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: int) -> Any:
-    """A key that at least as many cards as are needed don't come after, but most do; None if a
-    look at some cards tells none.
+    """Return a key before which at least as many cards stand as are needed, but few of all; None
+    if a sample of the cards gives no such key.
     """
     if not (selected.of_its_own and paging.worth_a_look(order, needed)):
         return None
@@ -71,9 +73,9 @@ async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: i
     return rows[0][0] if rows else None
 
 
-# What is found of 300,000 cards, each with what it is ordered by, stays in memory while it is
-# counted and ordered. Looking at a card costs more than passing it on: the planner expects many
-# of a pattern, and would leave the pass to one process.
+# A search may find 300,000 cards; each of them, with the keys of its order, stays in memory while
+# they are counted and ordered. Testing a card costs more than passing it on: the planner expects
+# many matches of a pattern, and would leave the pass to one process.
 _ROOM = (
     "SELECT set_config('work_mem', '64MB', true), set_config('parallel_tuple_cost', '0.01', true)"
 )
@@ -84,7 +86,8 @@ _OBSERVED = ", ".join(ObservationRow._fields)
 _HISTORY = f"""
     SELECT {_OBSERVED} FROM card WHERE seller_id = :seller AND id = :id
     UNION ALL (
-        SELECT {_OBSERVED} FROM price_observation WHERE seller_id = :seller AND card_id = :id ORDER BY observed_at DESC LIMIT :limit
+        SELECT {_OBSERVED} FROM price_observation WHERE seller_id = :seller AND card_id = :id
+         ORDER BY observed_at DESC LIMIT :limit
     ) ORDER BY observed_at DESC LIMIT :limit
 """
 
@@ -92,7 +95,7 @@ _HISTORY = f"""
 async def read_card(
     reading: Reading, seller_id: int, card_id: int, member_id: int | None = None
 ) -> tuple[CardRow, list[ObservationRow]]:
-    """The card, and its observations, newest first. Raises NotFound."""
+    """Return the card, and its observations, newest first. Raises NotFound."""
     values = {
         "seller": seller_id,
         "id": card_id,

@@ -1,8 +1,8 @@
-"""Which cards of a seller a filter selects: a filter and a way to read in, a condition of SQL
-over `card c` out.
+"""The cards of a seller that a filter selects: a filter and a way to read come in, a condition of
+SQL over `card c` goes out.
 
-The one place where cards are selected: reads, lists, shelves and prices ask here, so that no
-search means more in one than in another.
+All selections are made here: reads, lists, shelves and prices use this module, so that a search
+means the same in all of them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cardsync.search.tree import Tree, asks_for_gone
 class Selected(NamedTuple):
     where: str
     values: dict[str, Any]
-    # Nothing but the cards' own values is compared: a few cards are looked at in no time.
+    # The condition compares the cards' own values alone: it tests a few cards in no time.
     of_its_own: bool
 
 
 async def select_cards(
     rows: Rows, seller_id: int, wanted: CardFilter, now: datetime, member_id: int | None = None
 ) -> Selected:
-    """What the member may see, or, without one, a key. Raises QueryError."""
+    """Select the cards that the member may see, or, without a member, a key. Raises QueryError."""
     tree = parse(wanted.search)
     found = compile_query(tree, await known_names(rows, seller_id, tree))
     conditions = ["c.seller_id = :seller", *_status(wanted, tree)]

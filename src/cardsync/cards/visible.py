@@ -1,14 +1,16 @@
-"""Which cards a caller may see at all, in SQL over `card c`. Pure: the one place that says so.
+"""The visibility of cards, in SQL over `card c`. Pure: no other module decides which cards a
+caller may see.
 
-A member's own contribution is seen by that member alone until it is published; a retired one has
-become live stock and is seen there.
+A member's own contribution is visible to that member alone until it is published; a retired one
+has become live stock and is visible there.
 """
 
 from __future__ import annotations
 
-# By what is hidden, which an index knows: looking at each card's own columns would cost every
-# search of a seller who has none of these.
+# The condition excludes hidden cards, which an index holds: testing each card's own columns would
+# slow down every search of a seller who has no hidden cards.
 VISIBLE = """c.id NOT IN (
  SELECT h.id FROM card h WHERE h.seller_id = :seller AND h.contribution IN ('private', 'retired')
-    AND (h.contribution = 'retired' OR h.contributed_by IS DISTINCT FROM CAST(:member AS bigint)))"""
+    AND (h.contribution = 'retired'
+         OR h.contributed_by IS DISTINCT FROM CAST(:member AS bigint)))"""
 """`:member` is null for a key."""

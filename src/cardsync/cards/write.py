@@ -1,9 +1,9 @@
-"""Writing an import: frames of changed rows in, committed slabs out. One slab is one transaction
-that ends by renewing the lease.
+"""Writing an import: frames of changed rows come in, committed slabs go out. One slab is one
+transaction that ends by renewing the lease.
 
-A slab commits only while the lease is ours and nobody cancelled, so a worker that was thought
-dead can't write over its successor. And only behind the slabs that it follows: commits that did
-not wait for the disk may be gone after the database crashed.
+A slab commits only while the lease is ours and no cancel came, so a worker that seemed dead can't
+overwrite its successor's work. It also commits only after the slabs that it follows: commits that
+did not wait for the disk may be gone after the database crashed.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from cardsync.search.words import search_columns
 from cardsync.seller_state.state import Lease, LeaseLost, hold_lease, look
 
 WRITERS = 2
-# A slab's cards lie between its first id and its last, and slabs lie one behind the other: whatever
-# the statistics say, all slabs together read a seller's cards once. A plain join may read them all
-# for every slab, and an array of the ids may be searched for each of them: a seller who is newer
-# than the statistics counts as one row there.
+# A slab's cards lie between its first id and its last, and slabs lie one behind the other: with
+# any statistics, all slabs together read a seller's cards once. A plain join may read all cards
+# for every slab, and PostgreSQL may search an array of the ids for each card: for a seller who is
+# newer than the statistics, the planner expects one row.
 _JOINED = "c.seller_id = :seller AND c.id = i.id AND c.id BETWEEN :first AND :last"
 MONEY = (*AMOUNTS, "target_price")
 _TEXTS = (*IDENTITY, "condition", "printing", "language")
-# Made of the texts when a slab is encoded.
+# These columns are made of the texts when a slab is encoded.
 _SEARCHED = ("search_text", "number_leading")
 _TYPES = {
-    "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint", "identity_hash": "bigint",
-    "values_hash": "bigint", "rule_id": "bigint", "quantity": "integer", "observed": "boolean", "asked": "boolean",
+    "id": "bigint", "marketplace_id": "bigint", "listing_id": "bigint", "product_id": "bigint",
+    "identity_hash": "bigint", "values_hash": "bigint", "rule_id": "bigint",
+    "quantity": "integer", "observed": "boolean", "asked": "boolean",
     "match": "text", "search_text": "text", "number_leading": "integer",
     **dict.fromkeys(MONEY, "numeric(12,4)"), **dict.fromkeys(_TEXTS, "text"),
 }  # fmt: skip
 
-# What a new card is copied in with; `custom`, `gone` and the ids of all listings but custom ones
-# follow from it.
+# A new card is copied in with these columns; `custom`, `gone` and the ids of all listings but
+# custom ones follow from them.
 _CARD = (
     "id",
     "marketplace_id",
@@ -59,8 +60,8 @@ _CARD = (
 )
 _VALUES = ("values_hash", "quantity", *MONEY)
 _NAMES = ("product_id", "match", "identity_hash", *_TEXTS, *_SEARCHED)
-# Of fixed width and never null: PostgreSQL finds them in a row without looking at what stands
-# before, so they stand first.
+# These columns have a fixed width and are never null: PostgreSQL finds them in a row without
+# reading the ones before, so they stand first.
 _FIXED = (
     "id",
     "marketplace_id",
@@ -75,7 +76,7 @@ _FIXED = (
 
 @dataclass(frozen=True)
 class Writer:
-    """What every slab of one run needs."""
+    """The parts that every slab of one run needs."""
 
     database: Database
     lease: Lease
@@ -103,11 +104,16 @@ CHANGE_SQL = """
     INSERT INTO price_change (seller_id, run_id, card_id, old_price, new_price, rule_id)
     SELECT :seller, :run, id, price, target_price, rule_id FROM incoming WHERE asked
 """
-CHANGE_AGAIN_SQL = f"{CHANGE_SQL} ON CONFLICT (seller_id, run_id, card_id) DO UPDATE\n    SET old_price = excluded.old_price, new_price = excluded.new_price, rule_id = excluded.rule_id"
+CHANGE_AGAIN_SQL = f"""{CHANGE_SQL} ON CONFLICT (seller_id, run_id, card_id) DO UPDATE
+    SET old_price = excluded.old_price, new_price = excluded.new_price, rule_id = excluded.rule_id
+"""
 INSERT_SQL = f"""
-    INSERT INTO card (seller_id, observed_at, priced_at, created_at, updated_at, custom, gone, {_list(_CARD)})
-    SELECT :seller, :observed_at, CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now,
-           marketplace_id < 0, quantity = 0, {_list(_CARD).replace("listing_id", "coalesce(listing_id, marketplace_id)")}
+    INSERT INTO card
+           (seller_id, observed_at, priced_at, created_at, updated_at, custom, gone, {_list(_CARD)})
+    SELECT :seller, :observed_at,
+           CASE WHEN target_price IS NOT NULL THEN CAST(:now AS timestamptz) END, :now, :now,
+           marketplace_id < 0, quantity = 0,
+           {_list(_CARD).replace("listing_id", "coalesce(listing_id, marketplace_id)")}
       FROM incoming
 """
 HISTORY_SQL = f"""
@@ -119,8 +125,11 @@ HISTORY_SQL = f"""
 """
 _UPDATE = f"""
     UPDATE card c
-       SET {{sets}}, gone = i.quantity = 0, priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price THEN :now ELSE c.priced_at END,
-           observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END, updated_at = :now
+       SET {{sets}}, gone = i.quantity = 0,
+           priced_at = CASE WHEN c.target_price IS DISTINCT FROM i.target_price
+                            THEN :now ELSE c.priced_at END,
+           observed_at = CASE WHEN i.observed THEN :observed_at ELSE c.observed_at END,
+           updated_at = :now
       FROM incoming i
      WHERE {_JOINED}
 """
@@ -131,15 +140,16 @@ RETARGET_SQL = f"""
       FROM incoming i WHERE {_JOINED}
 """
 GONE_SQL = f"""
-    UPDATE card c SET gone = true, quantity = 0, values_hash = 0, target_price = NULL, observed_at = :observed_at, updated_at = :now
+    UPDATE card c SET gone = true, quantity = 0, values_hash = 0, target_price = NULL,
+           observed_at = :observed_at, updated_at = :now
       FROM incoming i WHERE {_JOINED} AND NOT c.gone
 """
 
 
 @dataclass(frozen=True)
 class Slab:
-    """A part of the rows to write: which of `rows`, what of them is copied in, and the statements
-    that settle it.
+    """A part of the rows to write: the places in `rows`, the columns that are copied in, and the
+    statements that settle it.
     """
 
     phase: str
@@ -147,8 +157,8 @@ class Slab:
     at: pl.Series
     columns: tuple[str, ...]
     statements: tuple[str, ...]
-    # New cards' product, match and what they are searched by, found while others are written, and
-    # where this slab's begin.
+    # A task finds the new cards' product, match and search columns while other slabs are written;
+    # `found` is that task, and the slab's own cards begin at an offset in its result.
     found: asyncio.Task[pl.DataFrame] | None = None
     found_from: int = 0
 
@@ -167,7 +177,8 @@ def _slabs(
 ) -> list[Slab]:
     columns = sorted(columns, key=lambda name: name not in _FIXED)
     rows = rows.select(name for name in columns if name not in _SEARCHED)
-    # Of one size and a multiple of the writers: none of them waits for the other's last slab.
+    # Slabs have one size, and their number is a multiple of the writers': no writer waits for the
+    # other's last slab.
     count = -(-at.len() // size)
     if count > 1:
         size = -(-at.len() // (-(-count // WRITERS) * WRITERS))
@@ -178,28 +189,37 @@ def _slabs(
 
 
 def plan(changes: Changes, size: int) -> list[Slab]:
-    """Value changes first, then what only has a new target."""
+    """Plan value changes first, then rows that only have a new target."""
     asked = ("rule_id", "asked")
     values = ("id", *_VALUES, "observed", *asked)
     new = changes.rows.with_columns(pl.when("custom").then("listing_id").alias("listing_id"))
     parts: list[tuple[str, pl.DataFrame, pl.Series, Sequence[str], Sequence[str]]] = [
         ("importing", new, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL)),
-        ("importing", changes.rows, changes.update_at, values, (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL)),
-        ("importing", changes.rows, changes.rename_at, (*values, *_NAMES), (HISTORY_SQL, RENAME_SQL, CHANGE_AGAIN_SQL)),
-        ("repricing", changes.rows, changes.retarget_at, ("id", "price", "target_price", *asked), (RETARGET_SQL, CHANGE_AGAIN_SQL)),
+        (
+            "importing", changes.rows, changes.update_at, values,
+            (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL),
+        ),
+        (
+            "importing", changes.rows, changes.rename_at, (*values, *_NAMES),
+            (HISTORY_SQL, RENAME_SQL, CHANGE_AGAIN_SQL),
+        ),
+        (
+            "repricing", changes.rows, changes.retarget_at, ("id", "price", "target_price", *asked),
+            (RETARGET_SQL, CHANGE_AGAIN_SQL),
+        ),
     ]  # fmt: skip
     return [slab for part in parts for slab in _slabs(*part, size)]
 
 
 def retargets(rows: pl.DataFrame, size: int) -> list[Slab]:
-    """Stored cards, by id, that only get another target."""
+    """Plan slabs of stored cards, by id, that only get another target."""
     everywhere = pl.int_range(rows.height, dtype=pl.UInt32, eager=True)
     columns = ("id", "price", "target_price", "rule_id", "asked")
     return _slabs("repricing", rows, everywhere, columns, (RETARGET_SQL, CHANGE_AGAIN_SQL), size)
 
 
 def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
-    """Cards that are gone, for the run's last transaction."""
+    """Plan slabs of cards that are gone, for the run's last transaction."""
     gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
     everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
     return _slabs("importing", gone, everywhere, ("id", "observed"), (HISTORY_SQL, GONE_SQL), size)
@@ -219,16 +239,16 @@ _UNIT = pl.lit(Decimal("0.0001"))
 
 
 def decimal(name: str) -> pl.Expr:
-    """Ten-thousandths as what they stand for, written with the four decimals of a numeric(12,4)."""
+    """Write ten-thousandths as a decimal number with the four decimals of a numeric(12,4)."""
     return (pl.col(name).cast(pl.Decimal(18, 0)) * _UNIT).alias(name)
 
 
 async def write(writer: Writer, waiting: deque[Slab]) -> None:
-    """Commit slab after slab, taken from those that wait. Raises LeaseLost or CancelRequested at
-    a boundary; what is committed stays.
+    """Commit slab after slab, taken from `waiting`. Raises LeaseLost or CancelRequested at a
+    boundary; committed slabs stay.
 
-    Several are under way at once, on a connection each: while one is encoded or waits for the
-    disk, PostgreSQL works on another.
+    Several slabs are in work at once, each on its own connection: while one is encoded or waits
+    for the disk, PostgreSQL works on another.
     """
     if not waiting:
         return
@@ -244,11 +264,11 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
         *(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True
     )
     if wrong := [error for error in ended if error is not None]:
-        # Where one's commit failed, the other finds another progress than it follows: no more
-        # than a consequence.
+        # Where one writer's commit failed, the other finds another progress than it follows: its
+        # error is only a consequence.
         raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
     async with writer.database.tenant(writer.seller_id) as session:
-        # This commit waits for the disk, and so for theirs.
+        # This commit waits for the disk, and so for the writers' commits.
         await hold_lease(session, writer.lease, clock.now(), after=writer.progress[0])
 
 
@@ -257,7 +277,7 @@ async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
         while waiting:
             await _write_slab(writer, waiting.popleft())
     except BaseException:
-        # The others end with the slab that they are at, which the same lease or cancel stops.
+        # The other writers end with their present slab, which the same lease or cancel stops.
         waiting.clear()
         raise
 
@@ -267,12 +287,12 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
         await slab.found
     data = await asyncio.to_thread(_encoded, slab)
     async with writer.database.tenant(writer.seller_id) as session:
-        # The last commit waits for the disk and for everything before it; a slab that a power cut
-        # takes is written again, because the progress that the next finds is then not what it
-        # follows.
+        # The last commit waits for the disk and for everything before it. A slab that a power cut
+        # takes is written again, because the progress that the next slab finds is then not the
+        # one that it follows.
         await session.execute(text("SET LOCAL synchronous_commit = off"))
         await _settle(session, writer, slab, data)
-        # Counted in the order of the row's lock, which is the order of the commits.
+        # Slabs are counted in the order of the row's lock, which is the order of the commits.
         async with writer.counting:
             before, after = writer.progress[0], writer.progress[0] + slab.at.len()
             await hold_lease(
@@ -288,7 +308,7 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
 
 
 async def bury(session: AsyncSession, writer: Writer, gone: list[Slab]) -> None:
-    """Tombstone in the caller's transaction: a run that is cancelled takes nothing away.
+    """Tombstone in the caller's transaction, so that a cancelled run takes nothing away.
 
     Raises LeaseLost or CancelRequested.
     """

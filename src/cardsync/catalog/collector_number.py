@@ -1,9 +1,9 @@
-"""Collector numbers: printed forms in (`006/165`, `TG05/TG30`, `SWSH099`), comparable `key` and
-`total` out. Pure.
+"""Collector numbers: this module turns printed forms (`006/165`, `TG05/TG30`, `SWSH099`) into a
+comparable `key` and `total`. Pure.
 
-The key ignores case, spaces and the leading zeros of every run of digits; what stands behind a
-single "/" is the total. Two numbers are the same if the keys are equal and the totals are, where
-both sides give one.
+The key ignores case, spaces and the leading zeros of every run of digits; the text behind a
+single "/" is the total. Two numbers are the same if their keys are equal and, where both sides
+give a total, their totals are equal too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _SPACES = r"[ \t\r\n]+"
 # Magic's star is "★" in one source and "*" in another; a tcgdex row writes Unown's "?" as it
 # stood in a URL.
 _SAME = {"★": "*", "☆": "*", "%3F": "?"}
-# One slash only: "2 // 4" is the number of a double-sided token, not the second of four.
+# The pattern allows one slash only: "2 // 4" is the number of a double-sided token, not the
+# second of four.
 _TOTAL = r"^([^/]+)/([^/]+)$"
 
 
@@ -53,8 +54,8 @@ def _normal(text: pl.Expr) -> pl.Expr:
 
 
 def number_columns(numbers: pl.Series) -> pl.DataFrame:
-    """`number_key` ("" where there is no number) and `number_total` (null where none is given),
-    row for row.
+    """Return `number_key` ("" where there is no number) and `number_total` (null where none is
+    given), row for row.
     """
     rows = numbers.cast(pl.String).alias("number").to_frame()
     table = (

@@ -1,9 +1,9 @@
-"""The marketplace's `Condition` labels: one label in, condition code, printing and language out.
-Pure.
+"""The marketplace's `Condition` labels: this module turns a label into a condition code, a
+printing and a language. Pure.
 
-Grammar: `<condition>[ <edition>][ <finish>][ - <language>]`, any case, any spacing. A label that
-does not follow it to the last word is unreadable: its code is None and its printing empty,
-because half a label is not evidence for a whole one.
+The grammar is `<condition>[ <edition>][ <finish>][ - <language>]`, in any case and spacing. A
+label that does not follow it to the last word is unreadable: its code is None and its printing
+empty, because half a label is not evidence for a whole one.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _LANGUAGE = re.compile(r" ?[-–] ?")
 
 
 class Condition(NamedTuple):
-    """`printing` is empty when the label is unreadable; `language` is empty when it names one
-    nobody knows.
+    """`printing` is empty when the label is unreadable; `language` is empty when the label names
+    a language that is not in LANGUAGES.
     """
 
     code: str | None
@@ -92,9 +92,9 @@ def _split_language(label: str) -> tuple[str, bool, str]:
 
 
 def condition_columns(labels: pl.Series) -> pl.DataFrame:
-    """`condition`, `printing`, `language`, `condition_readable`, row for row.
+    """Return `condition`, `printing`, `language` and `condition_readable`, row for row.
 
-    A file has few distinct labels.
+    A file has few distinct labels, so each label is parsed once.
     """
     distinct = labels.cast(pl.String).unique()
     read = [read_condition(label) for label in distinct]

@@ -1,8 +1,8 @@
-"""Loading a catalog: a CSV or Parquet file with our columns in, products out. Provisional
-products that it knows are adopted.
+"""Loading a catalog: this module reads a CSV or Parquet file with our columns and writes
+products. A provisional product that the file describes is adopted.
 
-Loading the same file again updates; a product keeps its id for ever, so cards that point to it
-stay right.
+Loading the same file again updates its products; a product keeps its id for ever, so cards that
+point to it stay right.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _TYPES = {"marketplace_product_id": "bigint", "sealed": "boolean"}
 
 
 class CatalogError(CommandError):
-    """A file that is no catalog, in one sentence."""
+    """The file is no catalog; the message is one sentence."""
 
 
 def read_catalog(path: Path, form: str, game: str | None) -> pl.DataFrame:
-    """COLUMNS, typed; rows without a name or of another game than asked for are left out."""
+    """Return COLUMNS, typed, without rows that lack a name or belong to another game."""
     if game is not None and game not in NAMES:
         raise CatalogError(f"{game!r} is no known product line; known are {', '.join(NAMES)}")
     form = path.suffix.lstrip(".").lower() if form == "auto" else form
@@ -74,7 +74,8 @@ def read_catalog(path: Path, form: str, game: str | None) -> pl.DataFrame:
     missing = [name for name in REQUIRED if name not in frame.columns]
     if missing:
         raise CatalogError(
-            f"{path.name} lacks the columns {', '.join(missing)}; a catalog has {', '.join(COLUMNS)}"
+            f"{path.name} lacks the columns {', '.join(missing)};"
+            f" a catalog has {', '.join(COLUMNS)}"
         )
     frame = frame.with_columns(
         pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in frame.columns
@@ -106,7 +107,7 @@ def _check_games(frame: pl.DataFrame, path: Path) -> None:
 async def import_catalog(
     database: Database, path: Path, form: str, game: str | None, say: Callable[[str], None]
 ) -> str:
-    """Load `path`; returns the sentence that says what came of it."""
+    """Load `path` and return the sentence that reports the result."""
     frame = await asyncio.to_thread(read_catalog, path, form, game)
     keyed = await asyncio.to_thread(_keyed, frame)
     adopted = await _adopt(database, keyed)
@@ -132,13 +133,16 @@ async def import_catalog(
             },
         )
         await session.execute(text("ANALYZE product"))
-    return f"{keyed.height:,} products in {path.name}: {added:,} new, {adopted:,} provisional ones adopted"
+    return (
+        f"{keyed.height:,} products in {path.name}: {added:,} new,"
+        f" {adopted:,} provisional ones adopted"
+    )
 
 
 def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
     keyed = catalog_keys(frame).rename({"product_id": "marketplace_product_id"})
-    # The texts too, not the keys alone: two spellings are two products until the matcher says
-    # otherwise.
+    # The identity holds the texts too, not the keys alone: two spellings are two products until
+    # the matcher says otherwise.
     own = pl.concat_str(
         [pl.col(name).fill_null("") for name in COLUMNS[:-1] if name != "rarity"], separator="\x1f"
     )
@@ -169,10 +173,11 @@ async def _store(session: AsyncSession, rows: pl.DataFrame) -> None:
     await _incoming(session, rows)
     listed = ", ".join(_STORED)
     sets = ", ".join(f"{name} = excluded.{name}" for name in _STORED)
-    # A product that adopted a provisional one is found by the identity it has now.
+    # A product that adopted a provisional one is found by its present identity.
     await session.execute(
         text(f"""
-            INSERT INTO product (identity, {listed}) SELECT md5(identity), {listed} FROM incoming ORDER BY identity
+            INSERT INTO product (identity, {listed})
+            SELECT md5(identity), {listed} FROM incoming ORDER BY identity
             ON CONFLICT (identity) DO UPDATE SET {sets}
              WHERE ({", ".join(f"product.{name}" for name in _STORED)})
                    IS DISTINCT FROM ({", ".join(f"excluded.{name}" for name in _STORED)})
@@ -184,8 +189,8 @@ PROVISIONAL = ("id", "game", "set_name", "product_name", "number", "rarity", "fi
 
 
 async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
-    """Provisional products that exactly one row of this catalog describes become that product,
-    under their own id.
+    """Turn each provisional product that exactly one row of this catalog describes into that
+    product; it keeps its id.
     """
     games = sorted(keyed["game"].unique().to_list())
     async with database.shared() as session:
@@ -193,7 +198,8 @@ async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
         await copy_in(session, "games", ("game",), encode(pl.DataFrame({"game": games})))
         data = await copy_chunks(
             session,
-            f"SELECT {', '.join(PROVISIONAL)}, sealed FROM product WHERE provisional AND adopted_by IS NULL"
+            f"SELECT {', '.join(PROVISIONAL)}, sealed FROM product"
+            " WHERE provisional AND adopted_by IS NULL"
             " AND game IN (SELECT game FROM games) ORDER BY id",
         )
     rows = frame_of(
@@ -209,7 +215,9 @@ async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
 
 
 def _matches(rows: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
-    """The catalog row beside each provisional product (`old_id`) that it alone describes."""
+    """Return the catalog row beside each provisional product (`old_id`) that it alone
+    describes.
+    """
     condition = pl.when(pl.col("sealed") == "t").then(pl.lit("U"))
     asked = row_keys(
         rows.with_columns(condition=condition, printing="finish").drop("sealed")
@@ -226,14 +234,15 @@ async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
     await session.execute(text(f"CREATE TEMP TABLE incoming ({columns}) ON COMMIT DROP"))
     await copy_in(session, "incoming", found.columns, await asyncio.to_thread(encode, found))
     sets = ", ".join(f"{name} = i.{name}" for name in _STORED)
-    # The first of several becomes the product itself; the others, and those of a product known
-    # already, point to it.
+    # The first of several becomes the product itself; the others point to it, and so do those of
+    # a product that exists already.
     await session.execute(
         text(f"""
             WITH first AS (SELECT DISTINCT ON (identity) * FROM incoming ORDER BY identity, old_id)
             UPDATE product p SET {sets}, identity = md5(i.identity), provisional = false
               FROM first i
-             WHERE p.id = i.old_id AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
+             WHERE p.id = i.old_id
+               AND NOT EXISTS (SELECT FROM product q WHERE q.identity = md5(i.identity))
         """)
     )
     await session.execute(

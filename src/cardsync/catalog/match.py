@@ -1,10 +1,10 @@
-"""Which catalog product an inventory row is: keyed rows and keyed products in, one verdict per
-row out. Pure.
+"""Matching inventory rows to catalog products: keyed rows and keyed products come in, one verdict
+per row goes out. Pure.
 
-`catalog_keys` runs once when a catalog is loaded and its columns are stored with the product;
-`row_keys` runs per upload; `match` joins the two; `explained` also says why not, for who examines
-a catalog. A product is named only where every part of the identity agrees and exactly one product
-is left.
+`catalog_keys` runs once when a catalog is loaded, and its columns are stored with the product;
+`row_keys` runs per upload; `match` joins the two; `explained` adds the reason of each failure,
+for the examination of a catalog. A product is named only where every part of the identity agrees
+and exactly one product is left.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ ROW_KEYS = {name: kind for name, kind in CATALOG_KEYS.items() if name != "set_co
     "alias_key": pl.String,
 }
 
-# There the collector number alone tells treatments (Borderless, Showcase, ...) apart, and
-# catalogs do not name them.
+# In these games the collector number alone tells treatments (Borderless, Showcase, ...) apart,
+# and catalogs do not name them.
 _NUMBER_TELLS_VARIANTS = ("magic",)
-# Rows are judged one by one, so slabs give the same verdicts, with the pairs of one slab in
-# memory at a time.
+# Rows are judged one by one, so slabs give the same verdicts, and memory holds the pairs of one
+# slab at a time.
 _ROWS_AT_ONCE = 100_000
 _IDENTITY = ["game", "set_key", "name_key", "number_key"]
 _FIELDS = ["back_key", "variant_key", "number_total", "finish_key", "language_key", "sealed"]
 
 
 def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
-    """Adds CATALOG_KEYS to game, set_name, set_code, product_name, number, rarity, finish,
-    language.
+    """Add CATALOG_KEYS to the columns game, set_name, set_code, product_name, number, rarity,
+    finish and language.
     """
     finish = pl.col("finish").cast(pl.String)
     return _keyed(products, ["set_key"], ["name_key", "back_key", "variant_key"]).with_columns(
@@ -60,8 +60,8 @@ def catalog_keys(products: pl.DataFrame) -> pl.DataFrame:
 
 
 def row_keys(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds ROW_KEYS to game, set_name, product_name, number, condition (the code), printing,
-    language.
+    """Add ROW_KEYS to the columns game, set_name, product_name, number, condition (the code),
+    printing and language.
     """
     japanese = pl.col("game").eq("pokemon_japan") & pl.col("language").eq("English")
     parts = ["name_key", "back_key", "variant_key", "alias_key"]
@@ -90,7 +90,9 @@ def _blank(column: str) -> pl.Expr:
 
 
 def _finish_key(finish: pl.Expr) -> pl.Expr:
-    """Null means: not told apart (a catalog), or not read (a row)."""
+    """Return the finish as a key. Null means that a catalog does not tell finishes apart, or that
+    a row's finish could not be read.
+    """
     lower = finish.str.strip_chars().str.to_lowercase()
     return pl.when(lower != "").then(lower).alias("finish_key")
 
@@ -102,10 +104,10 @@ def _language_key() -> pl.Expr:
 
 
 def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `product_id` (null unless exactly one) and `outcome` (matched, ambiguous or
-    unmatched), in the order of `rows`.
+    """Return `row`, `product_id` (null unless exactly one product matches) and `outcome`
+    (matched, ambiguous or unmatched), in the order of `rows`.
 
-    rows: `row`, game and ROW_KEYS. products: `id`, `marketplace_product_id`, game and
+    `rows` has `row`, game and ROW_KEYS. `products` has `id`, `marketplace_product_id`, game and
     CATALOG_KEYS, of every set whose (game, set_key) or (game, set_code_key) occurs in the rows'
     (game, set_key) or (game, set_series).
     """
@@ -115,8 +117,8 @@ def match(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """`match` with a `reason`, which is null where a row is matched: the first part of its
-    identity that no product shares.
+    """Return `match` with a `reason`: the first part of the row's identity that no product
+    shares. The reason is null where a row is matched.
     """
     rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
     found = _matched(rows, products)
@@ -136,8 +138,8 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     )
     left = left.join(verdicts, on="row", how="anti")
     if left.height:
-        # Few rows are left: joining them would take the whole catalog's identities together once
-        # more.
+        # Few rows are left; a join over all products would build the identities of the whole
+        # catalog once more.
         offered = products.filter(pl.col("name_key").is_in(left["alias_key"].unique().implode()))
         verdicts = pl.concat(
             [verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)]
@@ -147,8 +149,8 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """A set whose name the catalog lacks is found by the code in front of it, if that code is one
-    set's alone.
+    """Find a set whose name the catalog lacks by the code in front of its name, if the code
+    belongs to one set alone.
     """
     stray = (
         rows.select("game", "set_key", "set_series")
@@ -175,7 +177,9 @@ def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """One line for each row that has a product of its very identity; the other rows are absent."""
+    """Return one line for each row that has a product of its very identity; the other rows are
+    absent.
+    """
     candidates = _candidates(rows, products)
     single = candidates.filter(pl.col("row").is_unique())
     several = _best(candidates.filter(pl.col("row").is_duplicated()))
@@ -193,8 +197,8 @@ def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
 
 
 def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of a row and a product that contradict each other in nothing, save perhaps in the
-    variant of a Magic card.
+    """Return the pairs of a row and a product that contradict each other in nothing, except
+    perhaps in the variant of a Magic card.
     """
     wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
     offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
@@ -216,8 +220,8 @@ def _same(field: str) -> pl.Expr:
 
 
 def _agree(field: str, *, optional: bool) -> pl.Expr:
-    """Equal, or not given: by the product (a catalog that does not tell finishes apart), if
-    optional by the row too.
+    """The field agrees if both sides are equal, or if the product (a catalog may not tell
+    finishes apart) does not give it, or, where it is optional, if the row does not.
     """
     equal = (pl.col(field) == pl.col(f"{field}_offered")).fill_null(False)
     not_given = pl.col(f"{field}_offered").is_null()
@@ -225,8 +229,8 @@ def _agree(field: str, *, optional: bool) -> pl.Expr:
 
 
 def _variant_allowed() -> pl.Expr:
-    """A sole candidate may lack the variant the row names, or the other way round; two different
-    ones are two cards.
+    """A sole candidate may lack the variant that the row names, and the row may lack the
+    candidate's; two different variants are two cards.
     """
     return (
         _same("variant_key") | (pl.col("variant_key") == "") | (pl.col("variant_key_offered") == "")
@@ -234,7 +238,7 @@ def _variant_allowed() -> pl.Expr:
 
 
 def _best(candidates: pl.DataFrame) -> pl.DataFrame:
-    """`row` and `id` of the candidates nearest to the row; the id is null where they are
+    """Return `row` and `id` of the candidates nearest to the row; the id is null where they are
     different cards.
     """
     exactness = (
@@ -243,8 +247,8 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
         + 2 * _same("back_key").cast(pl.Int8)
         + _same("finish_key").cast(pl.Int8)
     )
-    # Where nothing has the row's variant and the variants differ, the number did not identify one
-    # card: compare all.
+    # Where no candidate has the row's variant and the variants differ, the number did not
+    # identify one card, so all candidates are compared.
     settled = (pl.col("exactness").max().over("row") >= 8) | (
         pl.col("variant_key_offered").n_unique().over("row") == 1
     )
@@ -270,7 +274,7 @@ def _best(candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
-    """`row` and `reason` of rows that have no product."""
+    """Return `row` and `reason` of the rows that have no product."""
     left = rows.select("row", *_IDENTITY, *_FIELDS)
     found: list[pl.DataFrame] = []
     for reason, known in (

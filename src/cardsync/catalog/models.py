@@ -13,7 +13,9 @@ from cardsync.database.columns import FALSE, NOW, Base, Moment
 
 
 class Product(Base):
-    """One printing. The key columns are the comparable forms that `match.catalog_keys` computes."""
+    """A product is one printing. The key columns hold the comparable forms that
+    `match.catalog_keys` computes.
+    """
 
     __tablename__ = "product"
     __table_args__ = (
@@ -28,7 +30,7 @@ class Product(Base):
         Index("ix_product_provisional", "game", postgresql_where=text("provisional")),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    # Hash of every identifying text; loading the same catalog twice finds its rows by it.
+    # The hash covers every identifying text; loading the same catalog twice finds its rows by it.
     identity: Mapped[str] = mapped_column(Text)
     game: Mapped[str] = mapped_column(Text)
     set_name: Mapped[str] = mapped_column(Text)

@@ -1,8 +1,9 @@
-"""Product names and their comparable parts: name and collector number in, front face, back face
-and variant out. Pure.
+"""Product names and their comparable parts: a name and a collector number come in; the front
+face, the back face and the variant go out. Pure.
 
 `Snivy - 001/086 (Master Ball Pattern)`, number `001/086` → name_key "snivy", variant_key "master
-ball pattern". Works on distinct strings: an export of 300,000 rows holds some ten thousand names.
+ball pattern". The work is done on distinct strings: an export of 300,000 rows holds some ten
+thousand names.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from cardsync.texts import apart, is_ascii, spaced, together, words_table
 _OPENS = "[(（]"
 _NUMBER = r"#?([^\s/()（）\[\]]+/[^\s/()（）\[\]]+)"
 _PLAIN_NUMBER = r"#?([A-Za-z]*[0-9][A-Za-z0-9]*[*★+]?)"
-# A number behind a dash; without its total only where the dash stands free ("Porygon-2" is a name).
+# A number stands behind a dash; without its total it counts only where the dash stands free
+# ("Porygon-2" is a name).
 _SUFFIX = rf"(?:\s*-\s*{_NUMBER}|\s+-\s+{_PLAIN_NUMBER})\s*($|{_OPENS}|\[)"
 _BRACKETED_NUMBER = r"[(（]#?([0-9]+[A-Za-z]?)[)）]"
 
 _APOSTROPHES = r"['’‘ʼ`´.]"
 _LATIN_MARKS = r"[\x{0300}-\x{036F}]"
-# Kept: letters, digits, marks (kana voicing among them) and pictures such as ★; all else
+# Letters, digits, marks (kana voicing among them) and pictures such as ★ stay; everything else
 # separates words.
 _SEPARATORS = r"[^\p{L}\p{N}\p{M}\p{So}]+"
-# What normalisation leaves apart although sources use both.
+# Normalisation leaves these signs apart, although sources use both.
 _SAME = {
     "æ": "ae",
     "œ": "oe",
@@ -43,34 +45,34 @@ _SAME = {
     "◇": " prism star ",
     "♢": " prism star ",
 }
-# In a name of ASCII whatever else than the front face may begin.
+# In a name of ASCII these begin everything but the front face.
 _PARTED = r"\(| // |\s-\s"
 _WORDS: Final = words_table("&")
 
 
 def folded(text: pl.Expr) -> pl.Expr:
-    """Words in lower case, parted by single spaces: no accents, apostrophes or punctuation.
-
-    Kana keep their voicing.
+    """Return the words in lower case, joined by single spaces, without accents, apostrophes or
+    punctuation. Kana keep their voicing.
     """
     plain = text.str.replace_all(_APOSTROPHES, "").str.normalize("NFKD").str.to_lowercase()
-    # Composed again, because a voiced kana is a letter of its own and not an accented one.
+    # The text is composed again, because a voiced kana is a letter of its own and not an
+    # accented one.
     plain = plain.str.replace_all(_LATIN_MARKS, "").str.normalize("NFC")
     plain = plain.str.replace_many(list(_SAME), list(_SAME.values()))
     return plain.str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
 
 
 def key(text: pl.Expr) -> pl.Expr:
-    """The folded text; a name of nothing but punctuation keeps it, so that two such names do not
-    become one.
+    """Return the folded text; a name of nothing but punctuation keeps it, so that two such names
+    do not become one.
     """
     plain = folded(text)
     return pl.when(plain == "").then(text.str.strip_chars()).otherwise(plain)
 
 
 def name_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of `product_name`, `number_key`, `number_total`: `name_key`, `back_key`, `variant_key`,
-    `alias_key`, row for row.
+    """Return `name_key`, `back_key`, `variant_key` and `alias_key` for `product_name`,
+    `number_key` and `number_total`, row for row.
     """
     titles = rows.select(_title(rows))
     parts = _parts(titles.unique())
@@ -78,7 +80,7 @@ def name_columns(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _title(rows: pl.DataFrame) -> pl.Series:
-    """The name without the numbers in it, if they are the row's own; a number that differs is
+    """Return the name without the numbers in it that are the row's own; a number that differs is
     part of the name.
     """
     name = rows.get_column("product_name").cast(pl.String).fill_null("").alias("title")
@@ -104,7 +106,9 @@ def _title(rows: pl.DataFrame) -> pl.Series:
 
 
 def _numbered(names: pl.Series) -> pl.DataFrame:
-    """The names that hold a number, the number in its comparable form, and the name without it."""
+    """Return the names that hold a number, with the number in its comparable form and the name
+    without it.
+    """
     title = pl.col("title")
     found = (
         names.alias("title")
@@ -144,7 +148,9 @@ def _numbered(names: pl.Series) -> pl.DataFrame:
 
 
 def _parts(titles: pl.DataFrame) -> pl.DataFrame:
-    """A distinct title's parts. The variant is whatever stands from the first parenthesis on."""
+    """Return a distinct title's parts. The variant is everything from the first parenthesis
+    on.
+    """
     title = titles["title"]
     plain = is_ascii(title) & ~title.str.contains(_PARTED)
     nothing = pl.lit(None, pl.String)
@@ -163,16 +169,16 @@ def _parts(titles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ascii_keys(texts: pl.Series) -> pl.Series:
-    """`key` of texts of ASCII alone."""
+    """Return `key` of texts that are ASCII alone."""
     words = together(texts).translate(_WORDS, b"'`.").replace(b"&", b" and ")
     folded_ones = apart(spaced(words)).head(texts.len())
     return folded_ones.zip_with(folded_ones != "", texts.str.strip_chars())
 
 
 def _parted(titles: pl.DataFrame) -> pl.DataFrame:
-    # Its order counts: a catalog lists "(Staff) (National Championships)" and the reverse as two
-    # products. Marketplace names spell out the delta that other sources print: "Kingdra δ" is
-    # "Kingdra (Delta Species)".
+    # The order of a variant counts: a catalog lists "(Staff) (National Championships)" and the
+    # reverse as two products. Marketplace names spell out the delta that other sources print:
+    # "Kingdra δ" is "Kingdra (Delta Species)".
     spelled = pl.col("title").str.replace(r"\s*[δΔ]", " (Delta Species)")
     faces = pl.col("base").str.splitn(" // ", 2)
     split = titles.with_columns(
@@ -184,6 +190,6 @@ def _parted(titles: pl.DataFrame) -> pl.DataFrame:
         key(faces.struct.field("field_0")).alias("name_key"),
         key(faces.struct.field("field_1")).alias("back_key"),
         folded(pl.col("variant")).fill_null("").alias("variant_key"),
-        # "Endwalker - Brainstorm": the name on the card, then the card it is in the rules.
+        # "Endwalker - Brainstorm" is the name on the card, then the card that the rules mean.
         key(pl.col("base").str.extract(r"^.*\S\s+-\s+(\S.*)$", 1)).alias("alias_key"),
     )

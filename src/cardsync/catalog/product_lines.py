@@ -1,6 +1,7 @@
-"""Product lines: the marketplace's labels, our internal names and its category ids.
+"""Product lines: this table gives the marketplace's labels, our internal names and its category
+ids.
 
-Reference data; the database holds a copy.
+It is reference data; the database holds a copy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Products for inventory rows: keyed rows in, a product and how it was found out. What the
-catalog lacks becomes a provisional one.
+"""Products for inventory rows: keyed rows come in; each row's product and the way it was found go
+out. A card that the catalog lacks becomes a provisional product.
 
-Two sellers with the same unknown card share its provisional product; a custom listing's title
-never enters it.
+Two sellers with the same card that the catalog lacks share its provisional product; a custom
+listing's title never enters it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
 from cardsync.catalog.set_names import set_columns
 from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
 
-# What `resolve` needs of each row, beside `row` and `title`.
+# `resolve` needs these columns of each row, beside `row` and `title`.
 ROW_COLUMNS = (
     "product_line",
     "set_name",
@@ -44,29 +44,35 @@ _IDENTITY = (
 _TEXTS = ("game", "set_name", "product_name", "number", "rarity", "finish", "language")
 _CHUNK = 20_000
 OFFERED_SQL = f"""
-    SELECT id, marketplace_product_id, game, {", ".join(CATALOG_KEYS)} FROM product WHERE NOT provisional
-       AND ((game, set_key) IN (SELECT game, key FROM wanted) OR (game, set_code_key) IN (SELECT game, key FROM wanted))
+    SELECT id, marketplace_product_id, game, {", ".join(CATALOG_KEYS)}
+      FROM product
+     WHERE NOT provisional
+       AND ((game, set_key) IN (SELECT game, key FROM wanted)
+            OR (game, set_code_key) IN (SELECT game, key FROM wanted))
 """
 
 
 class Printings(NamedTuple):
-    """Rows by what the catalog can tell apart: a seller lists a printing in several conditions.
+    """Rows are grouped by what the catalog can tell apart: a seller lists a printing in several
+    conditions.
 
-    keyed: each printing once, with its own number as `row`, its texts, `listed_name` as the rows
-    have it, and ROW_KEYS. of_rows: `row` and its `printing`, by row.
+    `keyed` has each printing once, with its own number as `row`, its texts, `listed_name` as the
+    rows have it, and ROW_KEYS. `of_rows` has `row` and its `printing`, by row.
     """
 
     keyed: pl.DataFrame
     of_rows: pl.DataFrame
 
     def spread(self, found: pl.DataFrame) -> pl.DataFrame:
-        """What was found of each printing, in their order, beside the `row` of each row of it."""
+        """Return the findings of each row's printing beside `row`; `found` is in the printings'
+        order.
+        """
         return self.of_rows.select("row").hstack(found[self.of_rows["printing"]])
 
 
 def printings(rows: pl.DataFrame) -> Printings:
-    """rows: `row`, ROW_COLUMNS and `title`."""
-    # Whether a card is sealed is all that the catalog asks of its condition.
+    """Group `rows`, which have `row`, ROW_COLUMNS and `title`, into printings."""
+    # The catalog needs only one thing of a card's condition: whether the card is sealed.
     condition = pl.when(pl.col("condition") == SEALED).then("condition").alias("condition")
     grouped = (
         rows.with_columns(condition)
@@ -90,8 +96,8 @@ def printings(rows: pl.DataFrame) -> Printings:
 
 
 async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """`row`, `product_id` and `match` (matched, ambiguous or provisional) for every row given, by
-    row.
+    """Return `row`, `product_id` and `match` (matched, ambiguous or provisional) of every given
+    row, sorted by row.
     """
     # PostgreSQL reads the catalog on one core while the rows are keyed on the other.
     reading = asyncio.create_task(offered(database, rows.select("product_line", "set_name")))
@@ -103,8 +109,8 @@ async def resolve(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -> pl.DataFrame:
-    """`product_id` and `match` of every printing, in their order; `catalog` is what is `offered`
-    to them, or to more.
+    """Return `product_id` and `match` of every printing, in their order; `catalog` is what is
+    `offered` to these printings, or to more of them.
     """
     hits = await asyncio.to_thread(match, printed.keyed, catalog)
     known = hits.filter(pl.col("product_id").is_not_null()).select(
@@ -114,7 +120,8 @@ async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -
         hits.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row"
     )
     if left.height:
-        # In the order of their rows: the first names a product that several share.
+        # The printings follow the order of their rows: the first one names a product that several
+        # share.
         first = printed.of_rows.unique("printing", keep="first", maintain_order=True)["printing"]
         left = first.rename("row").to_frame().join(left, on="row", maintain_order="left")
         known = pl.concat(
@@ -124,7 +131,7 @@ async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -
 
 
 async def offered(database: Database, sets: pl.DataFrame) -> pl.DataFrame:
-    """The part of the catalog whose sets occur in the rows."""
+    """Return the part of the catalog whose sets occur in the rows."""
     wanted = await asyncio.to_thread(_wanted, sets)
     async with database.shared() as session:
         await session.execute(text("CREATE TEMP TABLE wanted (game text, key text) ON COMMIT DROP"))
@@ -149,15 +156,16 @@ def _products(data: bytes) -> pl.DataFrame:
 
 
 def identity() -> pl.Expr:
-    """One text per distinct product; loading or uploading the same again finds it.
-
-    Kept as its MD5, which fits any index.
+    """Return one text per distinct product; loading or uploading the same card again finds its
+    product by it. It is stored as its MD5, which fits any index.
     """
     return pl.concat_str([pl.col(name).fill_null("") for name in _IDENTITY], separator="\x1f")
 
 
 async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make, or find again, a product from each row itself. Adds `product_id` and `match`."""
+    """Make a product from each row itself, or find the one made earlier. Adds `product_id` and
+    `match`.
+    """
     rows = rows.with_columns(
         identity=pl.concat_str(pl.lit("row\x1f"), identity()),
         finish="printing",
@@ -167,8 +175,8 @@ async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     )
     keys = [name for name in CATALOG_KEYS if name != "set_code_key"]
     columns = ("identity", *_TEXTS, *keys)
-    # Sorted: two sellers making the same products at once wait for each other instead of
-    # deadlocking.
+    # The rows are sorted, so two sellers that make the same products at once wait for each other
+    # instead of deadlocking.
     distinct = (
         rows.unique("identity", keep="first", maintain_order=True).select(columns).sort("identity")
     )
@@ -200,23 +208,25 @@ async def _provisional_chunk(
         )
         data = await copy_chunks(
             session,
-            # Looked up one by one: without statistics on the temp table a join would read the
-            # whole catalog.
-            "SELECT n, (SELECT coalesce(p.adopted_by, p.id) FROM product p WHERE p.identity = md5(i.identity)) FROM incoming i",
+            # Each is looked up by itself: without statistics on the temp table a join would read
+            # the whole catalog.
+            "SELECT n, (SELECT coalesce(p.adopted_by, p.id) FROM product p"
+            " WHERE p.identity = md5(i.identity)) FROM incoming i",
         )
     ids = frame_of(data, {"n": pl.UInt32, "product_id": pl.Int64})
     return rows.join(ids, on="n", how="left").select("identity", "product_id")
 
 
 async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
-    """Of provisional products that cards point to, those that a catalog has taken over:
-    product_id_old, adopted_id.
+    """Return product_id_old and adopted_id of the provisional products, among those that cards
+    point to, that a catalog has taken over.
     """
     async with database.shared() as session:
         rows = await session.execute(
             text("""
                 SELECT id, coalesce(adopted_by, id) FROM product
-                 WHERE id = ANY(CAST(:ids AS bigint[])) AND (NOT provisional OR adopted_by IS NOT NULL)
+                 WHERE id = ANY(CAST(:ids AS bigint[]))
+                   AND (NOT provisional OR adopted_by IS NOT NULL)
             """),
             {"ids": product_ids},
         )

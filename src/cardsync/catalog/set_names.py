@@ -1,8 +1,9 @@
-"""Set names as the marketplace and as catalogs write them: one comparable `set_key` per set. Pure.
+"""Set names as the marketplace and catalogs write them: a name comes in, one comparable `set_key`
+per set goes out. Pure.
 
 The key is the set's words, folded and sorted ("Commander: FINAL FANTASY" = "Final Fantasy
-Commander"), without the series code in front of it ("ME05: Pitch Black"), and for the names that
-differ by more than that, an alias.
+Commander"), without the series code in front of them ("ME05: Pitch Black"). Names that differ by
+more than that have an alias.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import polars as pl
 
 from cardsync.catalog.names import folded
 
-# "SWSH07: ", "SM - ", "SV8a: ", "CRZ: "; only Pokemon sets carry one.
+# The code is "SWSH07: ", "SM - ", "SV8a: " or "CRZ: "; only Pokemon sets carry one.
 _SERIES = r"^([A-Z]{1,4}[0-9]{0,2}[A-Za-z]?)(?:: | - )\S"
 _SERIES_GAMES = ("pokemon", "pokemon_japan")
 _CORE_SET_CODE = r"\s*\((?:M[0-9]{2}|[0-9]?[A-Z]{2,3})\)$"
 
-# Folded names, left as some source writes them, right as the marketplace does (or the commoner
-# catalog, for Magic).
+# Names are folded: on the left as some source writes them, on the right as the marketplace does
+# (for Magic: as the commoner catalog does).
 _POKEMON = {
     "151": "scarlet and violet 151",
     "best of game": "best of promos",
@@ -71,8 +72,8 @@ _MAGIC = {
 
 
 def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of `game`, `set_name`: `set_key`, and `set_series` (the code in front of the name, if it
-    has one), row for row.
+    """Return `set_key` and `set_series` (the code in front of the name, if it has one) for `game`
+    and `set_name`, row for row.
     """
     names = rows.select(pl.col("game").cast(pl.String), pl.col("set_name").cast(pl.String))
     in_series = pl.col("game").is_in(_SERIES_GAMES)
@@ -95,7 +96,7 @@ def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def set_key(game: str | None, words: str) -> str:
-    """The key of an already folded set name."""
+    """Return the key of an already folded set name."""
     if game == "magic":
         words = words.removeprefix("universes beyond ")
         words = re.sub(r"\beternal legal$", "eternal", words)
@@ -108,9 +109,9 @@ def set_key(game: str | None, words: str) -> str:
 
 
 def set_code_key(code: pl.Expr) -> pl.Expr:
-    """A set code that may stand for the set.
+    """Return a set code if it may stand for the set.
 
-    Codes without a digit do not: "SV" is a series and Supreme Victors.
+    A code without a digit may not: "SV" is a series and Supreme Victors.
     """
     lower = code.cast(pl.String).str.strip_chars().str.to_lowercase()
     return pl.when(lower.str.contains(r"[0-9]")).then(lower)

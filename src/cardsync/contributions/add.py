@@ -1,9 +1,9 @@
-"""Contributions: what a member has in hand and no marketplace lists yet. A card's words in, a row
-of the inventory out.
+"""Contributions: a member adds a card that is in hand and that no marketplace lists yet. The
+card's description comes in, a row of the inventory goes out.
 
-Private, only its member sees it; published, everybody; when the marketplace lists it, it is
-retired (promote.py). It has no target and stands in no export. Its marketplace_id is a negative
-one of its own, beyond those of custom listings.
+While private, a contribution is visible to its member alone; once published, to everybody; when
+the marketplace lists the card, it is retired (promote.py). It has no target and stands in no
+export. Its marketplace_id is a negative number of its own, beyond those of custom listings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cardsync.catalog.product_lines import LABEL_BY_NAME
 from cardsync.database.session import Database
 from cardsync.search.words import search_columns
 
-# Below it are the numbers of custom listings, which count from 1.
+# Numbers below it belong to custom listings, which count from 1.
 _FIRST_NUMBER = 10**12
 _PRICES_END = 10**8
 _LABELS = {code: name.title() for name, code in CODES.items()}
@@ -38,7 +38,7 @@ _LANGUAGES = {name.lower(): name for name in LANGUAGES}
 
 @dataclass(frozen=True)
 class Wanted:
-    """`product_id`, or what a line of a file would say."""
+    """The card is given by `product_id`, or by the texts that a line of a file would have."""
 
     product_id: int | None
     game: str | None
@@ -64,7 +64,7 @@ class _Product(NamedTuple):
 
 
 async def contribute(database: Database, caller: Caller, wanted: Wanted, now: datetime) -> int:
-    """The new card's id. Raises InvalidPayload."""
+    """Add the card and return its id. Raises InvalidPayload."""
     condition = _one_of("condition", wanted.condition, _CONDITIONS)
     printing = _one_of("printing", wanted.printing, _PRINTINGS)
     language = _one_of("language", wanted.language, _LANGUAGES)
@@ -109,10 +109,10 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
 
 
 async def publish(session: AsyncSession, caller: Caller, card_id: int, now: datetime) -> None:
-    """Idempotent.
+    """Publish a contribution; a published one stays as it is.
 
-    Raises NotFound for what is no contribution that the member sees, StockPromotedReload for a
-    retired one, ListFull.
+    Raises NotFound if the card is no contribution that the member may see, StockPromotedReload if
+    it is retired, and ListFull.
     """
     named = {"seller": caller.seller_id, "id": card_id, "member": caller.member_id}
     lists = await _held_lists(session, caller.seller_id, card_id)
@@ -120,7 +120,8 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
         await session.execute(
             text("""
                 SELECT contribution, product_name FROM card
-                 WHERE seller_id = :seller AND id = :id AND (contribution <> 'private' OR contributed_by = :member) FOR UPDATE
+                 WHERE seller_id = :seller AND id = :id
+                   AND (contribution <> 'private' OR contributed_by = :member) FOR UPDATE
             """),
             named,
         )
@@ -132,37 +133,47 @@ async def publish(session: AsyncSession, caller: Caller, card_id: int, now: date
     if row.contribution == "private":
         await _need_room(session, caller.seller_id, lists)
         done = text(
-            "UPDATE card SET contribution = 'published', updated_at = :now WHERE seller_id = :seller AND id = :id"
+            "UPDATE card SET contribution = 'published', updated_at = :now"
+            " WHERE seller_id = :seller AND id = :id"
         )
         await session.execute(done, named | {"now": now})
         note(session, caller, "contribution.published", f"{row.product_name} published", now)
 
 
 async def _held_lists(session: AsyncSession, seller_id: int, card_id: int) -> list[int]:
-    """Those that the card is on.
+    """Lock and return the lists that the card is on.
 
-    Lists are locked before cards, as where they change hands (promote.py).
+    Lists are locked before cards, in the same order as in promote.py, where entries change hands.
     """
     held = text("""
-        SELECT l.id FROM card_list l JOIN card_list_entry e ON e.seller_id = l.seller_id AND e.list_id = l.id
-         WHERE l.seller_id = :seller AND e.seller_id = :seller AND e.card_id = :id ORDER BY l.id FOR UPDATE OF l
+        SELECT l.id
+          FROM card_list l JOIN card_list_entry e
+            ON e.seller_id = l.seller_id AND e.list_id = l.id
+         WHERE l.seller_id = :seller AND e.seller_id = :seller AND e.card_id = :id
+         ORDER BY l.id FOR UPDATE OF l
     """)
     return list(await session.scalars(held, {"seller": seller_id, "id": card_id}))
 
 
 async def _need_room(session: AsyncSession, seller_id: int, lists: list[int]) -> None:
-    """For a card that its member put on them, where nobody else saw it. Raises ListFull."""
+    """Check that each list has room for one more card: while the card was private, it took no
+    place for anybody else. Raises ListFull.
+    """
     full = text("""
-        SELECT min(l.name) FROM card_list l JOIN card_list_entry e ON e.seller_id = l.seller_id AND e.list_id = l.id
+        SELECT min(l.name)
+          FROM card_list l JOIN card_list_entry e
+            ON e.seller_id = l.seller_id AND e.list_id = l.id
           JOIN card c ON c.seller_id = e.seller_id AND c.id = e.card_id
-         WHERE l.seller_id = :seller AND e.seller_id = :seller AND c.seller_id = :seller AND l.id = ANY (CAST(:lists AS bigint[]))
+         WHERE l.seller_id = :seller AND e.seller_id = :seller AND c.seller_id = :seller
+           AND l.id = ANY (CAST(:lists AS bigint[]))
            AND c.contribution IS DISTINCT FROM 'private'
          GROUP BY l.id HAVING count(*) >= :cap ORDER BY l.id LIMIT 1
     """)
     values = {"seller": seller_id, "lists": lists, "cap": limits.CARDS_PER_LIST}
     if lists and (name := await session.scalar(full, values)) is not None:
         raise errors.ListFull(
-            f"the card is on the list {name!r}, which has {limits.CARDS_PER_LIST:,} cards and no room for another"
+            f"the card is on the list {name!r}, which has {limits.CARDS_PER_LIST:,} cards"
+            " and no room for another"
         )
 
 
@@ -176,11 +187,12 @@ def _one_of(field: str, given: str, known: dict[str, str]) -> str:
 
 
 async def _known(database: Database, caller: Caller, product_id: int) -> _Product:
-    """Of the catalog, or a provisional one of the seller's own cards: what other sellers call
-    their cards is theirs.
+    """Return a product of the catalog, or a provisional one that a card of this seller has: the
+    names that other sellers give to their cards stay theirs.
     """
     query = text("""
-        SELECT p.id, CASE WHEN p.provisional THEN 'provisional' ELSE 'matched' END, p.game, p.product_name, p.set_name,
+        SELECT p.id, CASE WHEN p.provisional THEN 'provisional' ELSE 'matched' END, p.game,
+               p.product_name, p.set_name,
                coalesce(p.number, ''), coalesce(p.rarity, '')
           FROM product p
          WHERE p.id = :id AND (NOT p.provisional
@@ -193,7 +205,8 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
     product = _Product(*row)
     if product.product_line not in caller.product_lines:
         raise errors.InvalidPayload(
-            f"product_id: {product.product_line} is none of this account's product lines, which product {product_id} is of"
+            f"product_id: {product.product_line} is none of this account's product lines,"
+            f" which product {product_id} is of"
         )
     return product
 
@@ -201,8 +214,8 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
 async def _described(
     database: Database, caller: Caller, wanted: Wanted, described: dict[str, str]
 ) -> _Product:
-    """As an upload's row is identified: by the catalog, else a provisional product of these
-    words.
+    """Identify the card as an upload's row is identified: by the catalog, else by a provisional
+    product of these texts.
     """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
@@ -210,7 +223,8 @@ async def _described(
     if game not in caller.product_lines:
         raise errors.InvalidPayload(f"game: {game[:60]!r} is none of this account's product lines")
     texts: dict[str, Any] = {
-        "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name, "number": wanted.number or "", "rarity": "",
+        "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name,
+        "number": wanted.number or "", "rarity": "",
     }  # fmt: skip
     rows = pl.DataFrame(
         [{"row": 0, **texts, **described, "title": ""}], schema_overrides={"row": pl.UInt32}

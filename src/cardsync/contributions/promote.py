@@ -1,5 +1,5 @@
-"""Contributions end: the marketplace lists a published one, or its member goes. Run inside the
-transaction that makes it so.
+"""The end of contributions: the marketplace lists a published one, or its member leaves. Both run
+inside the transaction that causes them.
 
 A published contribution is promoted when an upload brings a card of the same product, condition,
 printing and language: that live card takes over its lists and its places, and the contribution is
@@ -17,8 +17,11 @@ from cardsync.lists.lists import alone_with_lists
 PAIRS = """
     SELECT p.id AS contributed, min(l.id) AS live
       FROM card p LEFT JOIN product a ON a.id = p.product_id JOIN card l
-        ON l.seller_id = p.seller_id AND l.product_id = coalesce(a.adopted_by, p.product_id) AND l.condition IS NOT DISTINCT FROM p.condition
-       AND l.printing = p.printing AND l.language = p.language AND l.contribution IS NULL AND NOT l.custom AND NOT l.gone
+        ON l.seller_id = p.seller_id
+       AND l.product_id = coalesce(a.adopted_by, p.product_id)
+       AND l.condition IS NOT DISTINCT FROM p.condition
+       AND l.printing = p.printing AND l.language = p.language
+       AND l.contribution IS NULL AND NOT l.custom AND NOT l.gone
      WHERE p.seller_id = :seller AND l.seller_id = :seller AND p.contribution = 'published'
      GROUP BY p.id
 """
@@ -41,12 +44,15 @@ PLACES = f"""
     SELECT o.seller_id, pair.live, o.box, o.slot, sum(o.quantity)
       FROM card_location o JOIN {_PAIR} ON o.card_id = pair.contributed
      WHERE o.seller_id = :seller GROUP BY o.seller_id, pair.live, o.box, o.slot
-    ON CONFLICT (seller_id, card_id, box, slot) DO UPDATE SET quantity = l.quantity + excluded.quantity
+    ON CONFLICT (seller_id, card_id, box, slot)
+       DO UPDATE SET quantity = l.quantity + excluded.quantity
 """
 
 
 async def promote(session: AsyncSession, seller_id: int) -> None:
-    """What the marketplace lists by now; costs one look at an index where nothing is published."""
+    """Promote the contributions that the marketplace lists by now. Where nothing is published,
+    this costs one read of an index.
+    """
     published = "SELECT count(*) FROM card WHERE seller_id = :seller AND contribution = 'published'"
     if not await session.scalar(text(published), {"seller": seller_id}):
         return
@@ -64,23 +70,27 @@ async def promote(session: AsyncSession, seller_id: int) -> None:
 
 
 async def retire_private(session: AsyncSession, seller_id: int, member_id: int) -> None:
-    """The member goes: what nobody else saw goes along, and nobody sees it any more."""
+    """Retire the private contributions of a member who leaves: nobody else could see them, and
+    from now on nobody can.
+    """
     await one_at_a_time(session, seller_id)
     await _hold_lists(session, seller_id)
     private = text(
-        "SELECT id FROM card WHERE seller_id = :seller AND contribution = 'private' AND contributed_by = :member"
+        "SELECT id FROM card"
+        " WHERE seller_id = :seller AND contribution = 'private' AND contributed_by = :member"
     )
     ids = list(await session.scalars(private, {"seller": seller_id, "member": member_id}))
     gone = text(
-        "UPDATE card SET gone = true, quantity = 0 WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))"
+        "UPDATE card SET gone = true, quantity = 0"
+        " WHERE seller_id = :seller AND id = ANY (CAST(:ids AS bigint[]))"
     )
     await session.execute(gone, {"seller": seller_id, "ids": ids})
     await _leave(session, seller_id, ids)
 
 
 async def _hold_lists(session: AsyncSession, seller_id: int) -> None:
-    """Who puts cards on a list holds it: from here on nobody does, and no list is made that could
-    be held.
+    """Lock all lists. Putting cards on a list needs its lock, and so does making one: until the
+    transaction ends, no other one does either.
     """
     await alone_with_lists(session, seller_id)
     held = text("SELECT id FROM card_list WHERE seller_id = :seller ORDER BY id FOR UPDATE")
@@ -89,5 +99,8 @@ async def _hold_lists(session: AsyncSession, seller_id: int) -> None:
 
 async def _leave(session: AsyncSession, seller_id: int, card_ids: list[int]) -> None:
     for table in ("card_list_entry", "card_location"):
-        theirs = f"DELETE FROM {table} WHERE seller_id = :seller AND card_id = ANY (CAST(:ids AS bigint[]))"
+        theirs = (
+            f"DELETE FROM {table}"
+            " WHERE seller_id = :seller AND card_id = ANY (CAST(:ids AS bigint[]))"
+        )
         await session.execute(text(theirs), {"seller": seller_id, "ids": card_ids})

@@ -1,4 +1,4 @@
-"""`cardsync admin credits …`: arguments in, one operation called, its result printed."""
+"""`cardsync admin credits …`: arguments come in, one operation is called, its result is printed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def credits_grant(seller_id: int, amount: int, reason: str, as_json: bool) -> No
 @click.argument("seller_id", type=ROW_ID)
 @click.option("--json", "as_json", is_flag=True)
 def credits_history(seller_id: int, as_json: bool) -> None:
-    """Every grant and charge, newest first; their sum is the balance."""
+    """Print every grant and charge, newest first; their sum is the balance."""
 
     async def read(database: Database) -> tuple[int, list[dict[str, Any]]]:
         async with database.tenant(seller_id, snapshot=True) as session:
@@ -53,6 +53,7 @@ def credits_history(seller_id: int, as_json: bool) -> None:
         return
     for row in transactions:
         click.echo(
-            f"{row['id']:>6}  {row['created_at'][:19]}  {row['kind']:<9}  {row['amount']:>+6}  {row['balance_after']:>6}  {row['reason'] or ''}"
+            f"{row['id']:>6}  {row['created_at'][:19]}  {row['kind']:<9}  {row['amount']:>+6}"
+            f"  {row['balance_after']:>6}  {row['reason'] or ''}"
         )
     click.echo(f"balance {balance}")

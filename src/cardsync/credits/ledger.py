@@ -1,6 +1,6 @@
-"""The ledger of credits: grants and charges in, one appended row each. `account.credit_balance`
-moves in the same statement, so that balance and sum can't come apart. Sessions are in the
-seller's scope.
+"""The ledger of credits: every grant and charge appends one row. `account.credit_balance` moves
+in the same statement, so that balance and sum can't come apart. Sessions are in the seller's
+scope.
 """
 
 from __future__ import annotations
@@ -17,25 +17,30 @@ from cardsync.errors import CommandError
 
 APPEND_SQL = text("""
     WITH moved AS (
-        UPDATE account SET credit_balance = credit_balance + :amount WHERE seller_id = :seller RETURNING credit_balance
+        UPDATE account SET credit_balance = credit_balance + :amount
+         WHERE seller_id = :seller RETURNING credit_balance
     )
-    INSERT INTO credit_transaction (seller_id, kind, amount, balance_after, reason, idempotency_key, created_at)
+    INSERT INTO credit_transaction
+           (seller_id, kind, amount, balance_after, reason, idempotency_key, created_at)
     SELECT :seller, :kind, :amount, credit_balance, :reason, :key, :now FROM moved
     RETURNING id, balance_after
 """)
 LOOK_UP_SQL = text("""
     SELECT a.credit_balance, t.id
-      FROM account a LEFT JOIN credit_transaction t ON t.seller_id = a.seller_id AND t.idempotency_key = :key
+      FROM account a LEFT JOIN credit_transaction t
+        ON t.seller_id = a.seller_id AND t.idempotency_key = :key
      WHERE a.seller_id = :seller
 """)
 
 
 class CreditError(CommandError):
-    """Credits can't be granted or shown as asked."""
+    """The requested credits can't be granted or shown."""
 
 
 async def locked_balance(session: AsyncSession, seller_id: int) -> int | None:
-    """Today's balance, ours until the transaction ends; None where there is no such seller."""
+    """Return today's balance, locked until the transaction ends, or None if there is no such
+    seller.
+    """
     statement = (
         select(Account.credit_balance).where(Account.seller_id == seller_id).with_for_update()
     )
@@ -52,7 +57,7 @@ async def _append(
     reason: str | None = None,
     key: str | None = None,
 ) -> tuple[int, int]:
-    """(transaction id, balance after it)."""
+    """Append a row and return (transaction id, balance after it)."""
     values = {
         "seller": seller_id,
         "kind": kind,
@@ -68,7 +73,7 @@ async def _append(
 async def grant(
     session: AsyncSession, seller_id: int, amount: int, reason: str, now: datetime
 ) -> tuple[int, int]:
-    """By the operator. Returns (transaction id, balance after it)."""
+    """Grant credits, on the operator's behalf. Returns (transaction id, balance after it)."""
     balance = await locked_balance(session, seller_id)
     if balance is None:
         raise CreditError(f"there is no seller {seller_id}")
@@ -76,21 +81,24 @@ async def grant(
         raise CreditError("a grant needs a reason")
     if amount < 1 or balance + amount > limits.CREDIT_BALANCE:
         raise CreditError(
-            f"a grant is 1 or more credits, and no balance goes over {limits.CREDIT_BALANCE:,}; seller {seller_id} has {balance:,}"
+            f"a grant is 1 or more credits, and no balance goes over {limits.CREDIT_BALANCE:,};"
+            f" seller {seller_id} has {balance:,}"
         )
     return await _append(session, seller_id, "grant", amount, now, reason=reason.strip())
 
 
 async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime) -> tuple[int, int]:
-    """One wait skipped, remembered under its idempotency key for ever.
+    """Charge one skipped wait, and store its idempotency key for ever.
 
-    The caller has seen, under the sync row's lock, that it may.
+    The caller has checked, under the sync row's lock, that the charge is due.
     """
     return await _append(session, seller_id, "skip_wait", -limits.SKIP_WAIT_CREDITS, now, key=key)
 
 
 async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int, int | None]:
-    """(today's balance, the transaction that this key paid for) as one statement sees them."""
+    """Return (today's balance, the transaction that this key paid for), as one statement reads
+    them.
+    """
     row = (await session.execute(LOOK_UP_SQL, {"seller": seller_id, "key": key})).one()
     return row.credit_balance, row.id
 
@@ -98,9 +106,9 @@ async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int,
 async def history(
     session: AsyncSession, seller_id: int, most: int | None = None
 ) -> tuple[int, list[CreditTransaction]]:
-    """(balance, every transaction or the newest `most`, newest first).
+    """Return (balance, every transaction or the newest `most`, newest first).
 
-    Read in a snapshot session, so that the two agree.
+    The session is a snapshot session, so that the two agree.
     """
     balance = await session.scalar(
         select(Account.credit_balance).where(Account.seller_id == seller_id)

@@ -1,5 +1,5 @@
-"""`credit_transaction` (tenant): the append-only ledger of credits. A seller's balance is the sum
-of its rows; `account.credit_balance` carries it along, changed in the same transaction.
+"""`credit_transaction` (tenant) is the append-only ledger of credits. A seller's balance is the
+sum of its rows; `account.credit_balance` repeats it and changes in the same transaction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cardsync.database.columns import NOW, Base, Moment
 
 
 class CreditTransaction(Base):
-    """`kind` is grant or skip_wait; only charges carry an idempotency key.
+    """`kind` is grant or skip_wait; only charges have an idempotency key.
 
     The application's role may not change rows.
     """

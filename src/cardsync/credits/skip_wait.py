@@ -1,9 +1,9 @@
-"""Spend a credit to sync again inside the cooldown: an idempotency key in; charged once,
-replayed, or the reason why not.
+"""Spending a credit to sync again inside the cooldown: an idempotency key comes in; the answer is
+a charge, a replay, or the reason why nothing was charged.
 
-`decide` is pure. Most callers are not charged: they are answered from what was read with their
-API key, without a lock. Whose credits matter looks again under the seller's sync row, where
-callers go one after the other.
+`decide` is pure. Most callers are not charged: their answer comes from the facts that were read
+with their API key, without a lock. Only where a credit may be spent are the facts read again,
+under the seller's sync row, where callers go one after the other.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Decision = Answered | Literal["mutex_held", "insufficient_balance"]
 
 @dataclass(frozen=True)
 class SkipWaitFacts:
-    """`lease_seconds`: how long the price-mutation lease still lives.
+    """`lease_seconds` is the time that the price-mutation lease still lives.
 
-    `request_waits`: for a cycle to take it.
+    `request_waits` says that a request waits for a cycle to take it.
     """
 
     charged_before: bool
@@ -71,14 +71,14 @@ async def skip_wait(
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
     facts = _facts(caller, balance, transaction_id, now, settings)
-    # A balance read later than the rest may miss the charge that emptied it; a stale lock is to
-    # be dropped.
+    # A balance that is read later than the other facts may miss the charge that emptied it; a
+    # stale lock has to be dropped.
     over = sync_state.lock_is_stale(caller, now, settings) or sync_cancel.is_left(caller, now)
     unsure = over or decide(facts) in ("charged", "insufficient_balance")
     if unsure and not facts.charged_before:
         await sync_cancel.end_left(session, seller_id, now)
         state = await sync_state.locked(session, seller_id)
-        # Stale, it runs no more: its manual request waits again and is not sold twice.
+        # A stale cycle runs no more: its manual request waits again and is not sold twice.
         sync_state.drop_stale_lock(state, now, settings)
         balance, transaction_id = await ledger.look_up(session, seller_id, key)
         facts = _facts(state, balance, transaction_id, now, settings)

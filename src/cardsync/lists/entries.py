@@ -1,8 +1,8 @@
-"""Cards on a list: a selection in, how many were added or removed out. Adding is idempotent, and
-goes up to the list's cap.
+"""Cards on a list: a selection comes in; the number of cards that were added or removed goes out.
+Adding is idempotent and ends at the list's cap.
 
-The cap is on what the caller sees of the list: no place is taken by what another member keeps
-private, so that it shows nowhere.
+The cap counts the cards that the caller may see: another member's private cards take no place,
+because the list would seem fuller than it shows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.lists.lists import locked_list
 
 
 class Added(NamedTuple):
-    """`requested`: how many cards were picked, whether they were on the list or not."""
+    """`requested` counts the selected cards, whether they were on the list or not."""
 
     added: int
     requested: int
@@ -33,22 +33,27 @@ _ADD = f"""
     WITH picked AS MATERIALIZED ({{picked}}),
     fresh AS MATERIALIZED (
         SELECT p.id, p.place FROM picked p WHERE NOT EXISTS (
-            SELECT FROM card_list_entry e WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id)
+             SELECT FROM card_list_entry e
+              WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id)
     ),
     room AS (
-        SELECT :cap - count(*) AS room FROM card_list_entry e JOIN card c ON c.seller_id = e.seller_id AND c.id = e.card_id
+        SELECT :cap - count(*) AS room
+          FROM card_list_entry e JOIN card c ON c.seller_id = e.seller_id AND c.id = e.card_id
          WHERE e.seller_id = :seller AND e.list_id = :list AND c.seller_id = :seller AND {VISIBLE}
     ),
     added AS (
         INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
-        SELECT :seller, :list, id, :now FROM fresh ORDER BY place LIMIT (SELECT greatest(room, 0) FROM room)
+        SELECT :seller, :list, id, :now FROM fresh ORDER BY place
+         LIMIT (SELECT greatest(room, 0) FROM room)
         RETURNING 1
     )
-    SELECT (SELECT count(*) FROM picked), (SELECT count(*) FROM fresh), (SELECT count(*) FROM added)
+    SELECT (SELECT count(*) FROM picked), (SELECT count(*) FROM fresh),
+           (SELECT count(*) FROM added)
 """
 _REMOVE = """
     WITH picked AS MATERIALIZED ({picked})
-    DELETE FROM card_list_entry e USING picked p WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id
+    DELETE FROM card_list_entry e USING picked p
+     WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id
     RETURNING 1
 """
 
@@ -61,8 +66,8 @@ async def add_cards(
     now: datetime,
     seconds: float,
 ) -> Added:
-    """Raises NotFound, InvalidPayload, StockPromotedReload, and ListFull if there is something
-    new and no room for any of it.
+    """Add the selected cards. Raises NotFound, InvalidPayload, StockPromotedReload, and ListFull
+    if there are new cards and no room for any of them.
     """
     await locked_list(session, caller.seller_id, list_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
@@ -87,7 +92,7 @@ async def remove_cards(
     now: datetime,
     seconds: float,
 ) -> int:
-    """How many were on it. Raises NotFound and InvalidPayload."""
+    """Return how many of the cards were on the list. Raises NotFound and InvalidPayload."""
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     removed = len(

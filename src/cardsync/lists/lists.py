@@ -1,8 +1,8 @@
-"""A seller's lists: read with their counts, made, renamed, deleted. A caller and a name in,
-`ListRow` out.
+"""A seller's lists: operations read them with their counts, and make, rename and delete them. A
+caller and a name come in; a `ListRow` goes out.
 
-Who makes or renames a list of a seller does so alone, so that names, slugs and the number of
-lists hold; who changes one locks its row.
+Only one transaction at a time makes or renames lists of a seller, so that names, slugs and the
+number of lists hold; every change of a list locks its row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cardsync.search.list_names import name_key, seen_name
 
 
 class ListRow(NamedTuple):
-    """`member`: is the card on it that was asked for?"""
+    """`member` says whether the card that the request names is on the list."""
 
     id: int
     name: str
@@ -37,10 +37,14 @@ class ListRow(NamedTuple):
 
 
 _LISTS = f"""
-    SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count, count(c.id) FILTER (WHERE NOT c.gone) AS active_count,
-           count(c.id) FILTER (WHERE c.gone) AS gone_count, coalesce(bool_or({{member}}), false) AS member
+    SELECT l.id, l.name, l.slug, l.position, count(c.id) AS card_count,
+           count(c.id) FILTER (WHERE NOT c.gone) AS active_count,
+           count(c.id) FILTER (WHERE c.gone) AS gone_count,
+           coalesce(bool_or({{member}}), false) AS member
       FROM card_list l LEFT JOIN (
-               card_list_entry e JOIN card c ON c.seller_id = :seller AND e.seller_id = :seller AND c.id = e.card_id AND {VISIBLE}
+               card_list_entry e JOIN card c
+                 ON c.seller_id = :seller AND e.seller_id = :seller AND c.id = e.card_id
+                AND {VISIBLE}
            ) ON e.seller_id = l.seller_id AND e.list_id = l.id
      WHERE l.seller_id = :seller AND l.deleted_at IS NULL AND {{which}}
      GROUP BY l.seller_id, l.id ORDER BY l.position, l.id
@@ -48,8 +52,8 @@ _LISTS = f"""
 
 
 async def all_lists(rows: Rows, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
-    """`asked` is the card that members are told of: its `card_id` or `marketplace_id`, or
-    neither.
+    """Return all lists; `asked` is the card for which `member` is set, given by `card_id` or
+    `marketplace_id`, or empty.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"
@@ -67,10 +71,13 @@ async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> ListR
 
 
 async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> None:
-    """From here on nobody else adds to it, renames or deletes it. Raises NotFound."""
+    """Lock the list: until the transaction ends, no other one adds to it, renames or deletes it.
+    Raises NotFound.
+    """
     found = await session.scalar(
         text(
-            "SELECT id FROM card_list WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL FOR UPDATE"
+            "SELECT id FROM card_list"
+            " WHERE seller_id = :seller AND id = :id AND deleted_at IS NULL FOR UPDATE"
         ),
         {"seller": seller_id, "id": list_id},
     )
@@ -79,7 +86,10 @@ async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> No
 
 
 _ALONE = "SELECT pg_advisory_xact_lock(1818850419, hashint8(CAST(:seller AS bigint)))"
-_NAMES = "SELECT id, slug, name_key, position, deleted_at IS NULL AS live FROM card_list WHERE seller_id = :seller"
+_NAMES = """
+    SELECT id, slug, name_key, position, deleted_at IS NULL AS live
+      FROM card_list WHERE seller_id = :seller
+"""
 _MAKE = """
     INSERT INTO card_list (seller_id, name, name_key, slug, position, created_at)
     VALUES (:seller, :name, :key, :slug, :position, :now) RETURNING id
@@ -87,7 +97,7 @@ _MAKE = """
 
 
 async def create_list(session: AsyncSession, caller: Caller, name: Any, now: datetime) -> ListRow:
-    """Raises InvalidName, NameTaken or ListLimitReached."""
+    """Make a list. Raises InvalidName, NameTaken or ListLimitReached."""
     name = readable_name(name)
     known = await _alone_with_names(session, caller.seller_id)
     live = [row for row in known if row.live]
@@ -112,7 +122,7 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
 async def rename_list(
     session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime
 ) -> ListRow:
-    """Its slug stays. Raises NotFound, InvalidName or NameTaken."""
+    """Rename a list; its slug stays. Raises NotFound, InvalidName or NameTaken."""
     caller.must_be_owner()
     known = await _alone_with_names(session, caller.seller_id)
     await locked_list(session, caller.seller_id, list_id)
@@ -129,7 +139,7 @@ async def rename_list(
 
 
 async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: datetime) -> None:
-    """Its cards stay as they are; its slug is never used again. Raises NotFound."""
+    """Delete a list. Its cards stay as they are; its slug is never used again. Raises NotFound."""
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     values = {"seller": caller.seller_id, "id": list_id, "now": now}
@@ -145,7 +155,7 @@ async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: 
 
 
 def readable_name(name: Any) -> str:
-    """As it is kept. Raises InvalidName."""
+    """Return the name in the form that is stored. Raises InvalidName."""
     if not isinstance(name, str):
         raise errors.InvalidName("name: a list's name is a text")
     kept = seen_name(name)
@@ -164,11 +174,11 @@ def _refuse_taken(name: str, keys: list[str]) -> None:
 
 
 async def alone_with_lists(session: AsyncSession, seller_id: int) -> None:
-    """Nobody else makes or renames a list until this transaction ends."""
+    """Keep all other transactions from making or renaming lists until this one ends."""
     await session.execute(text(_ALONE), {"seller": seller_id})
 
 
 async def _alone_with_names(session: AsyncSession, seller_id: int) -> list[Any]:
-    """Every list there is or was."""
+    """Return every list that exists or existed, locked as by `alone_with_lists`."""
     await alone_with_lists(session, seller_id)
     return list((await session.execute(text(_NAMES), {"seller": seller_id})).all())

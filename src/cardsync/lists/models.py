@@ -13,7 +13,7 @@ from cardsync.database.columns import NOW, Base, Moment
 
 
 class CardList(Base):
-    """`name_key` is the name as it is compared."""
+    """`name_key` is the form of the name that is compared."""
 
     __tablename__ = "card_list"
     __table_args__ = (
@@ -37,9 +37,10 @@ class CardList(Base):
 
 
 class CardListEntry(Base):
-    """A card on a list, gone or not.
+    """A card is on a list, gone or not.
 
-    It does not refer to `card`, whose rows are never deleted: an import would pay for it.
+    The table does not refer to `card`, whose rows are never deleted: every import would pay for
+    the reference.
     """
 
     __tablename__ = "card_list_entry"

@@ -1,4 +1,4 @@
-"""Names of lists: a name in, the form that is compared and the slug out. Pure."""
+"""Names of lists: a name comes in; the form that is compared and the slug go out. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ FALLBACK = "list"
 
 
 def is_one_line(name: str) -> bool:
-    """No control character stands in it, and no end of a line."""
+    """Return whether the name has no control character and no end of a line."""
     return not any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in name)
 
 
 def slug_of(name: str) -> str:
-    """Lower ASCII words joined by `-`."""
+    """Return the name's lower ASCII words, joined by `-`."""
     return "-".join(word for word in words(folded(name)) if word.isascii()) or FALLBACK
 
 
 def free_slug(name: str, used: Container[str]) -> str:
-    """The name's slug, numbered from 2 on if it is used or ever was."""
+    """Return the name's slug, with a number from 2 on if the slug is used or ever was."""
     slug, number = slug_of(name), 2
     while (found := slug if number == 2 else f"{slug}-{number - 1}") in used:
         number += 1

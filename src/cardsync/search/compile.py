@@ -1,8 +1,8 @@
-"""A search tree as one condition of SQL over `card c`: the tree and the seller's own names in,
-the text and its bound values out. Pure.
+"""Compiling a search: a tree and the seller's own names come in; one condition of SQL over
+`card c` and its bound values go out. Pure.
 
 A condition may be null, which counts as false: negation is `IS NOT TRUE`. Every value is bound;
-`:seller` and `:now` are the caller's.
+the caller binds `:seller` and `:now`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ EVERYTHING = "true"
 
 
 class GoverningRule(NamedTuple):
-    """A published base rule, in its turn; `tree` is None if its query can't be read any more."""
+    """A published base rule, in the order of the rules; `tree` is None if its query can't be read
+    any more.
+    """
 
     id: int
     name: str
@@ -48,14 +50,14 @@ class GoverningRule(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """The seller's own names, as far as a search may ask for them, and when each product line was
+    """The seller's own names that a search may use, and the time at which each product line was
     last seen whole.
     """
 
     lists: Mapping[str, int] = field(default_factory=dict)
     list_names: Mapping[str, int] = field(default_factory=dict)
     rules: tuple[GoverningRule, ...] = ()
-    # Rules that govern nothing: drafts, and those that are switched off.
+    # These rules govern nothing: they are drafts or switched off.
     idle_rules: Mapping[int, str] = field(default_factory=dict)
     lines: tuple[str, ...] = NAMES
     seen: Mapping[str, datetime] = field(default_factory=dict)
@@ -64,16 +66,16 @@ class Known:
 class Where(NamedTuple):
     sql: str
     values: dict[str, Any]
-    # Why a saved search finds less than it says.
+    # Each warning is a reason why a saved search finds less than its text says.
     warnings: list[str]
 
 
 def compile_query(tree: Tree, known: Known, *, of_rule: bool = False, saved: bool = False) -> Where:
-    """Raises QueryError: for a list, rule or game that is not the seller's, and for a rule or
-    sale that asks for rules.
+    """Compile `tree`. Raises QueryError for a list, rule or game that the seller does not have,
+    and for a rule or sale whose query uses rules.
 
-    In a saved search such a list has no cards; where that would select more, the search selects
-    nothing.
+    In a saved search a missing list has no cards; where that would select more, the search
+    selects nothing.
     """
     compiler = _Compiler(known, {}, of_rule, saved)
     sql = compiler.whole(tree)
@@ -126,7 +128,7 @@ class _Compiler:
         return f"({sql}) IS NOT TRUE"
 
     def _like(self, *parts: str) -> str:
-        """Parts that were written in are escaped already."""
+        """Match a pattern of these parts; the caller escapes those that come from the search."""
         return f"c.search_text LIKE {self.bind(''.join(parts))}"
 
     def _word(self, text: str) -> str:
@@ -166,12 +168,12 @@ class _Compiler:
         return _joined(" OR ", map(one, term.values))
 
     def _other(self, term: Term, present: str, one: Callable[[Any], str]) -> str:
-        """`!=` is one of the values that are there and none of those that are named."""
+        """With `!=` the card has a value, and it is none of the named ones."""
         found = self._any(term, one)
         return f"({present} AND ({found}) IS NOT TRUE)" if term.op == "!=" else found
 
     def _measured(self, term: Term, expression: str) -> str:
-        """Null with a null."""
+        """Compare a measure. The condition is null where the measure is null."""
         if term.op in ORDERS:
             return f"{expression} {term.op} {self._amount(term.values[0])}"
         parts = [self._is_measured(expression, value, term.op == "!=") for value in term.values]
@@ -209,7 +211,10 @@ class _Compiler:
             inner = _escaped(plain_text(value) if term.op != ":" else without_spaces(folded(value)))
             around = "%" if term.op == ":" else ""
             code = self.bind(folded(value).strip(" "))
-            coded = f"c.product_id IN (SELECT p.id FROM product p WHERE p.set_code IS NOT NULL AND lower(p.set_code) = {code})"
+            coded = (
+                "c.product_id IN (SELECT p.id FROM product p"
+                f" WHERE p.set_code IS NOT NULL AND lower(p.set_code) = {code})"
+            )
             return f"({self._like(f'%{SET}{around}', inner, f'{around}{RARITY}%')} OR {coded})"
 
         return self._other(term, self._present(SET, RARITY), one)
@@ -243,8 +248,8 @@ class _Compiler:
         return self._one_of("c.product_line", term, [lines[str(value)] for value in term.values])
 
     def _one_of(self, column: str, term: Term, values: list[Any]) -> str:
-        among = f"<> ALL (CAST({self.bind(values)} AS text[]))" if term.op == "!=" else f"= ANY (CAST({self.bind(values)} AS text[]))"  # fmt: skip
-        return f"{column} {among}"
+        listed = f"(CAST({self.bind(values)} AS text[]))"
+        return f"{column} {'<> ALL' if term.op == '!=' else '= ANY'} {listed}"
 
     def _cond(self, term: Term) -> str:
         if term.op not in ORDERS:
@@ -260,7 +265,7 @@ class _Compiler:
         return f"c.condition = ANY (CAST({self.bind(list(inside[term.op]))} AS text[]))"
 
     def _named(self, column: str, term: Term, names: Callable[[str, str], Iterable[str]]) -> str:
-        """A column of few known values, empty where there is none."""
+        """Compare a column that has one of a few values, and is empty where it has none."""
         values = [name for value in term.values for name in names(str(value), term.op)]
         return self._one_of(column, term, [*values, ""] if term.op == "!=" else values)
 
@@ -270,8 +275,10 @@ class _Compiler:
         return f"({found} AND c.product_line = 'pokemon_japan')" if value == "No Rarity" else found
 
     def _variants(self, values: list[str]) -> str:
-        """Few cards have any: the others are told by looks that cost less than the pattern, and
-        that PostgreSQL would take behind it.
+        """Match cards that have one of these variants.
+
+        Few cards have any: LIKE patterns, which cost less than the regular expression, rule the
+        others out first. CASE forces that order; PostgreSQL would evaluate them after it.
         """
         pattern = pattern_of(values)
         if pattern is None:
@@ -282,7 +289,7 @@ class _Compiler:
         return f"(CASE WHEN {looks} THEN c.search_text ~ {self.bind(pattern)} ELSE false END)"
 
     def _holds_any(self, texts: Iterable[str]) -> str:
-        """A space of a variant may stand as another sign in the search text."""
+        """Match texts of which a space may stand as another sign in the search text."""
         return _joined(
             " OR ", [self._like("%", _escaped(one).replace(" ", "%"), "%") for one in texts]
         )
@@ -313,15 +320,18 @@ class _Compiler:
         if value in ("confirmed", "in-flux"):
             agreed = self._agreed()
             agrees = f"({agreed}){'' if value == 'confirmed' else ' IS NOT TRUE'}"
-            # No upload tells of what a member has in hand.
+            # No upload speaks of the cards that a member has in hand.
             return f"(NOT c.gone AND c.contribution IS NULL AND {agrees})"
         return FLAGS[value]
 
     def _agreed(self) -> str:
-        """A whole upload of the line came after the card's newest values, or the values before
-        had the same quantity.
+        """A card agrees if a whole upload of its line came after its newest values, or if its
+        values before those had the same quantity.
         """
-        later = [f"(c.product_line = {self.bind(line)} AND c.observed_at < {self.bind(at)})" for line, at in self.known.seen.items()]  # fmt: skip
+        later = [
+            f"(c.product_line = {self.bind(line)} AND c.observed_at < {self.bind(at)})"
+            for line, at in self.known.seen.items()
+        ]
         seen_again = _joined(" OR ", later) or NOTHING
         return f"{seen_again} OR c.id IN ({previous_agrees(seen_again)})"
 
@@ -331,7 +341,7 @@ class _Compiler:
         return THINGS[value]
 
     def _rule(self, term: Term) -> str:
-        """The first rule whose query selects the card is one of those."""
+        """The term selects a card if the first rule that selects the card is a named one."""
         selecting = self._rules(term)
         wanted = {id for value in term.values for id in self._rule_ids(term, value)}
         if not wanted & selecting.keys():
@@ -354,9 +364,10 @@ class _Compiler:
         return found
 
     def _rules(self, term: Term) -> dict[int, str]:
-        """What governing rules select, in their turn.
+        """Return the condition of each governing rule, in the order of the rules.
 
-        Compiled once; but every term that asks for them has all of it in its SQL.
+        The conditions are compiled once, but every term that uses them has all of them in its
+        SQL.
         """
         if self.of_rule:
             raise QueryError(f"{term.field}: a rule or a sale can't ask for rules", term.at)
@@ -369,7 +380,9 @@ class _Compiler:
         return self._selecting
 
     def _selections(self, term: Term) -> Iterator[tuple[int, str]]:
-        """A rule that can't be read, or asks for what is not there, blocks all after it."""
+        """A rule blocks all rules after it if its query can't be read or names things that are
+        missing.
+        """
         before = len(self.values)
         for rule in self.known.rules:
             try:
@@ -403,18 +416,25 @@ def _joined(sign: str, parts: Iterable[str]) -> str:
 
 
 def _costs(sql: str) -> tuple[bool, bool]:
-    """PostgreSQL takes a look-up and a pass over a text for as cheap as a comparison: what stands
-    first is looked at first.
+    """Return the sort key that puts cheap conditions first: PostgreSQL evaluates conditions
+    from left to right, because it thinks a look-up and a pass over a text as cheap as a
+    comparison.
     """
     return "SELECT" in sql, "search_text" in sql
 
 
 def _escaped(text: str) -> str:
-    """For LIKE: `%` and `_` are literal."""
+    """Escape a text for LIKE: `%` and `_` are literal."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-_PRINTINGS = {"normal": ("Normal",), "foil": ("Foil",), "holofoil": ("Holofoil",), "reverse": ("Reverse Holofoil",), "limited": ("Limited",)}  # fmt: skip
+_PRINTINGS = {
+    "normal": ("Normal",),
+    "foil": ("Foil",),
+    "holofoil": ("Holofoil",),
+    "reverse": ("Reverse Holofoil",),
+    "limited": ("Limited",),
+}
 _EDITIONS = ("1st", "unlimited")
 
 

@@ -1,5 +1,5 @@
-"""What may be written next in a search: the text up to the cursor and the seller's own names in,
-whole terms out. Pure.
+"""Completing a search: the text up to the cursor and the seller's own names come in; the whole
+terms that may be written next go out. Pure.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from cardsync.search.words import folded
 MOST = 20
 _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _HIDDEN = "\0"
-# The term under the cursor, where closed quotes are hidden.
+# The pattern finds the term under the cursor, in a text whose closed quotes are hidden.
 _LAST = re.compile(r'(?:^|[\s(])-?([^\s()"]*(?:".*)?)$', re.DOTALL)
-# A selector with its space may stand there without quotes.
+# A selector that has a space may stand there without quotes.
 _SPACED = re.compile(
     r'(?:^|[\s(])-?((?:v|variant)(?:!=|[:=])(?:[^\s()"]*\|)?)([^()"|]*\s[^()"|]*)$', re.IGNORECASE
 )
@@ -29,8 +29,8 @@ _TERM = re.compile(r"([a-z_]+)(!=|<=|>=|[:=<>])(.*)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class OwnNames:
-    """What only this seller has: sets in stock, product lines, lists as (slug, name), names of
-    rules.
+    """The names that this seller alone has: sets in stock, product lines, lists as (slug, name),
+    and names of rules.
     """
 
     sets: Sequence[str] = ()
@@ -41,7 +41,7 @@ class OwnNames:
 
 @dataclass(frozen=True)
 class Completion:
-    """`text` takes the place of what stands from `at` on; `told` says more of it."""
+    """`text` replaces the search from `at` on; `told` describes it."""
 
     at: int
     text: str
@@ -49,7 +49,9 @@ class Completion:
 
 
 def complete(text: str, own: OwnNames) -> list[Completion]:
-    """At the end of `text`. What begins as the term does comes first, then what holds it."""
+    """Return completions for the end of `text`: first the names that begin with the term, then
+    those that contain it.
+    """
     hidden = _CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text)
     if spaced := _spaced(text, hidden):
         return spaced
@@ -60,7 +62,7 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
     if not (split := _TERM.fullmatch(text[at:])):
         return [Completion(at, f"{name}:") for name in _like(text[at:], _FIELD_NAMES)]
     name, _, value = split.groups()
-    # A bar inside open quotes parts no alternatives.
+    # A bar inside open quotes separates no alternatives.
     alternatives, bar, _ = hidden[len(text) - len(value) :].partition('"')[0].rpartition("|")
     last = value[len(alternatives) + len(bar) :]
     before = text[at : len(text) - len(last)]
@@ -72,7 +74,7 @@ def complete(text: str, own: OwnNames) -> list[Completion]:
 
 
 def _spaced(text: str, hidden: str) -> list[Completion]:
-    """Selectors that begin with a value that has a space in it."""
+    """Return the selectors that begin with a value that has a space in it."""
     if not (found := _SPACED.search(hidden)):
         return []
     at, begun = found.start(1), folded(_SPACES.sub(" ", found.group(2)))
@@ -97,7 +99,9 @@ def _values(field: str, own: OwnNames) -> dict[str, str]:
 
 
 def _like(begun: str, known: Mapping[str, str]) -> list[str]:
-    """By the word itself or what is told of it: a list by its slug or its name."""
+    """Return the words that match by themselves or by their description: a list matches by its
+    slug or its name.
+    """
     wanted = folded(begun)
     places = [
         ((folded(word).find(wanted), folded(told).find(wanted)), word)
@@ -120,5 +124,5 @@ def _quoted(word: str) -> str:
 
 
 def _quoted_name(word: str) -> str:
-    """Digits alone would be an id."""
+    """Quote a name of digits alone, because it would be read as an id."""
     return f'"{word}"' if word.isdecimal() else _quoted(word)

@@ -1,5 +1,5 @@
-"""The fields of the search language: a name, an operator and a value as written in; what a term
-of the tree holds out. Pure.
+"""The fields of the search language: a name, an operator and a written value come in; the content
+of a term of the tree goes out. Pure.
 
 A name, flag or value that a field can't hold is refused with the nearest one that it can.
 """
@@ -22,7 +22,7 @@ from cardsync.search.words import folded
 
 
 class QueryError(ValueError):
-    """A search that can't be read: where, why, and the nearest word that can."""
+    """A search can't be read; the error has the place, the reason and the nearest valid word."""
 
     def __init__(self, message: str, offset: int, nearest: str | None = None) -> None:
         super().__init__(f"{message}; did you mean {nearest}?" if nearest else message)
@@ -31,7 +31,7 @@ class QueryError(ValueError):
 
 
 class Refused(Exception):
-    """A value that a field can't hold; the parser knows where it stands."""
+    """A field can't hold a value; the parser adds the place at which the value stands."""
 
     def __init__(self, why: str, nearest: str | None = None) -> None:
         super().__init__(why)
@@ -39,7 +39,9 @@ class Refused(Exception):
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """By how they begin. Nobody mistyped a word as long as a sentence."""
+    """Return the word that begins most like `word`. A word as long as a sentence is no typing
+    error and gets None.
+    """
     if len(word) > _GUESSED_CHARACTERS:
         return None
     best, most = None, 0.0
@@ -58,14 +60,15 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 _GUESSED_CHARACTERS = 40
 CONDITIONS = ("NM", "LP", "MP", "HP", "DMG", "U")
 FLAGS = (
-    "gone", "active", "unshelved", "location-drift", "custom", "stamped", "priced", "unpriced", "underpriced", "overpriced",
+    "gone", "active", "unshelved", "location-drift", "custom", "stamped", "priced", "unpriced",
+    "underpriced", "overpriced",
     "pinned", "held", "sealed", "foil", "moved", "review", "confirmed", "in-flux", "audit",
 )  # fmt: skip
 THINGS = ("photo", "list", "rule", "receipt", "location")
 _ISO = {code: code for code in dict.fromkeys(LANGUAGES.values())}
 _LANGUAGE_WORDS = {name.casefold(): name for name in LANGUAGES} | _ISO
 
-# By folded label and by name.
+# Product lines are found by their folded label and by their name.
 LINE_NAMES = {folded(label): name for label, name in NAME_BY_LABEL.items()} | {
     name: name for name in NAMES
 }
@@ -82,7 +85,7 @@ IS = (":", "=")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value as it stands in the text."""
+    """A value as the text has it."""
 
     text: str
     quoted: bool
@@ -93,7 +96,7 @@ Read: TypeAlias = Callable[[Written, str], Value]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`colon_is_equals`: both are written `:` in the tree."""
+    """With `colon_is_equals`, the tree writes both operators as `:`."""
 
     name: str
     read: Read
@@ -112,7 +115,7 @@ def _decimal(text: str) -> Decimal:
     if not _NUMBER.fullmatch(text):
         raise Refused(f"{text!r} is not a number")
     number = Decimal(text)
-    # Without trailing zeros, without an exponent.
+    # The number has no trailing zeros and no exponent.
     return Decimal(int(number)) if number == int(number) else number.normalize()
 
 
@@ -127,7 +130,7 @@ def _range(text: str, read: Callable[[str], Decimal]) -> Range:
 
 
 def _or_range(read: Callable[[str], Decimal]) -> Read:
-    """One value, or a range of them where no order is asked for."""
+    """Read one value, or a range of values where the operator implies no order."""
 
     def read_either(written: Written, op: str) -> Value:
         if ".." in written.text and op not in ORDERS:
@@ -179,8 +182,8 @@ def _condition(written: Written, op: str) -> Value:
 
 
 def _game(written: Written, op: str) -> Value:
-    """Whether the seller has such a line is asked later: an operator may allow lines that we do
-    not know.
+    """The compiler checks later whether the seller has such a line: an operator may allow lines
+    that this module does not list.
     """
     text = folded(written.text).strip()
     if not text:
@@ -267,7 +270,7 @@ def field_of(name: str, at: int) -> Field:
 
 
 def term_values(field: Field, op: str, written: Iterable[Written]) -> tuple[str, tuple[Value, ...]]:
-    """The operator as the tree has it, and the values. Raises Refused."""
+    """Return the operator as the tree has it, and the values. Raises Refused."""
     if op not in field.ops:
         raise Refused(f"{field.name} does not take {op}", nearest(op, field.ops))
     if op == "=" and field.colon_is_equals:

@@ -1,7 +1,7 @@
-"""What flags, things and measured fields are in SQL, over `card c` of `:seller` at `:now`. Pure:
-constants alone.
+"""Flags, things and measured fields: each name maps to its SQL over `card c` of `:seller` at
+`:now`. Pure: the module holds constants alone.
 
-What a flag looks up in other tables is one sub-select for all cards, never one for each.
+A flag that needs other tables reads them in one sub-select for all cards, never in one for each.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from cardsync.database.marketplace_time import PLACED_AT
 
 SHELVED = "c.id IN (SELECT l.card_id FROM card_location l WHERE l.seller_id = :seller)"
 _UNSHELVED = """greatest(c.quantity - coalesce((
- SELECT sum(l.quantity) FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
+  SELECT sum(l.quantity)
+    FROM card_location l
+   WHERE l.seller_id = :seller AND l.card_id = c.id), 0), 0)"""
 ON_LIST = "SELECT e.card_id FROM card_list_entry e WHERE e.seller_id = :seller"
 
 AMOUNTS = {
@@ -20,7 +22,7 @@ AMOUNTS = {
     "low": "c.low",
     "lowship": "c.low_with_shipping",
     "direct": "c.direct_low",
-    # No file tells what a card was bought for.
+    # No file says what a card was bought for.
     "cost": "CAST(NULL AS numeric)",
     "qty": "c.quantity",
     "unshelved": _UNSHELVED,
@@ -30,43 +32,54 @@ AMOUNTS = {
     "sku": "c.marketplace_id",
 }
 
-# The values that a card had before its newest.
+# These are the values that a card had before its newest ones.
 _PREVIOUS = """CROSS JOIN LATERAL (
  SELECT o.quantity, o.observed_at FROM price_observation o
   WHERE o.seller_id = :seller AND o.card_id = c.id ORDER BY o.observed_at DESC LIMIT 1) before"""
 
 
 def previous_agrees(seen_again: str) -> str:
-    """Cards whose newest two observations have the same quantity, of those that no later upload
-    confirmed.
+    """Select cards whose newest two observations have the same quantity, among those that no
+    later upload confirmed.
     """
     return f"""SELECT c.id FROM card c {_PREVIOUS}
- WHERE c.seller_id = :seller AND NOT c.gone AND ({seen_again}) IS NOT TRUE AND before.quantity = c.quantity"""
+  WHERE c.seller_id = :seller AND NOT c.gone
+    AND ({seen_again}) IS NOT TRUE AND before.quantity = c.quantity"""
 
 
-_DRIFTED = """c.id IN (SELECT l.card_id FROM card_location l JOIN card d ON d.seller_id = l.seller_id AND d.id = l.card_id
- WHERE l.seller_id = :seller AND d.seller_id = :seller GROUP BY l.card_id, d.quantity HAVING sum(l.quantity) > d.quantity)"""
+_DRIFTED = """c.id IN (SELECT l.card_id
+  FROM card_location l JOIN card d ON d.seller_id = l.seller_id AND d.id = l.card_id
+ WHERE l.seller_id = :seller AND d.seller_id = :seller
+ GROUP BY l.card_id, d.quantity HAVING sum(l.quantity) > d.quantity)"""
 
-# As pricing has it: the market moved by 5 % or more between two observations, at most 14 days ago.
+# Pricing defines it so: the market moved by 5 % or more between two observations, at most 14 days
+# ago.
 _MOVED = """c.id IN (SELECT moves.card_id FROM (
-   SELECT card_id, observed_at, market, lag(market) OVER (PARTITION BY card_id ORDER BY observed_at) AS before
-     FROM (SELECT o.card_id, o.observed_at, o.market FROM price_observation o WHERE o.seller_id = :seller
-           UNION ALL SELECT d.id, d.observed_at, d.market FROM card d WHERE d.seller_id = :seller) AS seen
- ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
-   AND moves.market > 0 AND moves.before > 0 AND abs(moves.market - moves.before) * 20 >= moves.before)"""
+    SELECT card_id, observed_at, market,
+           lag(market) OVER (PARTITION BY card_id ORDER BY observed_at) AS before
+      FROM (SELECT o.card_id, o.observed_at, o.market
+              FROM price_observation o WHERE o.seller_id = :seller
+            UNION ALL
+            SELECT d.id, d.observed_at, d.market FROM card d WHERE d.seller_id = :seller) AS seen
+  ) AS moves WHERE moves.observed_at >= CAST(:now AS timestamptz) - interval '14 days'
+    AND moves.market > 0 AND moves.before > 0
+    AND abs(moves.market - moves.before) * 20 >= moves.before)"""
 
-# When the quantity was last another one; and whatever others there were in the last 90 days, so
-# that no loss is forgotten for a sale that comes after it, and no sale is counted for two of
-# them.
+# These are the times at which the card had another quantity: the newest, and all others of the
+# last 90 days, so that a loss is not hidden by a sale that comes after it, and one sale does not
+# count for two losses.
 _OTHERS = """CROSS JOIN LATERAL (
- SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place FROM price_observation o
-  WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity ORDER BY o.observed_at DESC LIMIT 20) other"""
-# The quantity fell by more than was sold since it was seen to be higher. A sale may be a day
-# older than the upload that still had the card; cancelled orders and those refunded in full sell
-# nothing. An order names the listing, a custom one as any other.
+  SELECT o.quantity, o.observed_at, row_number() OVER (ORDER BY o.observed_at DESC) AS place
+    FROM price_observation o
+   WHERE o.seller_id = :seller AND o.card_id = c.id AND o.quantity <> c.quantity
+   ORDER BY o.observed_at DESC LIMIT 20) other"""
+# The quantity fell by more than was sold since a higher one was seen. A sale may be a day older
+# than the upload that still had the card; cancelled orders and those refunded in full sell
+# nothing. An order names the listing, a custom one like any other.
 _AUDIT = f"""c.id IN (
  SELECT dropped.id FROM (
-   SELECT c.id, c.listing_id, other.quantity - c.quantity AS missing, other.observed_at - interval '1 day' AS since
+    SELECT c.id, c.listing_id, other.quantity - c.quantity AS missing,
+           other.observed_at - interval '1 day' AS since
      FROM card c {_OTHERS} WHERE c.seller_id = :seller AND other.quantity > c.quantity
       AND (other.place = 1 OR other.observed_at >= CAST(:now AS timestamptz) - interval '90 days')
  ) AS dropped LEFT JOIN (
@@ -75,17 +88,19 @@ _AUDIT = f"""c.id IN (
     WHERE i.seller_id = :seller AND orders.seller_id = :seller AND i.sku_id IS NOT NULL
       AND orders.status_group <> 'Cancelled' AND (orders.refund_amt >= orders.total_amt) IS NOT TRUE
  ) AS sold ON sold.sku_id = dropped.listing_id AND sold.placed_at >= dropped.since
- GROUP BY dropped.id, dropped.missing, dropped.since HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
+  GROUP BY dropped.id, dropped.missing, dropped.since
+ HAVING coalesce(sum(sold.quantity), 0) < dropped.missing)"""
 
-# A line's cards are told of by the last sync that priced them all: the upload that spoke of the
-# whole line, or the run that followed one.
+# A line has receipts in the last sync that priced all its cards: the upload that held the whole
+# line, or the run that followed such an upload.
 _TOLD = """SELECT l.product_line FROM line_snapshot l CROSS JOIN LATERAL (
  SELECT r.summary ->> 'receipts' AS key FROM price_run r
-  WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed' AND (r.upload_id IS NULL OR r.upload_id = l.upload_id)
+   WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
+     AND (r.upload_id IS NULL OR r.upload_id = l.upload_id)
   ORDER BY r.id DESC LIMIT 1) latest
  WHERE l.seller_id = :seller AND latest.key IS NOT NULL"""
 
-# `stamped`, `confirmed` and `in-flux` are compiled.
+# `compile` makes the SQL of `stamped`, `confirmed` and `in-flux`.
 FLAGS = {
     "gone": "c.gone",
     "active": "NOT c.gone",
@@ -96,12 +111,15 @@ FLAGS = {
     "unpriced": "c.price IS NULL",
     "underpriced": "c.price < c.target_price",
     "overpriced": "c.price > c.target_price",
-    "pinned": "EXISTS (SELECT FROM pinned_price n WHERE n.seller_id = :seller AND n.marketplace_id = c.marketplace_id)",
-    "held": "(NOT c.gone AND EXISTS (SELECT FROM held_price h WHERE h.seller_id = :seller AND h.marketplace_id = c.marketplace_id))",
+    "pinned": "EXISTS (SELECT FROM pinned_price n"
+    " WHERE n.seller_id = :seller AND n.marketplace_id = c.marketplace_id)",
+    "held": "(NOT c.gone AND EXISTS (SELECT FROM held_price h"
+    " WHERE h.seller_id = :seller AND h.marketplace_id = c.marketplace_id))",
     "sealed": "c.condition = 'U'",
-    "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil', 'Unlimited Holofoil')",
+    "foil": "c.printing IN ('Foil', 'Holofoil', 'Reverse Holofoil', '1st Edition Holofoil',"
+    " 'Unlimited Holofoil')",
     "moved": _MOVED,
-    # Somebody has to look: its product is uncertain, or its condition could not be read.
+    # A person has to decide: the product is uncertain, or the condition could not be read.
     "review": "(c.match = 'ambiguous' OR c.condition IS NULL)",
     "audit": _AUDIT,
 }

@@ -1,4 +1,4 @@
-"""Names of lists as they are compared. Pure."""
+"""Names of lists: a name comes in, the form that is compared goes out. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import unicodedata
 
 
 def seen_name(name: str) -> str:
-    """Without what nobody sees: characters that only format, and spaces around it."""
+    """Return the name without invisible parts: characters that only format, and outer spaces."""
     seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
     return unicodedata.normalize("NFC", seen).strip()
 
 
 def name_key(name: str) -> str:
-    """Two names of one key are the same name."""
+    """Return the key of a name; two names with one key are the same name."""
     return unicodedata.normalize("NFC", seen_name(name).casefold())

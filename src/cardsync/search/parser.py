@@ -1,4 +1,5 @@
-"""A search as written in, its tree out: a lexer and a recursive descent by hand. Pure.
+"""Parsing a search: the written text comes in, its tree goes out. Lexer and recursive descent are
+written by hand. Pure.
 
 query = and { "or" and }; and = unary { unary }; unary = ["-"] atom; atom = "(" query ")" | term |
 phrase | word. Raises QueryError.
@@ -25,9 +26,9 @@ _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def parse(text: str, *, canonical: bool = False) -> Tree:
-    """Raises QueryError. A text of nothing but space is everything.
+    """Parse `text`; a text of nothing but space selects everything. Raises QueryError.
 
-    A canonical text may be longer than the one that was written.
+    A canonical text may be longer than the text that the seller wrote.
     """
     if len(text) > limits.SEARCH_CHARACTERS and not canonical:
         raise QueryError(
@@ -122,7 +123,7 @@ class _Parser:
         return tree
 
     def _phrase(self, start: int) -> str:
-        """`start` is where its term begins."""
+        """Read a phrase; `start` is the place at which its term begins."""
         found = _PHRASE.match(self._text, self._at)
         if found is None:
             raise QueryError("these quotes are not closed", start)
@@ -170,7 +171,7 @@ class _Parser:
         return found.group()
 
     def _selector(self) -> str | None:
-        """The longest selector that stands here, with any space between its words."""
+        """Return the longest selector that stands here, with any space between its words."""
         longest, begun, at = None, "", self._at
         while word := _VALUE.match(self._text, at):
             begun += folded(word.group())

@@ -1,7 +1,7 @@
-"""What a search means: the tree that the parser makes and the rest of the code reads, and its
-canonical text. Pure.
+"""The tree of a search: the parser makes it, the rest of the code reads it, and `print_query`
+writes its canonical text. Pure.
 
-Offsets are where a part stood in the text; two trees that differ in them alone are equal.
+An offset is the place of a part in the text; two trees that differ in offsets alone are equal.
 `parse(print_query(tree)) == tree`.
 """
 
@@ -19,14 +19,14 @@ from cardsync.search.words import folded
 
 
 class Range(NamedTuple):
-    """Both ends belong to it; None is open."""
+    """A range includes both its ends; an end that is None is open."""
 
     low: Decimal | None
     high: Decimal | None
 
 
 class Named(NamedTuple):
-    """A list or rule by its name, not by its slug or id."""
+    """A list or rule is given by its name, not by its slug or id."""
 
     name: str
 
@@ -41,7 +41,7 @@ Value: TypeAlias = str | Decimal | Range | Named | Place
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Each part of it begins a word of the product name."""
+    """A card matches if each part of the text begins a word of the product name."""
 
     text: str
     at: int = dataclasses.field(default=0, compare=False)
@@ -49,7 +49,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """It occurs in the product name."""
+    """A card matches if the text occurs in the product name."""
 
     text: str
     at: int = dataclasses.field(default=0, compare=False)
@@ -57,7 +57,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A comparison; of several values any will do (with `!=`: none may)."""
+    """A comparison; one of several values is enough (with `!=`, none of them may hold)."""
 
     field: str
     op: str
@@ -73,7 +73,9 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Without parts: everything. Made by `all_of`, so that no And stands in an And."""
+    """An And without parts selects everything. `all_of` makes it, so that no And stands in an
+    And.
+    """
 
     parts: tuple[Tree, ...]
     at: int = dataclasses.field(default=0, compare=False)
@@ -101,7 +103,7 @@ def any_of(parts: Iterable[Tree], at: int = 0) -> Tree:
 
 
 def terms(tree: Tree) -> Iterator[Term]:
-    """Every comparison, wherever it stands."""
+    """Yield every comparison, at any depth."""
     match tree:
         case Term():
             yield tree
@@ -113,7 +115,7 @@ def terms(tree: Tree) -> Iterator[Term]:
 
 
 def asks_for_gone(tree: Tree) -> bool:
-    """Does `is:gone` stand in it outside a negation?"""
+    """Return whether `is:gone` stands in the tree outside a negation."""
     match tree:
         case Term(field="is"):
             return "gone" in tree.values
@@ -122,12 +124,12 @@ def asks_for_gone(tree: Tree) -> bool:
     return False
 
 
-# The shortest names of fields.
+# Fields are printed by their shortest names.
 _SHORT = {"set": "s", "number": "cn", "rarity": "r", "printing": "f", "game": "pl"}
 
 
 def print_query(tree: Tree) -> str:
-    """No deeper than what the tree was read from."""
+    """Write the canonical text; it is no deeper than the text that the tree was read from."""
     match tree:
         case Word():
             return tree.text
@@ -173,8 +175,8 @@ def _value(field: str, value: Value) -> str:
         case Named():
             return _quoted(value.name)
         case str():
-            # Dots may be a range, and with the words behind it a variant may be the name of
-            # another.
+            # Two dots may mean a range, and a variant together with the words behind it may be
+            # the name of another variant.
             plain = _NEEDS_NO_QUOTES.fullmatch(value) and ".." not in value
             begins = field == "v" and folded(value) in SELECTOR_BEGINNINGS
             return value if plain and not begins else _quoted(value)

@@ -1,9 +1,9 @@
-"""The selectors of `v:`, and what they look for in a card's search text: selectors in, the
-pattern of a regular expression out. Pure.
+"""The selectors of `v:`: selectors come in; the regular expression that finds them in a card's
+search text goes out. Pure.
 
-A variant is what stands inside one (...) or [...] of the product's name or its set's. It is found
-by whole words: `champion` is not in `(World Championships 2004)`. A word ends where no letter of
-a to z and no digit goes on.
+A variant is the text inside one (...) or [...] of the product's name or its set's. It is found by
+whole words: `champion` is not in `(World Championships 2004)`. A word ends before a sign that is
+neither a letter of a to z nor a digit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import re
 
 from cardsync.search.words import RARITY, SET, folded, without_spaces
 
-# Selectors of `v:` that are stamps.
+# These selectors of `v:` are stamps.
 STAMPS = ("prerelease", "staff", "winner", "finalist", "champion", "stamped")
-# Selectors of `v:`, folded, by how they may be written. What a product's variant says otherwise
-# can be asked for too.
+# The selectors of `v:`, folded, by the ways to write them. Any other text of a product's variant
+# can be searched for too.
 SELECTORS = {
     **{name: name for name in ("shadowless", *STAMPS)},
     "no symbol": "No Symbol",
@@ -23,11 +23,12 @@ SELECTORS = {
     "1999-2000": "1999-2000",
     "4th print": "1999-2000",
     **{name.lower(): name for name in (
-        "Master Ball Pattern", "Master Ball", "Poke Ball Pattern", "Poke Ball", "Friend Ball Pattern", "Love Ball Pattern",
-        "Quick Ball Pattern", "Dusk Ball Pattern", "Energy Symbol Pattern", "Team Rocket Pattern", "Cosmos Holo", "Cracked Ice",
+        "Master Ball Pattern", "Master Ball", "Poke Ball Pattern", "Poke Ball",
+        "Friend Ball Pattern", "Love Ball Pattern", "Quick Ball Pattern", "Dusk Ball Pattern",
+        "Energy Symbol Pattern", "Team Rocket Pattern", "Cosmos Holo", "Cracked Ice",
     )},
 }  # fmt: skip
-# What a selector with a space begins with, up to one of its spaces.
+# These are the beginnings of selectors that have a space, each up to one of its spaces.
 SELECTOR_BEGINNINGS = frozenset(
     name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name)
 )
@@ -43,11 +44,11 @@ def _inside(opens: str, closes: str, inner: str) -> str:
 
 
 def _anywhere(found: list[str]) -> str:
-    """Before the rarity, which may have parentheses too."""
+    """Match the texts before the rarity, which may have parentheses too."""
     return f"^[^{RARITY}]*(?:{'|'.join(found)})"
 
 
-# A product or a set that has a variant at all.
+# The pattern matches a product or a set that has any variant.
 ANY = _anywhere(
     [_inside(opens, closes, rf"[^\{closes}{_APART}]+") for opens, closes in (_ROUND, _SQUARE)]
 )
@@ -58,8 +59,8 @@ def plain_variant(value: str) -> str:
 
 
 def pattern_of(values: list[str]) -> str | None:
-    """None if no variant can be any of these: what has both closing brackets in it stands inside
-    neither.
+    """Return the pattern, or None if no variant can be any of these: a text that holds both
+    closing brackets stands inside neither.
     """
     found = [
         _inside(opens, closes, _among(closes, value))

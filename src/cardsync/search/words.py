@@ -1,9 +1,9 @@
-"""Texts as searches compare them. Pure: a name in; its folded form, its words, and the one text
-that a card is searched by, out.
+"""Texts as searches compare them: a name comes in; its folded form, its words, and the one text
+by which a card is searched go out. Pure.
 
-Folded: no case, no accents (`Pokémon` is `pokemon`), compatible forms made one. A voiced kana is
-a letter of its own. A card's search text is made once, when the card is written: a search
-compares stored texts, and folds nothing but itself.
+A folded text has no case and no accents (`Pokémon` is `pokemon`), and compatible forms are made
+one. A voiced kana is a letter of its own. A card's search text is made once, when the card is
+written: a search compares stored texts and folds only its own words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import polars as pl
 from cardsync.catalog.collector_number import number_columns
 from cardsync.texts import apart, is_ascii, spaced, stripped, table, together, words_table
 
-# What normalisation leaves apart although people write both.
+# Normalisation leaves these signs apart, although people write both.
 _SAME = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "’": "'", "‘": "'", "ʼ": "'"}
 )
@@ -28,24 +28,24 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 _NO_APOSTROPHES = str.maketrans(dict.fromkeys("'`"))
 _ASCII_WORD = re.compile("[a-z0-9]+")
 
-# What parts the fields of a search text. No text holds them: control characters are folded to
-# spaces.
+# These signs separate the fields of a search text. No text holds them: control characters are
+# folded to spaces.
 NAME, SET, RARITY, NUMBER, TOTAL = "\x1f", "\x1e", "\x1d", "\x1c", "\x1b"
-# A space where no word of the name begins.
+# This sign is a space at which no word of the name begins.
 _SPACE = "\x1a"
 
 
 def folded(text: str) -> str:
     if text.isascii():
         return _CONTROLS.sub(" ", text.lower())
-    # Twice: what one folding leaves may fall apart again.
+    # The text is folded twice: the result of one folding may fall apart again.
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()).casefold()
     plain = unicodedata.normalize("NFC", _ACCENTS.sub("", plain)).translate(_SAME)
     return _CONTROLS.sub(" ", plain)
 
 
 def words(plain: str) -> list[str]:
-    """Of a folded text: cut at everything but letters and digits, apostrophes dropped."""
+    """Cut a folded text at everything but letters and digits; apostrophes are dropped."""
     plain = plain.translate(_NO_APOSTROPHES)
     if plain.isascii():
         return _ASCII_WORD.findall(plain)
@@ -56,17 +56,19 @@ def _is_of_word(letter: str) -> bool:
     return letter.isalnum() or unicodedata.category(letter)[0] == "M"
 
 
-# Names and sets repeat, in one upload and from slab to slab.
+# Names and sets repeat, in one upload and from slab to slab, so the results are cached.
 @lru_cache(maxsize=8192)
 def name_text(name: str) -> str:
-    """What bare words and phrases look through: every word behind a space, then the name itself."""
+    """Return the text that bare words and phrases search: every word behind a space, then the
+    name itself.
+    """
     plain = folded(name).strip(" ")
     return "".join(f" {word}" for word in words(plain)) + NAME + plain
 
 
 @lru_cache(maxsize=8192)
 def plain_text(text: str) -> str:
-    """A text in which no word of the name is found."""
+    """Return a text in which a search for words of the name finds nothing."""
     return without_spaces(folded(text).strip(" "))
 
 
@@ -84,10 +86,10 @@ def search_text(
 
 
 def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
-    """`search_text` and `number_leading` (what a number begins with) of product_name, set_name,
-    rarity and number, row for row.
+    """Return `search_text` and `number_leading` (the number at the beginning of a collector
+    number) of product_name, set_name, rarity and number, row for row.
 
-    Cards that have their `number_key` and `number_total` already need not have a number.
+    Cards that already have `number_key` and `number_total` need no number.
     """
     number = cards if "number_key" in cards.columns else number_columns(cards["number"])
     key, total = number["number_key"], number["number_total"].fill_null("")
@@ -106,7 +108,7 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
 def _of_distinct(
     texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]
 ) -> pl.Series:
-    """`_each` of texts that repeat, each made once."""
+    """Return `_each` of texts that repeat; each distinct text is processed once."""
     known = texts.unique(maintain_order=True)
     made = pl.DataFrame({"text": known, "made": _each(known, one, ascii_ones)})
     rows = texts.rename("text").to_frame()
@@ -116,8 +118,8 @@ def _of_distinct(
 def _each(
     texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]
 ) -> pl.Series:
-    """`one` of each text, a null is an empty one; `ascii_ones` is the same for texts of ASCII
-    alone, all at once.
+    """Return `one` of each text; a null counts as an empty text. `ascii_ones` does the same for
+    texts of ASCII alone, all at once.
     """
     texts = texts.cast(pl.String).fill_null("")
     if texts.is_empty():

@@ -1,5 +1,5 @@
-"""The shelves as they are read: all boxes, and what lies in one of them, in the order of the
-way.
+"""Reading the shelves: this module returns all boxes, and the cards in one box in the order of
+the way.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from cardsync.shelving.place import Place
 
 
 class BoxBody(msgspec.Struct):
-    """`slots` are those in which something lies, `cards` the different ones, `quantity` all of
-    them.
+    """`slots` counts the slots that are not empty, `cards` the different cards in them, and
+    `quantity` all pieces.
     """
 
     box: int
@@ -24,7 +24,7 @@ class BoxBody(msgspec.Struct):
 
 
 class CardInSlot(msgspec.Struct):
-    """`drift`: more of it lie on all shelves together than are on hand."""
+    """`drift` is true if more pieces of the card lie on all shelves together than are on hand."""
 
     slot: int
     code: str
@@ -43,9 +43,11 @@ class CardInSlot(msgspec.Struct):
 async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) -> list[BoxBody]:
     rows = await session.execute(
         text(f"""
-            SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id), CAST(sum(l.quantity) AS bigint)
+            SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id),
+                   CAST(sum(l.quantity) AS bigint)
               FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
-             WHERE l.seller_id = :seller AND c.seller_id = :seller AND {VISIBLE} GROUP BY l.box ORDER BY l.box
+             WHERE l.seller_id = :seller AND c.seller_id = :seller AND {VISIBLE}
+             GROUP BY l.box ORDER BY l.box
         """),
         {"seller": seller_id, "member": member_id},
     )
@@ -55,9 +57,9 @@ async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) ->
 async def lying_in(
     session: AsyncSession, seller_id: int, box: int, page: int, per_page: int, member_id: int | None
 ) -> tuple[list[CardInSlot], int]:
-    """A page of what lies in a box, and how much does.
+    """Return a page of the cards that lie in a box, and the number of all of them.
 
-    A box in which nothing lies is an empty one.
+    A box in which nothing lies is an empty box.
     """
     here = {
         "seller": seller_id,
@@ -68,16 +70,18 @@ async def lying_in(
     }
     total = await session.scalar(
         text(f"""
-            SELECT count(*) FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
+            SELECT count(*)
+              FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
              WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
         """),
         here,
     )
     rows = await session.execute(
         text(f"""
-            SELECT l.slot, l.quantity, c.id, c.marketplace_id, c.product_name, c.set_name, c.number, c.condition, c.printing,
-                   c.quantity, (SELECT sum(e.quantity) FROM card_location e
-                                 WHERE e.seller_id = :seller AND e.card_id = c.id) > c.quantity
+            SELECT l.slot, l.quantity, c.id, c.marketplace_id, c.product_name, c.set_name,
+                   c.number, c.condition, c.printing, c.quantity,
+                   (SELECT sum(e.quantity) FROM card_location e
+                     WHERE e.seller_id = :seller AND e.card_id = c.id) > c.quantity
               FROM card_location l JOIN card c ON c.seller_id = l.seller_id AND c.id = l.card_id
              WHERE l.seller_id = :seller AND c.seller_id = :seller AND l.box = :box AND {VISIBLE}
              ORDER BY l.slot, c.product_name, c.id LIMIT :limit OFFSET :offset

@@ -1,8 +1,9 @@
-"""Many cards put at once: a selection and a row of slots in, how many were put and where out.
+"""Putting many cards at once: a selection and a row of slots come in; the number of cards that
+were put and their slots go out.
 
-Only what lies nowhere yet is put, so that the same again puts nothing. Cards follow in the order
-in which they were selected (those of a search by id); a slot takes `per_slot` of them, and a card
-that does not fit goes on in the next one.
+Only pieces that lie nowhere yet are put, so that a repeated request puts nothing. Cards follow in
+the order of the selection (those of a search by id); a slot takes `per_slot` pieces, and a card
+that does not fit goes on in the next slot.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from cardsync.shelving.place import Place
 
 
 class PutTogether(NamedTuple):
-    """`requested`: how many cards were selected.
+    """`requested` counts the selected cards.
 
-    `truncated`: there were more than are put at once; the same again puts the next ones.
+    `truncated` says that there were more cards than one request puts; the same request again puts
+    the next ones.
     """
 
     cards: int
@@ -37,27 +39,38 @@ class PutTogether(NamedTuple):
 
 _PUT = """
     WITH picked AS MATERIALIZED ({picked}),
-    lying AS (SELECT card_id, sum(quantity) AS quantity FROM card_location WHERE seller_id = :seller GROUP BY card_id),
+    lying AS (
+        SELECT card_id, sum(quantity) AS quantity
+          FROM card_location WHERE seller_id = :seller GROUP BY card_id
+    ),
     waiting AS (
         SELECT p.id, p.place, c.quantity - coalesce(l.quantity, 0) AS quantity
-          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id LEFT JOIN lying l ON l.card_id = c.id
+          FROM picked p JOIN card c ON c.seller_id = :seller AND c.id = p.id
+               LEFT JOIN lying l ON l.card_id = c.id
     ),
     ranged AS (
-        SELECT id, quantity, CAST(sum(quantity) OVER (ORDER BY place, id) AS bigint) AS upto FROM waiting WHERE quantity > 0
+        SELECT id, quantity, CAST(sum(quantity) OVER (ORDER BY place, id) AS bigint) AS upto
+          FROM waiting WHERE quantity > 0
     ),
-    fitting AS (SELECT id, upto - quantity AS begins, upto AS ends FROM ranged WHERE upto <= :most),
+    fitting AS (
+        SELECT id, upto - quantity AS begins, upto AS ends FROM ranged WHERE upto <= :most
+    ),
     split AS (
-        SELECT id, :start + turn AS slot, least(ends, (turn + 1) * :per_slot) - greatest(begins, turn * :per_slot) AS quantity
+        SELECT id, :start + turn AS slot,
+               least(ends, (turn + 1) * :per_slot) - greatest(begins, turn * :per_slot) AS quantity
           FROM fitting, generate_series(begins / :per_slot, (ends - 1) / :per_slot) AS turn
     ),
     put AS (
         INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
         SELECT :seller, id, :box, slot, quantity FROM split
-        ON CONFLICT (seller_id, card_id, box, slot) DO UPDATE SET quantity = l.quantity + excluded.quantity
+        ON CONFLICT (seller_id, card_id, box, slot)
+           DO UPDATE SET quantity = l.quantity + excluded.quantity
         RETURNING 1
     )
-    SELECT (SELECT count(*) FROM fitting), (SELECT coalesce(max(ends), 0) FROM fitting), (SELECT count(*) FROM picked),
-           (SELECT count(*) FROM ranged) > (SELECT count(*) FROM fitting), min(slot), max(slot), (SELECT count(*) FROM put)
+    SELECT (SELECT count(*) FROM fitting), (SELECT coalesce(max(ends), 0) FROM fitting),
+           (SELECT count(*) FROM picked),
+           (SELECT count(*) FROM ranged) > (SELECT count(*) FROM fitting),
+           min(slot), max(slot), (SELECT count(*) FROM put)
       FROM split
 """
 
@@ -71,7 +84,7 @@ async def put_many(
     now: datetime,
     seconds: float,
 ) -> PutTogether:
-    """Raises InvalidPayload, StockPromotedReload."""
+    """Put the selected cards into the slots. Raises InvalidPayload, StockPromotedReload."""
     await one_at_a_time(session, caller.seller_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
     room = (limits.SHELF_NUMBER - start.slot + 1) * per_slot

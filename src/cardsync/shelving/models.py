@@ -1,4 +1,6 @@
-"""Table of the shelves: `card_location`, how many of a card lie in a slot of a box."""
+"""The table of the shelves: a row of `card_location` says how many of a card lie in a slot of a
+box.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from cardsync.database.columns import Base
 
 
 class CardLocation(Base):
-    """It does not refer to `card`, whose rows are never deleted: an import would pay for it."""
+    """The table does not refer to `card`, whose rows are never deleted: every import would pay
+    for the reference.
+    """
 
     __tablename__ = "card_location"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""A place on the shelves. Pure."""
+"""A place on the shelves: a box and a slot, with their code. Pure."""
 
 from __future__ import annotations
 

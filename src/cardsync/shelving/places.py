@@ -1,8 +1,8 @@
-"""Where cards lie: put, moved and removed. A card may lie in several slots; how many the seller
-has of it is never changed here.
+"""Putting, moving and removing single cards on the shelves. A card may lie in several slots; the
+quantity that the seller has of it never changes here.
 
-Whatever writes takes its turn at the account's row first, so that two who shelve at once go one
-after the other. More on the shelves than on hand is allowed, and told as drift.
+Every write locks the account's row first, so that two members who shelve at once go one after the
+other. More pieces may lie on the shelves than are on hand; answers show that as drift.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cardsync.shelving.place import Place
 
 @dataclass(frozen=True)
 class Shelved:
-    """A card with its places in the order of the way, and how many lie there."""
+    """A card has its places in the order of the way, with the pieces that lie in each."""
 
     card_id: int
     on_hand: int
@@ -38,7 +38,7 @@ class Shelved:
 async def put(
     session: AsyncSession, caller: Caller, card_id: int, place: Place, quantity: int, now: datetime
 ) -> Shelved:
-    """As many more as there are. Raises NotFound, InvalidPayload."""
+    """Add `quantity` pieces to the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     await _add(session, caller.seller_id, card_id, place, quantity)
     note(session, caller, "shelf.put", f"{quantity} of {name} put into {place.code}", now)
@@ -54,7 +54,7 @@ async def move(
     quantity: int | None,
     now: datetime,
 ) -> Shelved:
-    """Without a quantity, all that lie there. Raises NotFound, InvalidPayload."""
+    """Move `quantity` pieces, or all that lie there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, origin, quantity)
     await _add(session, caller.seller_id, card_id, target, taken)
@@ -76,7 +76,7 @@ async def remove(
     quantity: int | None,
     now: datetime,
 ) -> Shelved:
-    """Without a quantity, all that lie there. Raises NotFound, InvalidPayload."""
+    """Remove `quantity` pieces, or all that lie there. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
     taken = await _take(session, caller.seller_id, card_id, place, quantity)
     note(session, caller, "shelf.removed", f"{taken} of {name} taken out of {place.code}", now)
@@ -84,11 +84,12 @@ async def remove(
 
 
 async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelved:
-    """Raises NotFound."""
+    """Return a card's places. Raises NotFound."""
     rows = await session.execute(
         text("""
             SELECT c.quantity AS on_hand, l.box, l.slot, l.quantity
-              FROM card c LEFT JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
+              FROM card c
+                   LEFT JOIN card_location l ON l.seller_id = c.seller_id AND l.card_id = c.id
              WHERE c.seller_id = :seller AND c.id = :card ORDER BY l.box, l.slot
         """),
         {"seller": seller_id, "card": card_id},
@@ -103,7 +104,9 @@ async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelve
 async def places_of_items(
     session: AsyncSession, seller_id: int, session_id: int
 ) -> dict[int, Place]:
-    """The first place on the way of each item of a pull session that lies on a shelf."""
+    """Return, for each item of a pull session that lies on a shelf, its first place on the
+    way.
+    """
     rows = await session.execute(
         text("""
             SELECT DISTINCT ON (i.item_id) i.item_id, l.box, l.slot
@@ -121,11 +124,12 @@ async def places_of_items(
 
 
 async def _begin(session: AsyncSession, caller: Caller, card_id: int) -> str:
-    """The card's name. Raises NotFound, StockPromotedReload."""
+    """Lock the account and return the card's name. Raises NotFound, StockPromotedReload."""
     await one_at_a_time(session, caller.seller_id)
     await refuse_promoted(session, caller.seller_id, [card_id])
     query = text(
-        f"SELECT c.product_name FROM card c WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}"
+        "SELECT c.product_name FROM card c"
+        f" WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}"
     )
     named = {"seller": caller.seller_id, "card": card_id, "member": caller.member_id}
     name: str | None = await session.scalar(query, named)
@@ -148,7 +152,8 @@ async def _add(
         text("""
             INSERT INTO card_location AS l (seller_id, card_id, box, slot, quantity)
             VALUES (:seller, :card, :box, :slot, :quantity)
-            ON CONFLICT (seller_id, card_id, box, slot) DO UPDATE SET quantity = l.quantity + excluded.quantity
+            ON CONFLICT (seller_id, card_id, box, slot)
+               DO UPDATE SET quantity = l.quantity + excluded.quantity
              WHERE l.quantity + excluded.quantity <= :most RETURNING l.quantity
         """),
         {
@@ -161,14 +166,15 @@ async def _add(
     )
     if added.first() is None:
         raise errors.InvalidPayload(
-            f"quantity: at most {limits.SHELVED_QUANTITY} of a card lie in a slot, {place.code} would have more"
+            f"quantity: at most {limits.SHELVED_QUANTITY} of a card lie in a slot,"
+            f" {place.code} would have more"
         )
 
 
 async def _take(
     session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int | None
 ) -> int:
-    """How many were taken."""
+    """Take pieces from a place and return their number."""
     here = {"seller": seller_id, "card": card_id, **place._asdict()}
     lying: int | None = await session.scalar(
         text(f"SELECT quantity FROM card_location WHERE {_HERE}"), here
