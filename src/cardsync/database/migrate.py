@@ -63,14 +63,16 @@ def _revision(url: str) -> str | None:
         return None
     except psycopg.OperationalError as e:
         raise RuntimeError(
-            f"the database cannot be reached, see CARDSYNC_DATABASE_URL and CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
+            "the database cannot be reached, see CARDSYNC_DATABASE_URL and"
+            f" CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
         ) from e
     except psycopg.Error as e:
         raise RuntimeError(f"the database cannot be used: {_line(e)}") from e
     revision: str | None = row[0] if row else None
     if revision is not None and revision > head_revision():
         raise RuntimeError(
-            f"the database is at {revision}, this program knows {head_revision()}: it takes a newer cardsync"
+            f"the database is at {revision}, this program knows {head_revision()}:"
+            " it takes a newer cardsync"
         )
     return revision
 

@@ -79,7 +79,10 @@ class Notices:
 
     async def _notices(self) -> AsyncIterator[tuple[str, str]]:
         """Of one connection's life: first every topic without a payload, then what comes."""
-        connection = await psycopg.AsyncConnection.connect(self._url, **_CONNECTION)  # type: ignore[arg-type]
+        connection = await psycopg.AsyncConnection.connect(
+            self._url,
+            **_CONNECTION,  # type: ignore[arg-type]
+        )
         async with connection:
             for topic in self._callbacks:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(topic)))

@@ -251,7 +251,10 @@ connection's buffer, which never shrinks.
 # The planner would sort all rows for a few groups, and on disk where they are many.
 HASHED = "SELECT set_config('enable_sort', 'off', true)"
 # It takes handing rows on for dearer than reading and converting them.
-SHARED = f"{HASHED}, set_config('parallel_tuple_cost', '0', true), set_config('parallel_setup_cost', '0', true)"
+SHARED = (
+    f"{HASHED}, set_config('parallel_tuple_cost', '0', true),"
+    " set_config('parallel_setup_cost', '0', true)"
+)
 
 
 async def integer_columns(

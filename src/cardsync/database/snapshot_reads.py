@@ -145,7 +145,8 @@ async def _prepared(planned: Planned) -> str:
     statement = planned.statement
     for number, name in enumerate(planned.values, 1):
         statement = re.sub(rf"(?<!:):{name}\b", f"${number}", statement)
-    return f"PREPARE {planned.name} ({', '.join(planned.values.values())}) AS {await _bindable(statement)}"
+    types = ", ".join(planned.values.values())
+    return f"PREPARE {planned.name} ({types}) AS {await _bindable(statement)}"
 
 
 async def _bindable(statement: str) -> str:

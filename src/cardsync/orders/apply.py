@@ -54,7 +54,8 @@ class Applied:
     written: int
 
 
-_PLANNED = """SELECT set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true),
+_PLANNED = """SELECT set_config('enable_nestloop', 'off', true),
+                     set_config('work_mem', '64MB', true),
                      set_config('plan_cache_mode', 'force_custom_plan', true)"""
 
 
@@ -127,7 +128,8 @@ def insert_sql(columns: Mapping[str, str], known: str) -> str:
         "NULL::text", "NULL::text", columns.get("total_amt", "NULL::numeric"), ":threshold"
     )
     return f"""
-        INSERT INTO orders (seller_id, order_number, {"".join(f"{name}, " for name in columns)} shipping_type, created_at, updated_at)
+        INSERT INTO orders (seller_id, order_number,
+               {"".join(f"{name}, " for name in columns)} shipping_type, created_at, updated_at)
         SELECT :seller, i.order_number, {"".join(f"{value}, " for value in columns.values())}
                {decided}, :now, :now
           FROM incoming i LEFT JOIN ({known}) o ON o.order_number = i.order_number
@@ -150,7 +152,8 @@ def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
                shipping_type = {decided}, updated_at = :now
           FROM incoming i
          WHERE o.seller_id = :seller {narrowed} AND o.order_number = i.order_number
-           AND ({_sides(columns)}) IS DISTINCT FROM ({_sides({name: f"o.{name}" for name in columns})})
+           AND ({_sides(columns)})
+               IS DISTINCT FROM ({_sides({name: f"o.{name}" for name in columns})})
     """
 
 
@@ -183,7 +186,8 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
         # A refund only fills in what the order itself didn't say.
         if kind == "refunds" and name == "buyer_name":
             columns[name] = (
-                "CASE WHEN o.buyer_name <> '' THEN o.buyer_name ELSE coalesce(i.buyer_name, o.buyer_name) END"
+                "CASE WHEN o.buyer_name <> '' THEN o.buyer_name"
+                " ELSE coalesce(i.buyer_name, o.buyer_name) END"
             )
         elif kind == "refunds" and name == "order_date":
             columns[name] = "coalesce(o.order_date, i.order_date)"

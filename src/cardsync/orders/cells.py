@@ -125,7 +125,8 @@ def _written(values: Sequence[Any], kinds: Collection[type]) -> pl.Series:
     if set(kinds) <= {bytes, type(None)}:
         return pl.Series(values, dtype=pl.Binary).cast(pl.String)
     texts = [
-        value.decode() if (kind := type(value)) is bytes else value if kind is str else str(value) if kind is int
+        value.decode() if (kind := type(value)) is bytes
+        else value if kind is str else str(value) if kind is int
         else None if kind in _NOTHING else "?"
         for value in values
     ]  # fmt: skip

@@ -14,7 +14,8 @@ Conditions = tuple[list[str], dict[str, Any]]
 SEPARATOR = "\x01"
 
 _IN_SESSION = """EXISTS (SELECT FROM pull_session_order p
- WHERE p.seller_id = :seller AND p.seller_id = orders.seller_id AND p.order_id = orders.id AND p.session_id = :pull_session)"""
+ WHERE p.seller_id = :seller AND p.seller_id = orders.seller_id
+   AND p.order_id = orders.id AND p.session_id = :pull_session)"""
 _PULLS = {
     "active": IN_OPEN_SESSION,
     "none": PULLABLE,

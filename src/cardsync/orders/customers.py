@@ -39,18 +39,25 @@ _SORTED = """SELECT set_config('enable_hashagg', 'off', true), set_config('work_
 # moments is among those that were given or on the earliest of the other days.
 _CUSTOMERS = f"""
 WITH named AS MATERIALIZED (
-    SELECT hashtextextended({BUYER_KEY}, 0) AS name, count(*) AS order_count, coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
+    SELECT hashtextextended({BUYER_KEY}, 0) AS name, count(*) AS order_count,
+           coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
            min(placed_at_given) AS first_given, max(placed_at_given) AS last_given,
-           min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day, max(order_date) FILTER (WHERE placed_at_given IS NULL) AS last_day
+           min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day,
+           max(order_date) FILTER (WHERE placed_at_given IS NULL) AS last_day
       FROM orders WHERE seller_id = :seller GROUP BY 1
 ), customer AS (
     SELECT * FROM named WHERE name <> hashtextextended('', 0)
 ), page AS (
-    SELECT * FROM customer ORDER BY lifetime_total DESC, order_count DESC, newest DESC LIMIT :limit OFFSET :offset
-), counted AS (SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer)
+    SELECT * FROM customer
+     ORDER BY lifetime_total DESC, order_count DESC, newest DESC LIMIT :limit OFFSET :offset
+), counted AS (
+    SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer
+)
 SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
-       least(page.first_given, {midnight("page.first_day")}), greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total
-  FROM counted LEFT JOIN page ON true LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
+       least(page.first_given, {midnight("page.first_day")}),
+       greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total
+  FROM counted LEFT JOIN page ON true
+  LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
  ORDER BY page.lifetime_total DESC, page.order_count DESC, page.newest DESC
 """
 

@@ -93,7 +93,8 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
     return int(
         await session.scalar(
             text(
-                "SELECT count(*) FROM orders WHERE seller_id = :seller AND order_number = ANY(CAST(:numbers AS text[]))"
+                "SELECT count(*) FROM orders"
+                " WHERE seller_id = :seller AND order_number = ANY(CAST(:numbers AS text[]))"
             ),
             {"seller": seller_id, "numbers": list(given)},
         )
@@ -103,11 +104,14 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
 
 UPDATE_SQL = """
     UPDATE orders o
-       SET feedback_rating = g.rating, feedback_comment = CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END,
+       SET feedback_rating = g.rating,
+           feedback_comment = CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END,
            updated_at = :now
-      FROM unnest(CAST(:numbers AS text[]), CAST(:ratings AS integer[]), CAST(:comments AS text[]), CAST(:carried AS boolean[]))
+      FROM unnest(CAST(:numbers AS text[]), CAST(:ratings AS integer[]),
+                  CAST(:comments AS text[]), CAST(:carried AS boolean[]))
            AS g (order_number, rating, comment, carried)
-     WHERE o.seller_id = :seller AND o.order_number = ANY(CAST(:numbers AS text[])) AND o.order_number = g.order_number
+     WHERE o.seller_id = :seller AND o.order_number = ANY(CAST(:numbers AS text[]))
+       AND o.order_number = g.order_number
        AND (o.feedback_rating, o.feedback_comment) IS DISTINCT FROM
            (g.rating, CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END)
 """

@@ -57,7 +57,9 @@ def _narrowed(few: bool) -> dict[str, str]:
 FOUND_SQL = f"""
     CREATE TEMP TABLE found ON COMMIT DROP AS
     SELECT orders.id AS order_id, {PLACED_AT} AS order_placed_at, i.*
-      FROM incoming i JOIN orders ON orders.seller_id = :seller {{by_number}} AND orders.order_number = i.order_number
+      FROM incoming i
+      JOIN orders ON orders.seller_id = :seller {{by_number}}
+       AND orders.order_number = i.order_number
 """
 # What the card's price was when the order was placed: the newest observation stands on the card,
 # earlier ones in the history.
@@ -90,17 +92,25 @@ def _skus_sql(rows: Rows, few: bool) -> str:
     return f"""
         INSERT INTO order_item (seller_id, order_id, sku_id, {", ".join(FIELDS)})
         SELECT :seller, n.order_id, n.sku_id, {new}
-          FROM (SELECT m.row, m.order_id, m.sku_id, m.known, {", ".join(f"m.{name}" for name in FIELDS if name != "unit_price")},
-                       coalesce(m.unit_price, {PRICE_THEN_SQL}) AS unit_price, {", ".join(f"m.old_{name}" for name in FIELDS)}
+          FROM (SELECT m.row, m.order_id, m.sku_id, m.known,
+                       {", ".join(f"m.{name}" for name in FIELDS if name != "unit_price")},
+                       coalesce(m.unit_price, {PRICE_THEN_SQL}) AS unit_price,
+                       {", ".join(f"m.old_{name}" for name in FIELDS)}
                   FROM (SELECT i.row, i.order_id, i.order_placed_at, i.sku_id, o.id AS known,
-                               {", ".join(f"{_merged(rows, name)} AS {name}, o.{name} AS old_{name}" for name in FIELDS)}
+                               {
+        ", ".join(f"{_merged(rows, name)} AS {name}, o.{name} AS old_{name}" for name in FIELDS)
+    }
                           FROM found i LEFT JOIN (
-                               SELECT * FROM order_item WHERE seller_id = :seller AND sku_id IS NOT NULL {narrowed["of_items"]}
+                               SELECT * FROM order_item
+                                WHERE seller_id = :seller AND sku_id IS NOT NULL
+                                      {narrowed["of_items"]}
                                ) o ON o.order_id = i.order_id AND o.sku_id = i.sku_id
                          WHERE i.sku_id IS NOT NULL) m
-                  LEFT JOIN (SELECT id, marketplace_id, observed_at, price FROM card WHERE seller_id = :seller {narrowed["of_cards"]}) c
+                  LEFT JOIN (SELECT id, marketplace_id, observed_at, price FROM card
+                              WHERE seller_id = :seller {narrowed["of_cards"]}) c
                     ON c.marketplace_id = m.sku_id) n
-         WHERE n.known IS NULL OR ({new}, scale(n.unit_price)) IS DISTINCT FROM ({old}, scale(n.old_unit_price))
+         WHERE n.known IS NULL
+            OR ({new}, scale(n.unit_price)) IS DISTINCT FROM ({old}, scale(n.old_unit_price))
          ORDER BY n.row
         ON CONFLICT (seller_id, order_id, sku_id) WHERE sku_id IS NOT NULL DO UPDATE
            SET {", ".join(f"{name} = excluded.{name}" for name in FIELDS)}
@@ -123,10 +133,13 @@ async def _without_sku(
         f"""
         CREATE TEMP TABLE replaced ON COMMIT DROP AS
         SELECT n.order_id FROM (
-               SELECT i.order_id, array_agg(ROW({given})::text ORDER BY i.row) AS lines FROM found i WHERE {own} GROUP BY 1) n
+               SELECT i.order_id, array_agg(ROW({given})::text ORDER BY i.row) AS lines
+                 FROM found i WHERE {own} GROUP BY 1) n
           LEFT JOIN (
-               SELECT order_id, array_agg(ROW({", ".join(FIELDS)})::text ORDER BY id) AS lines FROM order_item
-                WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]} GROUP BY 1) o USING (order_id)
+               SELECT order_id, array_agg(ROW({", ".join(FIELDS)})::text ORDER BY id) AS lines
+                 FROM order_item
+                WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
+                GROUP BY 1) o USING (order_id)
          WHERE n.lines IS DISTINCT FROM o.lines
         """,
         values,
@@ -134,7 +147,8 @@ async def _without_sku(
     if not changed:
         return 0
     gone = f"""
-        DELETE FROM order_item WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
+        DELETE FROM order_item
+         WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
            AND order_id IN (SELECT order_id FROM replaced)
     """
     come = f"""
@@ -146,13 +160,15 @@ async def _without_sku(
 
 
 SUMS_SQL = f"""
-    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity, product_lines = s.product_lines,
-                        items_hash = s.items_hash, updated_at = :now
+    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity,
+                        product_lines = s.product_lines, items_hash = s.items_hash,
+                        updated_at = :now
       FROM (SELECT order_id, count(*) AS lines, coalesce(sum(quantity), 0) AS quantity,
                    {ITEMS_HASH} AS items_hash,
                    coalesce(array_agg(DISTINCT product_line ORDER BY product_line)
                             FILTER (WHERE product_line IS NOT NULL), '{{{{}}}}') AS product_lines
-              FROM order_item WHERE seller_id = :seller {{of_items}} AND order_id IN (SELECT order_id FROM found)
+              FROM order_item
+             WHERE seller_id = :seller {{of_items}} AND order_id IN (SELECT order_id FROM found)
              GROUP BY order_id) s
      WHERE o.seller_id = :seller AND o.id = s.order_id {{of_orders}}
        AND (o.items_total, o.items_quantity, o.product_lines, o.items_hash)

@@ -26,7 +26,8 @@ _TOLD = {
 }
 KEPT_OF_ORDER = _TOLD | {
     "items_hash": f"""(SELECT {ITEMS_HASH} FROM order_item
-                        WHERE order_item.seller_id = :seller AND order_item.order_id = orders.id)""",
+                        WHERE order_item.seller_id = :seller
+                          AND order_item.order_id = orders.id)""",
 }
 
 

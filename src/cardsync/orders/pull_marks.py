@@ -90,7 +90,8 @@ async def _mark(
     unless_so = f"{column} IS {'NOT NULL' if value is None else 'NULL'}"
     changed = await session.execute(
         text(
-            f"UPDATE orders SET {column} = :value WHERE seller_id = :seller AND id = :id AND {unless_so} RETURNING id"
+            f"UPDATE orders SET {column} = :value"
+            f" WHERE seller_id = :seller AND id = :id AND {unless_so} RETURNING id"
         ),
         named | {"value": value},
     )

@@ -25,8 +25,8 @@ _CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
 # Each order of the open session is looked up by its key, whatever the planner believes of new
 # tables; those of ended sessions are not looked at.
 SUMMARIES = f"""
-SELECT s.id, s.state AS status, s.opened_at, s.completed_at, o.order_count, o.item_count, o.pulled_count,
-       o.review_count
+SELECT s.id, s.state AS status, s.opened_at, s.completed_at,
+       o.order_count, o.item_count, o.pulled_count, o.review_count
   FROM pull_session s CROSS JOIN LATERAL (
        SELECT count(*) AS order_count, coalesce(sum(p.item_count), 0)::bigint AS item_count,
               count(p.pulled_at) AS pulled_count, count(*) FILTER (WHERE CASE
@@ -42,7 +42,8 @@ SELECT s.id, s.state AS status, s.opened_at, s.completed_at, o.order_count, o.it
 
 # The newest sessions, newest first.
 RECENT = SUMMARIES.format(
-    sessions=f"SELECT id FROM pull_session WHERE seller_id = :seller ORDER BY opened_at DESC LIMIT {limits.PULL_SESSIONS_SHOWN}"
+    sessions="SELECT id FROM pull_session WHERE seller_id = :seller"
+    f" ORDER BY opened_at DESC LIMIT {limits.PULL_SESSIONS_SHOWN}"
 )
 
 ORDERS = f"""
@@ -52,7 +53,8 @@ SELECT orders.id, orders.order_number, orders.buyer_name, p.order_date, p.status
   FROM pull_session s
   JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
   JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
- WHERE s.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller AND s.id = :session
+ WHERE s.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller
+   AND s.id = :session
 """
 
 ITEMS = """

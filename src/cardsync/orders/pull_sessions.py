@@ -45,7 +45,10 @@ async def open_session(
         if not await session.scalar(text(KNOWN_SESSION), asked):
             raise unknown_session(wanted.pull_session)
     named = {"seller": seller_id, "now": now}
-    opening = "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now) ON CONFLICT DO NOTHING RETURNING id"
+    opening = (
+        "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now)"
+        " ON CONFLICT DO NOTHING RETURNING id"
+    )
     session_id = await session.scalar(text(opening), named)
     if session_id is None:
         raise errors.PullSessionOpen
@@ -123,7 +126,10 @@ async def defer(
     """
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
-    last = "(SELECT max(deferred_turn) FROM pull_session_order WHERE seller_id = :seller AND session_id = :session)"
+    last = (
+        "(SELECT max(deferred_turn) FROM pull_session_order"
+        " WHERE seller_id = :seller AND session_id = :session)"
+    )
     change = f"deferred_turn = coalesce({last}, 0) + 1"
     unless_there = f"(p.deferred_turn IS NULL OR p.deferred_turn < {last})"
     number = await _change(session, seller_id, session_id, order_id, change, unless_there, now)
@@ -163,7 +169,8 @@ async def end_session(
     await _keep_reviews(session, seller_id, session_id)
     await session.execute(
         text(
-            "UPDATE pull_session SET state = :end, completed_at = :completed WHERE seller_id = :seller AND id = :session"
+            "UPDATE pull_session SET state = :end, completed_at = :completed"
+            " WHERE seller_id = :seller AND id = :session"
         ),
         {
             "seller": seller_id,

@@ -43,7 +43,8 @@ TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 # wait to be shipped. A setting and no part of the query, which is planned by how many orders
 # these statuses have.
 KEEP_WAITING = f"""SELECT set_config('app.waiting', ARRAY(
-    SELECT DISTINCT orders.status_group FROM order_tally AS orders WHERE orders.seller_id = :seller AND orders.period = 'ever'
+    SELECT DISTINCT orders.status_group FROM order_tally AS orders
+     WHERE orders.seller_id = :seller AND orders.period = 'ever'
        AND orders.orders > 0 AND {_STATUS_WAITS})::text, true)"""
 
 
@@ -60,11 +61,14 @@ def can_be_pulled(
 
 
 IN_OPEN_SESSION = """EXISTS (
-    SELECT FROM pull_session s JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
-     WHERE s.seller_id = orders.seller_id AND s.state = 'open' AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
+    SELECT FROM pull_session s
+      JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
+     WHERE s.seller_id = orders.seller_id AND s.state = 'open'
+       AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
 
-PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[]) AND orders.refund_amt IS NULL
- AND orders.shipped_marked_at IS NULL AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
+PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[])
+ AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL
+ AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
 
 
 def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:

@@ -97,8 +97,10 @@ def _page(where: str, by: str) -> str:
 def _merged(tallied: list[str], order: PageOrder) -> str:
     """The page of several statuses, each read as far as it may reach into the page."""
     return f"""
-        SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status) CROSS JOIN LATERAL (
-            SELECT orders.id, orders.order_date FROM orders WHERE {all_of(*tallied, "orders.status_group = wanted.status")}
+        SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status)
+         CROSS JOIN LATERAL (
+            SELECT orders.id, orders.order_date FROM orders
+             WHERE {all_of(*tallied, "orders.status_group = wanted.status")}
              ORDER BY {order.whole} LIMIT :reach
         ) AS orders ORDER BY {order.whole} LIMIT :limit OFFSET :offset
     """
@@ -152,13 +154,25 @@ async def _looked_through(
         # Not worth it among few, and how many there are is known: the look at the tally comes
         # first and ends it.
         number, counted, more = tally_conditions(wanted)
-        many = f"(SELECT coalesce(sum({number}), 0) FROM order_tally WHERE seller_id = :seller AND {counted}) > :probed"
+        many = (
+            f"(SELECT coalesce(sum({number}), 0) FROM order_tally"
+            f" WHERE seller_id = :seller AND {counted}) > :probed"
+        )
         values |= more
-        first = f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied, *status)} ORDER BY {order.by} LIMIT :probed"
-        probe = f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)} ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+        first = (
+            f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied, *status)}"
+            f" ORDER BY {order.by} LIMIT :probed"
+        )
+        probe = (
+            f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)}"
+            f" ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+        )
         ids = [id for (id,) in await reading.rows(probe, values)]
         if len(ids) == wanted.per_page:
-            count = f"SELECT orders.status_group, count(*) FROM orders WHERE {everything} GROUP BY orders.status_group"
+            count = (
+                f"SELECT orders.status_group, count(*) FROM orders WHERE {everything}"
+                " GROUP BY orders.status_group"
+            )
             return await _shown(reading, values | {"ids": ids}, wanted, _kept(_THESE), count)
     kept = f"""
         WITH orders AS MATERIALIZED (
@@ -182,15 +196,22 @@ def _is_rare(wanted: OrderFilter) -> bool:
 
 
 def _kept(page: str) -> str:
-    return f"SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true) FROM ({page}) AS page"
+    return (
+        "SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true)"
+        f" FROM ({page}) AS page"
+    )
 
 
-_ON_PAGE = "unnest(string_to_array(current_setting('app.page'), ',')::bigint[]) WITH ORDINALITY AS page (id, place)"
+_ON_PAGE = (
+    "unnest(string_to_array(current_setting('app.page'), ',')::bigint[])"
+    " WITH ORDINALITY AS page (id, place)"
+)
 _ORDERS = Planned(
     "orders_shown",
     f"""
     SELECT {ORDER_COLUMNS}
-      FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id ORDER BY page.place
+      FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id
+     ORDER BY page.place
     """,
     {"seller": "bigint"},
 )
@@ -199,7 +220,9 @@ _ITEMS = Planned(
     f"""
     SELECT {", ".join(f"item.{name}" for name in ItemRow._fields)}
       FROM {_ON_PAGE} CROSS JOIN LATERAL (
-          SELECT * FROM order_item AS item WHERE item.seller_id = :seller AND item.order_id = page.id ORDER BY item.id LIMIT :items
+           SELECT * FROM order_item AS item
+            WHERE item.seller_id = :seller AND item.order_id = page.id
+            ORDER BY item.id LIMIT :items
       ) AS item
     """,
     {"seller": "bigint", "items": "bigint"},
@@ -212,7 +235,8 @@ def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
     blocks.
     """
     statement = f"""
-        SELECT status_group, sum({number})::bigint FROM order_tally WHERE seller_id = :seller AND {counted}
+        SELECT status_group, sum({number})::bigint FROM order_tally
+         WHERE seller_id = :seller AND {counted}
          GROUP BY status_group HAVING sum({number}) <> 0
     """
     if wanted.date_from is not None or wanted.date_to is not None:

@@ -27,7 +27,9 @@ _TEXT, _AMOUNT, _COUNT = cells.texts(), cells.amounts(), cells.whole("integer", 
 # Texts that an index holds can't be of any length.
 _BUYER, _WORD = cells.texts(limits.BUYER_NAME_CHARACTERS), cells.texts(limits.STATUS_CHARACTERS)
 _ORDER = {
-    "buyer_name": _BUYER, "order_date": cells.each("date", "bad_date", "no date", cells.read_date), "status": _WORD,
+    "buyer_name": _BUYER,
+    "order_date": cells.each("date", "bad_date", "no date", cells.read_date),
+    "status": _WORD,
     "product_amt": _AMOUNT, "shipping_amt": _AMOUNT, "total_amt": _AMOUNT,
 }  # fmt: skip
 KINDS: Mapping[str, Mapping[str, Column]] = {
@@ -291,7 +293,10 @@ def _merged(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     fields = [name for name in frame.columns if name not in keys and not name.startswith("has_")]
     merged = frame.filter(again).group_by(keys, maintain_order=True).agg(
         *(_last(name, f"has_{name}" in frame.columns) for name in fields),
-        *(pl.col(name).any() for name in frame.columns if name.startswith("has_") and name != "has_sku_id"),
+        *(
+            pl.col(name).any() for name in frame.columns
+            if name.startswith("has_") and name != "has_sku_id"
+        ),
         *([pl.col("has_sku_id").last()] if "has_sku_id" in frame.columns else []),
     )  # fmt: skip
     return pl.concat([frame.filter(~again), merged.select(frame.columns)]).sort("row")

@@ -29,7 +29,8 @@ def shipping_type(
 
 def shipping_type_sql(method: str, tracking_number: str, total: str, threshold: str) -> str:
     return rf"""CASE WHEN {method} ~* '\mexpedited\M' THEN 'expedited'
-                     WHEN btrim({tracking_number}) <> '' OR {method} ~* '\mtrack(ed|ing)\M' OR {total} >= {threshold}
+                     WHEN btrim({tracking_number}) <> '' OR {method} ~* '\mtrack(ed|ing)\M'
+                       OR {total} >= {threshold}
                      THEN 'tracked' ELSE 'pwe' END"""
 
 
@@ -41,7 +42,8 @@ async def decide_again(session: AsyncSession, seller_id: int, threshold: Decimal
     decided = shipping_type_sql("shipping_method", "tracking_number", "total_amt", ":threshold")
     await session.execute(
         text(
-            f"UPDATE orders SET shipping_type = {decided} WHERE seller_id = :seller AND shipping_type <> {decided}"
+            f"UPDATE orders SET shipping_type = {decided}"
+            f" WHERE seller_id = :seller AND shipping_type <> {decided}"
         ),
         {"seller": seller_id, "threshold": threshold},
     )

@@ -164,7 +164,8 @@ async def _refuse_killed(session: AsyncSession, draft: Draft) -> None:
     )
     if any(_is_same(str(draft.version), killed) for killed in kills):
         raise errors.CommandError(
-            f"{draft.product} {draft.version} is killed and would be offered to nobody; give the build a new version"
+            f"{draft.product} {draft.version} is killed and would be offered to nobody;"
+            " give the build a new version"
         )
 
 
@@ -177,7 +178,8 @@ async def _refuse_other_bytes(session: AsyncSession, draft: Draft, sha256: str) 
             draft.platform
         ):
             raise errors.CommandError(
-                f"{draft.product} {version} for {platform} is published with other bytes; give these a new version"
+                f"{draft.product} {version} for {platform} is published with other bytes;"
+                " give these a new version"
             )
 
 

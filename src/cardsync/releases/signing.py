@@ -65,7 +65,8 @@ def load_key(path: Path) -> Ed25519PrivateKey:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise errors.CommandError(
-            f"{path} is no unencrypted private key in PEM; `cardsync admin release keygen` makes one"
+            f"{path} is no unencrypted private key in PEM;"
+            " `cardsync admin release keygen` makes one"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise errors.CommandError(f"{path} is not an Ed25519 key")

@@ -105,7 +105,10 @@ class RateLimits:
         self.buckets.note(bucket)
         scope[_LOOKED_AT] = [bucket]  # type: ignore[literal-required]
         wait = gcra.seconds_until_admitted(bucket.limit, bucket.tat, clock.monotonic())
-        message = f"more than {bucket.limit.count} requests a minute (limit {bucket.group}); try again in {wait} s"
+        message = (
+            f"more than {bucket.limit.count} requests a minute (limit {bucket.group});"
+            f" try again in {wait} s"
+        )
         raise errors.RateLimited(message, headers={"Retry-After": str(wait)})
 
     def _client(self, scope: Scope) -> str:

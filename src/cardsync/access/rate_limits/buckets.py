@@ -31,14 +31,16 @@ log = structlog.get_logger(__name__)
 # Times go out and come back relative to the database's clock, the only one that all hosts share.
 EXCHANGE_SQL = """
     INSERT INTO rate_limit AS b (bucket, tat)
-    SELECT bucket, now() + spent * interval '1 second' FROM unnest(%s::text[], %s::float8[]) AS s (bucket, spent) ORDER BY bucket
+    SELECT bucket, now() + spent * interval '1 second'
+      FROM unnest(%s::text[], %s::float8[]) AS s (bucket, spent) ORDER BY bucket
     ON CONFLICT (bucket) DO UPDATE SET tat = greatest(b.tat, now()) + (excluded.tat - now())
     RETURNING b.bucket, extract(epoch FROM b.tat - now())::float8
 """
 # SKIP LOCKED: it must not wait for an exchange that waits for it.
 DROP_PAST_SQL = text("""
     DELETE FROM rate_limit WHERE bucket IN
-        (SELECT bucket FROM rate_limit WHERE tat < now() - interval '10 minutes' FOR UPDATE SKIP LOCKED)
+        (SELECT bucket FROM rate_limit WHERE tat < now() - interval '10 minutes'
+            FOR UPDATE SKIP LOCKED)
 """)
 EXCHANGE_ROWS = 5_000
 EXCHANGE_SECONDS = 2.0

@@ -48,7 +48,8 @@ BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
 BOUND: Final = pl.Enum(["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price"])
 VERDICT: Final = pl.Enum(
     [
-        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale", "too_few_sales",
+        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale",
+        "too_few_sales",
         "buy_out", "not_lower",
     ]
 )  # fmt: skip

@@ -161,7 +161,8 @@ async def _largest(
     rows = moves.head(LARGEST).to_dicts()
     found = await session.execute(
         text(
-            "SELECT marketplace_id, product_name FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
+            "SELECT marketplace_id, product_name FROM card"
+            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
         ),
         {"seller": seller_id, "ids": [row["marketplace_id"] for row in rows]},
     )

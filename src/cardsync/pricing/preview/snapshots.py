@@ -39,12 +39,14 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
 # periods began; then every later one.
 _GATHER: Final = f"""
     CREATE TEMP TABLE gathered ON COMMIT DROP AS
-    SELECT k.id AS card_id, {_list(_VALUES, "began.")}, {{day}} AS day_start_price, {{week}} AS week_start_price
+    SELECT k.id AS card_id, {_list(_VALUES, "began.")},
+           {{day}} AS day_start_price, {{week}} AS week_start_price
       FROM card k CROSS JOIN LATERAL (
            SELECT * FROM (
                SELECT {_list(_VALUES, "k.")} WHERE k.observed_at <= :first
                UNION ALL (SELECT {_list(_VALUES, "o.")} FROM price_observation o
-                 WHERE o.seller_id = :seller AND o.card_id = k.id AND o.observed_at <= :first AND k.observed_at > :first
+                 WHERE o.seller_id = :seller AND o.card_id = k.id
+                   AND o.observed_at <= :first AND k.observed_at > :first
                  ORDER BY o.observed_at DESC LIMIT 1)) newest) began
      WHERE k.seller_id = :seller AND k.contribution IS NULL
     UNION ALL
@@ -52,12 +54,15 @@ _GATHER: Final = f"""
      WHERE seller_id = :seller AND observed_at > :first AND observed_at <= :last
     UNION ALL
     SELECT id, {_list(_VALUES)}, NULL, NULL FROM card
-     WHERE seller_id = :seller AND contribution IS NULL AND observed_at > :first AND observed_at <= :last
+     WHERE seller_id = :seller AND contribution IS NULL
+       AND observed_at > :first AND observed_at <= :last
      ORDER BY observed_at
 """
 _BEFORE: Final = """coalesce(
-        (SELECT o.price FROM price_observation o WHERE o.seller_id = :seller AND o.card_id = k.id AND o.observed_at < :{name}
-            AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1), CASE WHEN k.observed_at < :{name} THEN k.price END)"""
+        (SELECT o.price FROM price_observation o
+          WHERE o.seller_id = :seller AND o.card_id = k.id AND o.observed_at < :{name}
+            AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1),
+        CASE WHEN k.observed_at < :{name} THEN k.price END)"""
 _INDEX: Final = ("CREATE INDEX ON gathered (observed_at)", "ANALYZE gathered")
 
 _OF_THEN: Final = frozenset({*_VALUES, "gone", "target_price"})
@@ -65,12 +70,17 @@ _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.nam
 # The cards as searches know them, with the values of then. What was asked then is not kept, and
 # counts as absent.
 _SNAPSHOT: Final = f"""
-    (SELECT c.id, c.marketplace_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
-            c.custom::integer AS custom, {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
-            (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at, coalesce(array_position(:lines, c.product_line), 0) AS line
-      FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")}, g.quantity = 0 AS gone, NULL::numeric AS target_price,
-                   g.day_start_price, g.week_start_price
-              FROM (SELECT DISTINCT ON (card_id) * FROM gathered WHERE observed_at > :after AND observed_at <= :now
+    (SELECT c.id, c.marketplace_id,
+            coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+            c.custom::integer AS custom,
+            {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
+            (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at,
+            coalesce(array_position(:lines, c.product_line), 0) AS line
+       FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")},
+                    g.quantity = 0 AS gone, NULL::numeric AS target_price,
+                    g.day_start_price, g.week_start_price
+               FROM (SELECT DISTINCT ON (card_id) * FROM gathered
+                      WHERE observed_at > :after AND observed_at <= :now
                      ORDER BY card_id, observed_at DESC) g
               JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c) snapshot
 """
@@ -87,11 +97,13 @@ _COLUMNS: Final = (
 )
 _UPLOADS: Final = """
     SELECT exported_at, array_agg(DISTINCT coalesce(product_line, '')) AS lines FROM upload
-     WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done' AND exported_at >= :since AND exported_at <= :until
+     WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done'
+       AND exported_at >= :since AND exported_at <= :until
      GROUP BY exported_at ORDER BY exported_at LIMIT :most
 """
 _SOLD: Final = f"""
-    SELECT i.sku_id, (extract(epoch FROM {PLACED_AT}) * 1000000)::bigint, coalesce(i.quantity, 1), (i.unit_price * 10000)::bigint
+    SELECT i.sku_id, (extract(epoch FROM {PLACED_AT}) * 1000000)::bigint,
+           coalesce(i.quantity, 1), (i.unit_price * 10000)::bigint
       FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
      WHERE i.seller_id = :seller AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled'
        AND {PLACED_AT} >= :since AND {PLACED_AT} <= :until ORDER BY 2, i.id

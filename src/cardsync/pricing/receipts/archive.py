@@ -31,7 +31,8 @@ _LATEST = """
     SELECT r.id, r.summary ->> 'receipts' AS key FROM price_run r
      WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
        AND (r.upload_id IS NULL OR r.upload_id = (
-            SELECT l.upload_id FROM line_snapshot l WHERE l.seller_id = :seller AND l.product_line = :line))
+            SELECT l.upload_id FROM line_snapshot l
+             WHERE l.seller_id = :seller AND l.product_line = :line))
      ORDER BY r.id DESC LIMIT 1
 """
 
@@ -71,8 +72,13 @@ async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str
 
 _ABSENT: Final = {
     "never_synced": "No sync has priced the card yet.",
-    "not_kept": "The last sync wrote nothing down: attribution logging was off, or its pricing was not ended.",
-    "no_longer_kept": "What the last sync wrote down is no longer kept: receipts are deleted when they are old.",
+    "not_kept": (
+        "The last sync wrote nothing down: attribution logging was off,"
+        " or its pricing was not ended."
+    ),
+    "no_longer_kept": (
+        "What the last sync wrote down is no longer kept: receipts are deleted when they are old."
+    ),
     "not_priced": "The last sync did not price the card.",
 }
 

@@ -107,7 +107,10 @@ def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
         else "No published rule selects the card."
     )
     if rule and rule.broken:
-        said = f"The query of rule “{rule.name}” cannot be read, so whatever no earlier rule governs is kept as it is."
+        said = (
+            f"The query of rule “{rule.name}” cannot be read, so whatever no earlier rule governs"
+            " is kept as it is."
+        )
     own: dict[str, object] = {"rule_id": row["rule_id"], "losing_candidates": losing}
     return _step("governing_rule", row["current_price"], row["current_price"], said, own)
 
@@ -249,7 +252,10 @@ def _tell_cap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     elif limit is None:
         said = f"{money(before)} is within the cap of the {cap.period}."
     elif row["held"]:
-        said = f"{money(before)} is beyond the limit of {money(limit)}, so the price is held at {money(after)}."
+        said = (
+            f"{money(before)} is beyond the limit of {money(limit)},"
+            f" so the price is held at {money(after)}."
+        )
     else:
         said = (
             f"{money(before)} is beyond the cap of the {cap.period}; its limit is {money(limit)}."
@@ -302,13 +308,19 @@ def _tell_fee_gap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _T
         return "The rule does not adjust to fees.", own
     if after > before:
         return (
-            f"{money(before)} nets {own['net_before']} after fees; {money(after)} nets {own['net_after']}.",
+            (
+                f"{money(before)} nets {own['net_before']} after fees;"
+                f" {money(after)} nets {own['net_after']}."
+            ),
             own,
         )
     gap = run.fee_gap if direct else None
     if gap is not None and gap[0] <= before < gap[1]:
         return (
-            f"{money(after)} is in the gap of the fees, but the ceiling is below its end, {money(gap[1])}.",
+            (
+                f"{money(after)} is in the gap of the fees, but the ceiling is below its end,"
+                f" {money(gap[1])}."
+            ),
             own,
         )
     return f"{money(after)} is in no gap of the fees.", own

@@ -56,7 +56,8 @@ def _heading(told: Mapping[str, Any]) -> str:
     card = told["card"]
     number = f" {card['number']}" if card["number"] else ""
     kind = " ".join(part for part in (card["condition"], card["printing"]) if part)
-    return f"{told['marketplace_id']}: {_clean(card['product_name'])} · {_clean(card['set_name'])}{number} · {kind}"
+    name = f"{_clean(card['product_name'])} · {_clean(card['set_name'])}"
+    return f"{told['marketplace_id']}: {name}{number} · {kind}"
 
 
 def _outcome(told: Mapping[str, Any]) -> str:

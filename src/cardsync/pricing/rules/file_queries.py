@@ -37,7 +37,8 @@ from cardsync.search.words import search_columns
 NOBODY: Final = 0
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
 _TEXTS: Final = (
-    "product_line", "set_name", "product_name", "title", "number", "rarity", "photo_url", "condition", "printing", "language",
+    "product_line", "set_name", "product_name", "title", "number", "rarity", "photo_url",
+    "condition", "printing", "language",
 )  # fmt: skip
 _TYPES: Final = {
     "id": "bigint",
@@ -50,8 +51,10 @@ _TYPES: Final = {
     "number_leading": "integer",
 }
 _CARDS: Final = """
-    SELECT i.*, :seller AS seller_id, i.listing_id AS marketplace_id, NULL::bigint AS product_id, '' AS match, i.quantity = 0 AS gone,
-           CAST(:now AS timestamptz) AS observed_at, NULL::timestamptz AS created_at, NULL::timestamptz AS priced_at,
+    SELECT i.*, :seller AS seller_id, i.listing_id AS marketplace_id,
+           NULL::bigint AS product_id, '' AS match, i.quantity = 0 AS gone,
+           CAST(:now AS timestamptz) AS observed_at, NULL::timestamptz AS created_at,
+           NULL::timestamptz AS priced_at,
            NULL::numeric AS target_price
       FROM rows_of_file i
 """
@@ -60,7 +63,10 @@ _FIELDS: Final = frozenset(
 )
 _FLAGS: Final = {
     "is": frozenset(
-        {"unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "moved", "audit", "confirmed", "in-flux", "review"}
+        {
+            "unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "moved",
+            "audit", "confirmed", "in-flux", "review",
+        }
     ),
     "has": frozenset({"rule", "list", "receipt", "location"}),
 }  # fmt: skip

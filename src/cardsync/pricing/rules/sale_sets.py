@@ -155,7 +155,8 @@ async def pin(
     named = {"seller": caller.seller_id, "id": marketplace_id}
     known = await session.scalar(
         text(
-            "SELECT true FROM card WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"
+            "SELECT true FROM card"
+            " WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"
         ),
         named,
     )
@@ -163,8 +164,10 @@ async def pin(
         raise errors.NotFound(f"there is no card {marketplace_id}")
     await session.execute(
         text("""
-            INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at) VALUES (:seller, :id, :price, :now)
-            ON CONFLICT (seller_id, marketplace_id) DO UPDATE SET price = excluded.price, created_at = excluded.created_at
+            INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
+            VALUES (:seller, :id, :price, :now)
+            ON CONFLICT (seller_id, marketplace_id)
+            DO UPDATE SET price = excluded.price, created_at = excluded.created_at
         """),
         named | {"price": from_units(price), "now": now},
     )
