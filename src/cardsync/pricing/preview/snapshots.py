@@ -1,9 +1,9 @@
-"""A seller's stored snapshots, one after the other: a span of time in; for each inventory upload
-in it what had changed since the one before.
+"""A seller's stored snapshots, one after the other: a span of time goes in; the changes of each
+inventory upload in the span come out.
 
-The observations of the span are gathered once, in the order of time, into a table of this
-transaction alone; each snapshot then reads its own part of them, with the rule and the sale that
-select each card answered in the same pass.
+The module gathers the observations of the span once, in the order of time, into a temporary table
+of this transaction; each snapshot then reads its own part of them, and the same pass finds the rule
+and the sale that select each card.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in names)
 
 
-# Of each card its newest observation up to the first snapshot, with its prices when the first
-# periods began; then every later one.
+# The table holds each card's newest observation up to the first snapshot, with its prices when the
+# first periods began, and then every later observation.
 _GATHER: Final = f"""
     CREATE TEMP TABLE gathered ON COMMIT DROP AS
     SELECT k.id AS card_id, {_list(_VALUES, "began.")},
@@ -67,8 +67,8 @@ _INDEX: Final = ("CREATE INDEX ON gathered (observed_at)", "ANALYZE gathered")
 
 _OF_THEN: Final = frozenset({*_VALUES, "gone", "target_price"})
 _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.name not in _OF_THEN]
-# The cards as searches know them, with the values of then. What was asked then is not kept, and
-# counts as absent.
+# The source has the cards as searches read them, with the values of that time. The target prices of
+# that time are not stored and count as absent.
 _SNAPSHOT: Final = f"""
     (SELECT c.id, c.marketplace_id,
             coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
@@ -115,7 +115,9 @@ _SOLD_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An upload: when its file was exported, and the one line that it spoke of; None for all."""
+    """A snapshot is an upload: the time of its file's export and the one line that it covered; None
+    means all lines.
+    """
 
     at: datetime
     line: str | None
@@ -124,14 +126,16 @@ class Snapshot:
 async def stored(
     session: AsyncSession, seller_id: int, since: datetime, until: datetime, most: int
 ) -> list[Snapshot]:
-    """The uploads of the span that were believed, oldest first, not more than `most`."""
+    """Return the uploads of the span that were believed, oldest first, at most `most` of them."""
     bound = {"seller": seller_id, "since": since, "until": until, "most": most}
     rows = await session.execute(text(_UPLOADS), bound)
     return [Snapshot(at, lines[0] or None if len(lines) == 1 else None) for at, lines in rows]
 
 
 async def gather(session: AsyncSession, account: Account, first: Run, last: datetime) -> None:
-    """What `changed` reads, from the first snapshot, at the run's moment, up to the last."""
+    """Gather the rows that `changed` reads, from the first snapshot (the run's moment) up to the
+    last.
+    """
     starts = begins(first, account.time_zone)
     columns = {
         period: _BEFORE.format(name=period) if period in starts else "NULL::numeric"
@@ -153,8 +157,8 @@ async def gather(session: AsyncSession, account: Account, first: Run, last: date
 async def changed(
     session: AsyncSession, account: Account, chosen: Choices, after: datetime | None
 ) -> pl.DataFrame:
-    """The cards that were seen otherwise after that moment, up to the run's; without one, every
-    card that was known then.
+    """Return the cards that were observed with changes after that moment, up to the run's moment;
+    without a moment, return every card of that time.
     """
     bound: dict[str, Any] = {
         "seller": account.seller_id,
@@ -174,7 +178,7 @@ async def changed(
 async def sold_lines(
     session: AsyncSession, seller_id: int, since: datetime, until: datetime
 ) -> pl.DataFrame:
-    """(marketplace_id, sold_at, quantity, sold_price) of what was sold in the span, by time."""
+    """Return (marketplace_id, sold_at, quantity, sold_price) of the sales in the span, by time."""
     sql = await literal(session, _SOLD, {"seller": seller_id, "since": since, "until": until})
     frame = await asyncio.to_thread(frame_of, await copy_chunks(session, sql), _SOLD_SCHEMA)
     return frame.with_columns(pl.col("sold_at").cast(TIME))
