@@ -1,5 +1,5 @@
-"""A receipt told to a person: one priced card and the run it had in, its steps out, each with one
-sentence. Pure.
+"""The sentences of a receipt: one priced card and its run go in; the steps come out, each with one
+sentence. The module is pure.
 
 Each step's input is the output of the one before it; the steps before a base is found pass the
 current price on.
@@ -29,8 +29,8 @@ def blocker_codes(bits: int) -> list[str]:
 
 
 def explain(row: Row, run: Run) -> list[dict[str, object]]:
-    """The steps that ran for one card, as they go over the wire; `run` has the rules, sales and
-    settings that priced it.
+    """Return the steps that ran for one card in their form on the wire; `run` has the rules, sales
+    and settings that priced it.
     """
     if row["pin"] is not None:
         return []
@@ -43,7 +43,7 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
         return told
     before = row["base"]
     for step in PRICE_STEPS:
-        # A step that no rule of the run asks for left nothing, and so leaves the price.
+        # A step that no rule of the run uses left nothing, and so leaves the price.
         after = before if row[step.output] is None else row[step.output]
         name = "change" if step.output == "target" else step.output.removeprefix("after_")
         told.append(_step(name, before, after, *_TELL[step.output](row, rule, before, after, run)))
@@ -71,7 +71,7 @@ def money(units: int | None) -> str | None:
 
 
 def input_told(name: str, value: Any) -> Any:
-    """One of the engine's inputs as it goes over the wire."""
+    """Return one of the engine's inputs in its form on the wire."""
     if isinstance(value, datetime):
         return rfc3339(value)
     return money(value) if name in PRICE_INPUTS or name == "pin" else value
@@ -97,7 +97,7 @@ def _tell_eligibility(row: Row) -> dict[str, object]:
 def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     losing = row["candidates"]
     if losing is None:
-        # Without queries every live rule selects every card, so those after the governing one
+        # Without queries every live rule selects every card, so the rules after the governing one
         # have lost.
         behind = run.live[run.live.index(rule) + 1 :] if rule in run.live else []
         losing = [later.id for later in behind if not later.query]
