@@ -1,6 +1,6 @@
-"""Applying item rows: with a SKU one line an order, without one the request's lines in place of
-the earlier ones; then the sums that stand on the orders. `incoming` is loaded; how many rows
-named unknown orders and how many were written out.
+"""Item rows, applied: with a SKU an order has one line; without one the request's lines replace the
+earlier ones; then the sums on the orders follow. The table `incoming` goes in; the numbers of rows
+with unknown orders and of written rows come out.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cardsync.database.session import run
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
-# Of an order's lines as a bag, by what is pulled: a photo is another whenever its address is, and
-# makes no card another.
+# The hash covers an order's lines as a bag, by the values that matter for pulling: a photo changes
+# whenever its address does, and does not change the card.
 ITEMS_HASH = """sum(hashtextextended(
     ROW(sku_id, product_name, product_line, condition, set_name, rarity, quantity)::text, 0))"""
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
@@ -44,7 +44,9 @@ async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) ->
 
 
 def _narrowed(few: bool) -> dict[str, str]:
-    """Few orders are looked up by number; for many, everything of the seller is read once."""
+    """Return the conditions that narrow the reads: few orders are looked up by number; for many,
+    everything of the seller is read once.
+    """
     narrowed = {
         "by_number": "orders.order_number = ANY(:numbers)",
         "of_items": "order_id = ANY(:orders)",
@@ -61,8 +63,8 @@ FOUND_SQL = f"""
       JOIN orders ON orders.seller_id = :seller {{by_number}}
        AND orders.order_number = i.order_number
 """
-# What the card's price was when the order was placed: the newest observation stands on the card,
-# earlier ones in the history.
+# The statement finds the card's price at the time of the order: the newest observation stands on
+# the card, earlier ones in the history.
 PRICE_THEN_SQL = """
     trim_scale(CASE WHEN c.observed_at <= m.order_placed_at THEN c.price ELSE (
         SELECT p.price FROM price_observation p
@@ -82,9 +84,9 @@ def _merged(rows: Rows, name: str) -> str:
 
 
 def _skus_sql(rows: Rows, few: bool) -> str:
-    """Lines with a SKU, new ones and those where something differs.
+    """Write lines with a SKU: new ones and those where something differs.
 
-    A price that nobody gave is looked up in the history.
+    A missing price is read from the history.
     """
     narrowed = _narrowed(few)
     new = ", ".join(f"n.{name}" for name in FIELDS)
@@ -120,9 +122,7 @@ def _skus_sql(rows: Rows, few: bool) -> str:
 async def _without_sku(
     session: AsyncSession, rows: Rows, few: bool, values: Mapping[str, Any]
 ) -> int:
-    """Where an order's lines without a SKU are not what they were, those that came take the place
-    of those that stood there.
-    """
+    """Replace an order's lines without a SKU where the new ones differ from the stored ones."""
     own = "i.sku_id IS NULL" if rows.carries("sku_id") else "true"
     carried = [name for name in FIELDS if rows.carries(name)]
     given = ", ".join(

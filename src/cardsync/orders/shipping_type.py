@@ -1,5 +1,5 @@
-"""How an order travels: pwe (a plain envelope), tracked or expedited; as one SQL expression and
-one pure function that agree.
+"""The shipping type of an order: its shipping facts go in; pwe (a plain envelope), tracked or
+expedited comes out. One SQL expression and one pure function agree on it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def shipping_type_sql(method: str, tracking_number: str, total: str, threshold: 
 
 
 async def decide_again(session: AsyncSession, seller_id: int, threshold: Decimal) -> None:
-    """Of all orders, because the seller's threshold is another now.
+    """Decide the type of all orders again, because the seller's threshold has changed.
 
-    Nobody is writing orders: see `ingest.hold_still`.
+    No process writes orders meanwhile: see `ingest.hold_still`.
     """
     decided = shipping_type_sql("shipping_method", "tracking_number", "total_amt", ":threshold")
     await session.execute(
