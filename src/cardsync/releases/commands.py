@@ -1,4 +1,6 @@
-"""`cardsync admin release …`: arguments in, one operation called, its result printed."""
+"""The commands `cardsync admin release …`: arguments go in; one operation runs, and its result is
+printed.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,7 @@ def kill_version(version: str, product: str, undo: bool) -> None:
 @release.command("list")
 @AS_JSON
 def list_releases(as_json: bool) -> None:
-    """Everything published and killed."""
+    """Print everything published and killed."""
     settings = settings_with()
 
     async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

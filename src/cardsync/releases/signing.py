@@ -1,5 +1,5 @@
-"""Ed25519: keys as PKCS#8 PEM files, signatures as base64, and the canonical JSON that a record's
-signature covers.
+"""Ed25519 signatures: keys come from PKCS#8 PEM files, records go in, and base64 signatures of
+their canonical JSON come out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEY_FILE = "release-key.pem"
 
 
 def canonical(record: dict[str, Any]) -> bytes:
-    """Keys sorted, no spaces, UTF-8."""
+    """Return the record as JSON with sorted keys, no spaces, in UTF-8."""
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -35,14 +35,14 @@ def sign(key: Ed25519PrivateKey, data: bytes) -> str:
 
 
 def public_key_of(key: Ed25519PrivateKey) -> str:
-    """What agents pin."""
+    """Return the public key that agents pin."""
     return base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
 def make_key(folder: Path) -> tuple[Path, str]:
-    """A new key file that only its owner can read, and its public key.
+    """Make a new key file that only its owner can read, and return it with its public key.
 
-    An existing one is never written over.
+    An existing file is never overwritten.
     """
     key = Ed25519PrivateKey.generate()
     folder.mkdir(parents=True, exist_ok=True)
