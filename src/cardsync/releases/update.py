@@ -15,7 +15,7 @@ from cardsync.releases.offer import Installation, Published, choose
 
 
 class ReleaseRecord(msgspec.Struct):
-    """What `release_signature` covers, as canonical JSON."""
+    """`release_signature` covers this record, as canonical JSON."""
 
     version: str
     platform: str
