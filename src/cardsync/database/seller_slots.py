@@ -34,7 +34,8 @@ class Turns:
                 await turn.acquire()
         except TimeoutError:
             raise errors.ServiceUnavailable(
-                "others of this account are at work: try again"
+                f"{_AT_ONCE} long requests of this account are running already;"
+                " try again in a few seconds"
             ) from None
         try:
             yield

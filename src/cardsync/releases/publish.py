@@ -164,7 +164,7 @@ async def _refuse_killed(session: AsyncSession, draft: Draft) -> None:
     )
     if any(_is_same(str(draft.version), killed) for killed in kills):
         raise errors.CommandError(
-            f"{draft.product} {draft.version} is killed and would be offered to nobody;"
+            f"{draft.product} {draft.version} is killed, so no installation would be offered it;"
             " give the build a new version"
         )
 

@@ -51,7 +51,7 @@ def make_key(folder: Path) -> tuple[Path, str]:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise errors.CommandError(
-            f"{path} exists; a key that agents pin is not written over"
+            f"{path} exists; a key that agents pin is never overwritten"
         ) from None
     with os.fdopen(handle, "wb") as file:
         file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

@@ -73,12 +73,9 @@ async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str
 _ABSENT: Final = {
     "never_synced": "No sync has priced the card yet.",
     "not_kept": (
-        "The last sync wrote nothing down: attribution logging was off,"
-        " or its pricing was not ended."
+        "The last sync wrote no receipts: attribution logging was off, or its pricing did not end."
     ),
-    "no_longer_kept": (
-        "What the last sync wrote down is no longer kept: receipts are deleted when they are old."
-    ),
+    "no_longer_kept": "The receipts of the last sync were deleted because of their age.",
     "not_priced": "The last sync did not price the card.",
 }
 

@@ -88,7 +88,7 @@ def _time(moment: datetime | None) -> str | None:
 def _tell_eligibility(row: Row) -> dict[str, object]:
     codes = blocker_codes(row["blockers"])
     reasons = "; ".join(BLOCKERS[code].removesuffix(".") for code in codes)
-    said = f"The price is kept: {reasons}." if codes else "Nothing blocks the card."
+    said = f"The card keeps its price: {reasons}." if codes else "Nothing blocks the card."
     return _step(
         "eligibility", row["current_price"], row["current_price"], said, {"blockers": codes}
     )
@@ -108,8 +108,8 @@ def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     )
     if rule and rule.broken:
         said = (
-            f"The query of rule “{rule.name}” cannot be read, so whatever no earlier rule governs"
-            " is kept as it is."
+            f"The query of rule “{rule.name}” cannot be read, so every card that no earlier rule"
+            " governs keeps its price."
         )
     own: dict[str, object] = {"rule_id": row["rule_id"], "losing_candidates": losing}
     return _step("governing_rule", row["current_price"], row["current_price"], said, own)
@@ -178,7 +178,7 @@ def _tell_gate(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told
     if verdict is None:
         return "The rule has no market gate.", own
     if verdict == "taken":
-        return f"The evidence allows to undercut the lowest listing: {aggressive}.", own
+        return f"The evidence allows undercutting the lowest listing: {aggressive}.", own
     return f"{money(after)} stands: {_VERDICTS[verdict]}.", own
 
 
@@ -200,13 +200,13 @@ def _tell_stale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Tol
     if rule.stale is None:
         said = "The rule reduces no stale cards."
     elif days is None:
-        said = "It is not known since when the card is for sale."
+        said = "The time when the card was first listed is not on record."
     elif spared:
-        said = f"Unsold for {days} days, but spared because its market moved lately."
+        said = f"The card is unsold for {days} days, but spared because its market moved lately."
     elif days < rule.stale.after_days:
-        said = f"Unsold for {days} days, fewer than {rule.stale.after_days}."
+        said = f"The card is unsold for {days} days, fewer than {rule.stale.after_days}."
     else:
-        said = f"Unsold for {days} days: {money(before)} becomes {money(after)}."
+        said = f"The card is unsold for {days} days: {money(before)} becomes {money(after)}."
     return said, own
 
 
@@ -248,7 +248,7 @@ def _tell_cap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     if cap is None:
         said = "The rule has no cap."
     elif row["current_price"] is None:
-        said = "The card has no price yet that a cap could be taken from."
+        said = "The card has no price yet, so the cap has nothing to start from."
     elif limit is None:
         said = f"{money(before)} is within the cap of the {cap.period}."
     elif row["held"]:
