@@ -1,8 +1,7 @@
-"""Connections that keep nobody waiting for ever: a request's deadline in, each wait for the
-database ended at it.
+"""Connections whose waits end: a request's deadline goes in; each wait for the database ends at it.
 
-A server that hangs says nothing, so we must end the wait from our side. To cancel the statement is
-no way out: the driver asks the server to end it, and waits for that. So the socket is shut down:
+A server that hangs sends nothing, so we must end the wait from our side. Cancelling the statement
+does not help: the driver asks the server to end it, and waits for that. So we shut the socket down:
 libpq sees the end of the stream, the caller an OperationalError as of a dead server, and the pool a
 connection to replace.
 """
@@ -30,16 +29,18 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 Connection = psycopg.AsyncConnection[TupleRow]
 T = TypeVar("T")
 
-# What ends a transaction after the deadline is short work, and gets so long.
+# The end of a transaction after the deadline is short work, and gets this much time.
 ENDING_SECONDS = 1.0
-# A new connection may take so long, which libpq knows in whole seconds.
+# A new connection may take this long; libpq takes whole seconds.
 CONNECT_SECONDS = 5
-# A pool that fails to connect begins afresh after so long, instead of pausing for minutes.
+# A pool that fails to connect begins afresh after this time, instead of pausing for minutes.
 RECONNECT_SECONDS = 5
 
 
 class Deadline:
-    """The moment when the answer to a request must have begun, on the event loop's clock."""
+    """A deadline is the moment when the answer to a request must have begun, on the event loop's
+    clock.
+    """
 
     __slots__ = ("at",)
 
@@ -52,7 +53,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def until(deadline: Deadline) -> Iterator[None]:
-    """It holds in the block, and in the tasks that the block starts."""
+    """Set the deadline for the block, and for the tasks that the block starts."""
     token = _current.set(deadline)
     try:
         yield
@@ -86,7 +87,8 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
             cut.cancel()
 
     def _cut(self) -> None:
-        # A copy of the descriptor, because only libpq closes the connection's own.
+        # The code shuts down a copy of the descriptor, because only libpq closes the connection's
+        # own.
         with (
             suppress(OSError, psycopg.Error),
             socket.socket(fileno=os.dup(self.pgconn.socket)) as copy,
@@ -95,24 +97,26 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
 
 
 def _speaks(connection: Connection) -> bool:
-    """An idle connection has nothing to be read but its server's last words."""
+    """Return whether there is something to read; on an idle connection that is only its server's
+    last message.
+    """
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))
 
 
 async def still_there(connection: Connection) -> None:
-    """What a pool checks before it gives a connection: raises if the server has ended it.
+    """Check a connection before a pool gives it out; raise if the server has ended it.
 
-    Only a connection that has something to say is asked, so a look costs no round trip, and a
-    restart of the database nobody's read.
+    Only a connection with something to read is checked further, so a check costs no round trip, and
+    a restart of the database fails no read.
     """
     if _speaks(connection):
         await AsyncConnectionPool.check_connection(connection)
 
 
 def look_before_use(engine: AsyncEngine) -> None:
-    """The same for the pool of sessions."""
+    """Add the same check to the pool of sessions."""
     dialect = engine.dialect
 
     def look(connection: Any, *_: object) -> None:

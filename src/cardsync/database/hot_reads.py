@@ -1,7 +1,7 @@
-"""The polled reads: a seller and a query of ours in, its first row out. One round trip, one
-implicit transaction, no planning.
+"""The polled reads: a seller and a query of ours go in; its first row comes out. A read costs one
+round trip, one implicit transaction and no planning.
 
-What is asked while all connections are busy goes out together with the next message, each part in
+Reads that arrive while all connections are busy go out together with the next message, each part in
 its own seller's scope. So a burst of polls waits for one round trip and not for a queue of them.
 """
 
@@ -19,16 +19,16 @@ from psycopg_pool import AsyncConnectionPool
 
 from cardsync.database.connections import Connection
 
-# As many reads go out in one message.
+# One message carries at most this many reads.
 TOGETHER = 32
 _LIGHTLY = "SET LOCAL synchronous_commit = off"
 
 
 class PolledQuery(NamedTuple):
-    """`$1` is the seller, `$2` and on are further integers.
+    """In the query `$1` is the seller, and `$2` and on are further integers.
 
-    What `writes` returns a row where it wrote one, waits for no row's lock, and may be lost with
-    the database's last moment: its commit does not wait for the disk.
+    A query that `writes` returns a row where it wrote one, waits for no row's lock, and may be lost
+    with the database's last moment: its commit does not wait for the disk.
     """
 
     name: str
@@ -43,7 +43,7 @@ class _Asked(NamedTuple):
 
 
 class PolledReads:
-    """One per process; the pool's connections are its lines to the database."""
+    """A process has one object; the pool's connections are its lines to the database."""
 
     def __init__(self, pool: AsyncConnectionPool[Connection]) -> None:
         self._pool = pool
@@ -51,12 +51,12 @@ class PolledReads:
         self._waiting: deque[_Asked] = deque()
         self._prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
-        # A task that has yet to begin takes along what is asked until then.
+        # A task that has yet to begin takes along the reads that arrive until then.
         self._begins = False
 
     async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
-        # The simple protocol carries several statements at once but no parameters: integers,
-        # which we format ourselves.
+        # The simple protocol carries several statements at once but no parameters, so the values
+        # are integers that we format ourselves.
         values = ", ".join([str(int(value)) for value in (seller_id, *ids)])
         statement = f"SET LOCAL app.seller_id = '{int(seller_id)}'; EXECUTE {query.name} ({values})"
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
@@ -68,19 +68,21 @@ class PolledReads:
         if self._waiting and self._free and not self._begins:
             self._free -= 1
             self._begins = True
-            # A task of its own: who asked may go away, and the others' rows with it.
-            # Of an empty context: their deadline is not the others'.
+            # The read runs in a task of its own, because the caller may go away, and the others'
+            # rows with it. The task has an empty context, because the caller's deadline is not the
+            # others'.
             task = asyncio.create_task(self._read(), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _read(self) -> None:
-        """One message; the connection goes back each time, for others wait for it, too."""
+        """Send one message; the connection goes back each time, because others wait for it, too."""
         try:
-            # By hand: the pool's context would commit as well, and there is nothing to commit.
+            # The connection is taken by hand: the pool's context would commit as well, and there is
+            # nothing to commit.
             connection = await self._pool.getconn()
         except Exception as e:
-            # No connection to be had: that is so for all who wait for one.
+            # There is no connection, and that holds for all reads that wait for one.
             self._fail(self._take(len(self._waiting)), e)
             self._free += 1
             return
@@ -107,7 +109,7 @@ class PolledReads:
             if len(reads) == len(batch):
                 self._fail(reads, e)
             elif reads:
-                # What could not be written, on a full disk say, takes no read along.
+                # A write that fails, on a full disk for example, must not fail the reads.
                 await self._answer(connection, reads)
             return
         for asked, row in zip(batch, rows, strict=True):
@@ -125,7 +127,7 @@ class PolledReads:
         try:
             return await self._execute(connection, batch)
         except InvalidSqlStatementName:
-            # Somebody between us and the database gave the connection another session.
+            # A proxy between us and the database gave the connection another session.
             self._prepared.pop(connection, None)
             await self._prepare(connection, batch)
             return await self._execute(connection, batch)

@@ -1,4 +1,4 @@
-"""The time of an order in the marketplace's zone, as expressions of SQL."""
+"""The time of an order in the marketplace's zone: columns go in; expressions of SQL come out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ MARKETPLACE_ZONE = "America/New_York"
 
 
 def midnight(day: str) -> str:
-    """When a day begins where the marketplace is."""
+    """Return the moment when a day begins in the marketplace's zone."""
     return f"timezone('{MARKETPLACE_ZONE}', {day}::timestamp)"
 
 
-# When an order was placed: what an upload said, else at midnight of its date.
+# An order was placed at the moment that an upload gave, else at midnight of its date.
 PLACED_AT = f"coalesce(orders.placed_at_given, {midnight('orders.order_date')})"

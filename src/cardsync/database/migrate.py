@@ -1,6 +1,7 @@
-"""Bringing a database to the current schema: a URL of the owning role in, Alembic's migrations run.
+"""Migrations of a database to the current schema: a URL of the owning role goes in; Alembic's
+migrations run.
 
-Two processes may migrate at once: an advisory lock lets one go first, the other finds nothing
+Two processes may migrate at once: an advisory lock lets one go first, and the other finds nothing
 left to do. A start that finds nothing to do, as nearly every one, loads neither Alembic nor
 SQLAlchemy.
 """
@@ -28,16 +29,16 @@ def _folder() -> Path:
 
 @cache
 def head_revision() -> str:
-    """The newest migration of this program: its file's name begins with it."""
+    """Return the newest migration of this program, whose file's name begins with it."""
     return max(path.name.partition("_")[0] for path in (_folder() / "versions").glob("[0-9]*_*.py"))
 
 
 def migrate(url: str) -> None:
-    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may
-    create roles.
+    """Upgrade to `head_revision`. `url` must sign in as a role that owns the tables and may create
+    roles.
 
-    Raises RuntimeError when the database cannot be reached or changed, or when a newer program
-    has migrated it further.
+    Raises RuntimeError when the database cannot be reached or changed, or when a newer program has
+    migrated it further.
     """
     plain = libpq_url(url, role=None)
     if _revision(plain) != head_revision():
@@ -45,7 +46,9 @@ def migrate(url: str) -> None:
 
 
 def check(url: str) -> None:
-    """Raises RuntimeError unless the database can be reached and is at `head_revision`."""
+    """Check that the database can be reached and is at `head_revision`; raise RuntimeError
+    otherwise.
+    """
     revision = _revision(libpq_url(url))
     if revision != head_revision():
         at = f"at {revision}" if revision else "empty"
@@ -55,7 +58,9 @@ def check(url: str) -> None:
 
 
 def _revision(url: str) -> str | None:
-    """Raises RuntimeError also for a revision that is newer than this program."""
+    """Return the database's revision. Raises RuntimeError also for one that is newer than this
+    program.
+    """
     try:
         with psycopg.connect(url, **_patience(url)) as connection:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -63,14 +68,16 @@ def _revision(url: str) -> str | None:
         return None
     except psycopg.OperationalError as e:
         raise RuntimeError(
-            f"the database cannot be reached, see CARDSYNC_DATABASE_URL and CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
+            "the database cannot be reached, see CARDSYNC_DATABASE_URL and"
+            f" CARDSYNC_MIGRATION_DATABASE_URL: {_line(e)}"
         ) from e
     except psycopg.Error as e:
         raise RuntimeError(f"the database cannot be used: {_line(e)}") from e
     revision: str | None = row[0] if row else None
     if revision is not None and revision > head_revision():
         raise RuntimeError(
-            f"the database is at {revision}, this program knows {head_revision()}: it takes a newer cardsync"
+            f"the database is at {revision}, this program knows {head_revision()}:"
+            " it takes a newer cardsync"
         )
     return revision
 
@@ -101,7 +108,7 @@ def _upgrade(url: str) -> None:
 
 
 def _patience(url: str) -> dict[str, Any]:
-    """How long to wait for a connection, unless the operator says it."""
+    """Return the time to wait for a connection, unless the operator's URL sets it."""
     said = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
     return {} if said else {"connect_timeout": CONNECT_SECONDS}
 
@@ -110,7 +117,7 @@ def _line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-# No sub-select in the policy: the form that also works on tables spread over nodes by seller.
+# The policy has no sub-select: this form also works on tables spread over nodes by seller.
 _POLICY = """
 CREATE POLICY tenant ON {table}
  USING (seller_id = nullif(current_setting('app.seller_id', true), '')::bigint)
@@ -119,8 +126,8 @@ CREATE POLICY tenant ON {table}
 
 
 def tenant_table(table: str) -> list[str]:
-    """The statements that put a new table of a migration under row-level security and give it to
-    the application's role.
+    """Return the statements that put a migration's new table under row-level security and give it
+    to the application's role.
     """
     return [
         *shared_table(table),
@@ -131,8 +138,8 @@ def tenant_table(table: str) -> list[str]:
 
 
 def shared_table(table: str) -> list[str]:
-    """The same for a table that belongs to no seller.
+    """Return the same statements for a table that belongs to no seller.
 
-    Granted table by table: distributed tables take no other form.
+    The grant names each table, because distributed tables take no other form.
     """
     return [f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO cardsync_app"]

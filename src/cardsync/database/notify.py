@@ -1,9 +1,9 @@
-"""Notices between processes: PostgreSQL's LISTEN and NOTIFY. A topic in, its callbacks called,
-within about a second, on every process.
+"""Notices between processes by PostgreSQL's LISTEN and NOTIFY: a topic goes in; its callbacks run
+within about a second on every process.
 
-`notify` speaks in the session's own transaction, so a notice exists if and only if the change
-does. A notice is a hint and may be missed while the connection is away: callbacks are also
-called, with no payload, after every (re)connect.
+`notify` runs in the session's own transaction, so a notice exists if and only if the change does. A
+notice is a hint and may be missed while the connection is away: callbacks also run, with no
+payload, after every (re)connect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Callback = Callable[[str], None]
 
 APPLICATION_NAME = "cardsync notices"
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
-# A connection that nothing is sent on learns of a vanished server only by probing it.
+# A connection that only listens notices a vanished server only by probing it.
 _CONNECTION = {
     "application_name": APPLICATION_NAME,
     "autocommit": True,
@@ -39,14 +39,14 @@ _CONNECTION = {
 
 
 async def notify(session: AsyncSession, topic: str, payload: str = "") -> None:
-    """Tell every process that listens to `topic`, when and if this transaction commits."""
+    """Notify every process that listens to `topic`, when and if this transaction commits."""
     await session.execute(
         text("SELECT pg_notify(:topic, :payload)"), {"topic": topic, "payload": payload}
     )
 
 
 class Notices:
-    """One a process.
+    """A process has one object.
 
     Callbacks run in its event loop and must return at once: set an event, drop a cache.
     """
@@ -56,7 +56,7 @@ class Notices:
         self._callbacks: dict[str, list[Callback]] = {}
 
     def on(self, topic: str, callback: Callback) -> None:
-        """Before `listening`."""
+        """Add a callback; call this before `listening`."""
         self._callbacks.setdefault(topic, []).append(callback)
 
     @asynccontextmanager
@@ -73,13 +73,18 @@ class Notices:
                     self._call(topic, payload)
             except (psycopg.Error, OSError) as e:
                 log.warning("notices_away", kind=type(e).__name__)
-            # Jitter: all processes lose the same database at the same moment.
+            # The pause has jitter, because all processes lose the same database at the same moment.
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _notices(self) -> AsyncIterator[tuple[str, str]]:
-        """Of one connection's life: first every topic without a payload, then what comes."""
-        connection = await psycopg.AsyncConnection.connect(self._url, **_CONNECTION)  # type: ignore[arg-type]
+        """Yield the notices of one connection: first every topic without a payload, then each
+        notice as it comes.
+        """
+        connection = await psycopg.AsyncConnection.connect(
+            self._url,
+            **_CONNECTION,  # type: ignore[arg-type]
+        )
         async with connection:
             for topic in self._callbacks:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(topic)))

@@ -1,6 +1,7 @@
-"""Few of a seller at a time: who may go on, and who is told to come again.
+"""Slots for long requests: a seller's id goes in; a slot comes out. At most two long requests per
+seller run at once; others wait ten seconds, then get 503.
 
-Who waits for a turn holds no connection of the pool.
+A request that waits for its slot holds no connection of the pool.
 """
 
 from __future__ import annotations
@@ -17,21 +18,24 @@ _WAIT_SECONDS = 10
 
 
 class Turns:
-    """One per process: what one seller asks for at once leaves connections for all others."""
+    """A process has one object: one seller's simultaneous requests leave connections for all
+    others.
+    """
 
     def __init__(self) -> None:
         self._of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def of(self, seller_id: int) -> AsyncIterator[None]:
-        """Raises ServiceUnavailable."""
+        """Hold a slot of the seller. Raises ServiceUnavailable."""
         turn = self._of.setdefault(seller_id, asyncio.Semaphore(_AT_ONCE))
         try:
             async with asyncio.timeout(_WAIT_SECONDS):
                 await turn.acquire()
         except TimeoutError:
             raise errors.ServiceUnavailable(
-                "others of this account are at work: try again"
+                f"{_AT_ONCE} long requests of this account are running already;"
+                " try again in a few seconds"
             ) from None
         try:
             yield

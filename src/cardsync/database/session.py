@@ -1,8 +1,7 @@
-"""The database: engine and pools in, tenant-scoped sessions, set-wise reads and COPY out.
+"""The database: engine and pools go in; tenant-scoped sessions, set-wise reads and COPY come out.
 
-Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the
-role can't bypass it. `polled` reads what agents poll in one round trip; everything else takes a
-session.
+Every transaction on tenant tables sets `app.seller_id`, which row-level security compares; the role
+cannot bypass it. `polled` reads an agent's poll in one round trip; everything else takes a session.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _HOT_WAIT_SECONDS = 10
 
 @dataclass(frozen=True)
 class Database:
-    """One per process; `open()` makes it."""
+    """A process has one object; `open()` makes it."""
 
     url: str
     engine: AsyncEngine
@@ -70,7 +69,9 @@ class Database:
         hot_seconds: float = inf,
         seconds: float = inf,
     ) -> AsyncIterator[Database]:
-        """No wait is longer than `seconds`, and none of the polled reads than `hot_seconds`."""
+        """Open the pools. No wait is longer than `seconds`, and no wait of the polled reads longer
+        than `hot_seconds`.
+        """
         plain = libpq_url(url)
         engine = create_async_engine(
             engine_url(plain),
@@ -88,8 +89,8 @@ class Database:
             connection_class=BoundedConnection.within(hot_seconds),
             min_size=0,
             max_size=max(1, hot_pool),
-            # Who polls comes again soon: told to in good time, rather than held while the
-            # database is away.
+            # A polling agent comes again soon: an early 503 serves it better than a long wait while
+            # the database is away.
             timeout=min(_HOT_WAIT_SECONDS, hot_seconds),
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
@@ -112,7 +113,8 @@ class Database:
     async def tenant(
         self, seller_id: int, *, snapshot: bool = False
     ) -> AsyncIterator[AsyncSession]:
-        """One transaction in one seller's scope: committed on leaving, rolled back on an exception.
+        """Open one transaction in one seller's scope; it commits on leaving, and rolls back on an
+        exception.
 
         With `snapshot`, every statement sees the database as of the first one (repeatable read).
         """
@@ -126,8 +128,8 @@ class Database:
     async def bounded(
         self, seller_id: int, seconds: float, *, snapshot: bool = False
     ) -> AsyncIterator[AsyncSession]:
-        """The same for what may be long: few of a seller at a time, no statement longer than
-        this, no wait for a lock longer than half of it.
+        """Open the same for work that may be long: a seller has few such transactions at a time, no
+        statement takes longer than this, and no wait for a lock longer than half of it.
         """
         async with self.turns.of(seller_id), self.tenant(seller_id, snapshot=snapshot) as session:
             await session.execute(
@@ -137,7 +139,7 @@ class Database:
 
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[AsyncSession]:
-        """One transaction on tables that belong to no seller; tenant tables look empty from
+        """Open one transaction on tables that belong to no seller; tenant tables look empty from
         here.
         """
         async with self.sessions() as session, session.begin():
@@ -152,13 +154,16 @@ _BOUNDS = (
 async def enter_tenant(session: AsyncSession, seller_id: int) -> None:
     """Set the seller of this transaction.
 
-    A literal we format ourselves: the form that also reaches distributed nodes.
+    The statement holds a literal that we format ourselves, because this form also reaches
+    distributed nodes.
     """
     await session.execute(text(f"SET LOCAL app.seller_id = '{int(seller_id)}'"))
 
 
 async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) -> int:
-    """How many rows a statement wrote; of `values` it gets those that it names."""
+    """Run a statement and return how many rows it wrote; it gets those of `values` that it
+    names.
+    """
     bound = {name: value for name, value in values.items() if f":{name}" in statement}
     result = await session.execute(text(statement), bound)
     assert isinstance(result, CursorResult)
@@ -166,7 +171,7 @@ async def run(session: AsyncSession, statement: str, values: Mapping[str, Any]) 
 
 
 async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:
-    """The psycopg connection under this session's transaction."""
+    """Return the psycopg connection under this session's transaction."""
     connection = await session.connection()
     raw = await connection.get_raw_connection()
     assert raw.driver_connection is not None
@@ -174,9 +179,9 @@ async def driver(session: AsyncSession) -> psycopg.AsyncConnection[Any]:
 
 
 def encode(frame: pl.DataFrame) -> memoryview:
-    """`frame` as the text that COPY reads, which PostgreSQL takes apart sooner than CSV.
+    """Return `frame` as the text that COPY reads; PostgreSQL parses it faster than CSV.
 
-    CPU work: call it in a thread.
+    This is CPU work: call it in a thread.
     """
     data = _written(frame)
     if _is_apart(data, frame):
@@ -200,12 +205,12 @@ def _written(frame: pl.DataFrame) -> memoryview:
 
 
 def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
-    """Whether what parts cells and marks nulls occurs nowhere else: counting it is cheaper than
-    escaping texts that hardly ever need it.
+    """Return whether the characters that separate cells and mark nulls occur nowhere else: counting
+    them is cheaper than escaping texts that hardly ever need it.
     """
     written = np.frombuffer(data, np.uint8)
     nulls = sum(frame.null_count().row(0))
-    # Tabs and line ends are the only ones of their kind in nearly all texts.
+    # Tabs and line ends are the only characters of their kind in nearly all texts.
     parted = np.count_nonzero(written <= ord("\r")) == frame.width * frame.height
     return bool(parted and np.count_nonzero(written == ord("\\")) == nulls)
 
@@ -213,8 +218,8 @@ def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
 async def copy_in(
     session: AsyncSession, table: str, columns: Sequence[str], data: memoryview
 ) -> None:
-    """COPY what `encode` made into a temp table (row-level security refuses COPY into tenant
-    tables).
+    """COPY the text that `encode` made into a temp table (row-level security refuses COPY into
+    tenant tables).
     """
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
     async with (await driver(session)).cursor().copy(sql) as copy:
@@ -223,7 +228,9 @@ async def copy_in(
 
 
 async def copy_chunks(session: AsyncSession, query: str) -> bytes:
-    """The bytes of `COPY (query) TO STDOUT` as CSV, nulls as \\N; `query` holds no outside text."""
+    """Return the bytes of `COPY (query) TO STDOUT` as CSV, nulls as \\N; `query` holds no outside
+    text.
+    """
     return await copy_bytes(session, f"COPY ({query}) TO STDOUT WITH (FORMAT csv, NULL '{NULL}')")
 
 
@@ -236,7 +243,7 @@ async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
             out.write(part)
 
     async with connection.cursor().copy(statement) as copy:
-        # One wait for all rows: `async for` takes each of them through the event loop, which
+        # One wait serves all rows: `async for` takes each of them through the event loop, which
         # costs more than the COPY.
         await connection.wait(drain(copy))
     return out.getvalue()
@@ -248,10 +255,14 @@ connection's buffer, which never shrinks.
 """
 
 
-# The planner would sort all rows for a few groups, and on disk where they are many.
+# Without this setting the planner would sort all rows for a few groups, and on disk where they are
+# many.
 HASHED = "SELECT set_config('enable_sort', 'off', true)"
-# It takes handing rows on for dearer than reading and converting them.
-SHARED = f"{HASHED}, set_config('parallel_tuple_cost', '0', true), set_config('parallel_setup_cost', '0', true)"
+# The planner takes passing rows between processes as dearer than reading and converting them.
+SHARED = (
+    f"{HASHED}, set_config('parallel_tuple_cost', '0', true),"
+    " set_config('parallel_setup_cost', '0', true)"
+)
 
 
 async def integer_columns(
@@ -262,12 +273,12 @@ async def integer_columns(
     *,
     planned: str = HASHED,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """`SELECT expressions FROM source` as arrays; every expression is a bigint or integer that is
-    never null, `key` one of them.
+    """Return `SELECT expressions FROM source` as arrays; every expression is a bigint or integer
+    that is never null, and `key` is one of them.
 
-    Rows of arrays: a row of the result for every row read costs more than the reading. Nothing in
-    the query is outside text. SHARED is for a reading that has the machine to itself; what reads
-    a few rows is planned as ever, by an empty text.
+    The result's rows hold arrays, because one row of the result for every row read costs more than
+    the reading. Nothing in the query is outside text. SHARED suits a reading that has the machine
+    to itself; an empty text leaves the planning of a read of a few rows as it is.
     """
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"
@@ -288,7 +299,7 @@ async def integer_columns(
 
 
 async def _copied_as_planned(session: AsyncSession, statement: str, planned: str) -> bytes:
-    """The settings hold for this statement alone."""
+    """Run the COPY with settings that hold for this statement alone."""
     if not planned:
         return await copy_bytes(session, statement)
     await session.execute(text("SAVEPOINT planned"))
@@ -304,8 +315,8 @@ _WIDTHS = {20: 8, 23: 4}
 
 
 def _integers(array: memoryview) -> np.ndarray[Any, Any]:
-    """A one-dimensional integer array as PostgreSQL sends it: flags, type and size, then the
-    length and value of each element.
+    """Return the elements of a one-dimensional integer array as PostgreSQL sends it: flags, type
+    and size, then the length and value of each element.
     """
     width = _WIDTHS[int.from_bytes(array[8:12])]
     element = np.dtype([("length", ">i4"), ("value", f">i{width}")])
@@ -313,7 +324,9 @@ def _integers(array: memoryview) -> np.ndarray[Any, Any]:
 
 
 def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
-    """Bytes of `copy_chunks` as a frame. CPU work: call it in a thread for large data."""
+    """Return the bytes of `copy_chunks` as a frame. This is CPU work: call it in a thread for large
+    data.
+    """
     if not data:
         return pl.DataFrame(schema=schema)
     return pl.read_csv(

@@ -1,10 +1,10 @@
-"""Reads that may be long: statements with their values in, the rows of each out. All statements
-of a message cost one round trip.
+"""Reads that may be long: statements with their values go in; the rows of each come out. All
+statements of a message cost one round trip.
 
-They have connections of their own, so that however many wait for an answer, other work finds the
-pool as it was. A reading is one snapshot of one seller's tables, writes nothing, and none of its
-statements takes longer than it may. What is read again and again in the same way is planned once
-a connection (`Planned`).
+These reads have connections of their own, so that however many wait for an answer, other work finds
+the pool as it was. A reading is one snapshot of one seller's tables, writes nothing, and limits the
+time of each statement. A statement that is read again and again in the same way is planned once per
+connection (`Planned`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from cardsync.database.connections import (
 
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 _KEPT_CHARACTERS = 6_000
-# Who gets no connection in this time is told to come again.
+# A reading that gets no connection in this time answers 503.
 _WAIT_SECONDS = 10
 
 
 class Planned(NamedTuple):
-    """A statement that is planned once, whatever its values: for rows that are found by their
-    keys. `values` are named in it, each with its type.
+    """A planned statement is planned once, whatever its values, and finds rows by their keys.
+    `values` are named in it, each with its type.
     """
 
     name: str
@@ -49,16 +49,17 @@ class Planned(NamedTuple):
     values: Mapping[str, str]
 
 
-# By the names of what is planned on a connection already; none where names don't hold.
+# A connection maps to the names of the statements that are planned on it; None where names do not
+# last.
 _Known = WeakKeyDictionary[Connection, set[str] | None]
-# A plan is kept while its tables grow, which are small or empty when it is made.
+# A plan outlives the growth of its tables, which are small or empty when it is made.
 _BY_KEYS = "SET LOCAL enable_seqscan = off"
 
 
 class Reading:
-    """One transaction, begun by its first message.
+    """A reading is one transaction, begun by its first message.
 
-    Values are bound by the client: several statements of a message take no others.
+    The client binds values, because several statements of a message take no others.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Reading:
     ) -> None:
         self._connection = connection
         self._known = known
-        # Literals we format ourselves.
+        # These are literals that we format ourselves.
         self._beginning = [
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             f"SET LOCAL app.seller_id = '{int(seller_id)}'",
@@ -76,25 +77,25 @@ class Reading:
         self._open = self._begun = False
 
     def ahead(self, statement: str) -> None:
-        """Goes out with the next message, before its statements: what it sets in the transaction
-        is for them.
+        """Send a statement with the next message, before its statements: they use what it sets in
+        the transaction.
         """
         self._ahead.append(statement)
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> list[TupleRow]:
-        """Values stand in the statement as `:name`."""
+        """Return the rows of a statement; values stand in it as `:name`."""
         [rows] = await self.together([statement], values)
         return rows
 
     async def together(
         self, statements: Sequence[str | Planned], values: Mapping[str, Any], *, last: bool = False
     ) -> list[list[TupleRow]]:
-        """The rows of each statement. The last message of a reading may end it."""
+        """Return the rows of each statement. The last message of a reading may end it."""
         try:
             return await self._together(statements, values, last)
         except (InvalidSqlStatementName, DuplicatePreparedStatement):
-            # Somebody between us and the database gives connections other sessions: nothing is
-            # kept on this one any more.
+            # A proxy between us and the database gives connections other sessions, so this one has
+            # no planned statements any more.
             self._known[self._connection] = None
             await self._connection.execute("ROLLBACK")
             self._begun = False
@@ -122,7 +123,7 @@ class Reading:
         if last:
             parts.append("COMMIT")
         self._open = self._begun = True
-        # A cursor that binds by itself: made for it by the pool.
+        # The pool made this cursor for the connection; it binds by itself.
         cursor = await self._connection.execute(cast(Any, "; ".join(parts)), values)
         self._open = not last
         self._ahead.clear()
@@ -136,7 +137,7 @@ class Reading:
 
     async def end(self) -> None:
         if self._open:
-            # A connection that is lost has nothing left to end.
+            # A lost connection has nothing left to end.
             with suppress(psycopg.OperationalError):
                 await self._connection.execute("ROLLBACK")
 
@@ -145,11 +146,14 @@ async def _prepared(planned: Planned) -> str:
     statement = planned.statement
     for number, name in enumerate(planned.values, 1):
         statement = re.sub(rf"(?<!:):{name}\b", f"${number}", statement)
-    return f"PREPARE {planned.name} ({', '.join(planned.values.values())}) AS {await _bindable(statement)}"
+    types = ", ".join(planned.values.values())
+    return f"PREPARE {planned.name} ({types}) AS {await _bindable(statement)}"
 
 
 async def _bindable(statement: str) -> str:
-    """What is too long to be kept is also too long to be read while others wait."""
+    """Return a statement with bindable values. One that is too long for the cache takes long to
+    read, so a thread reads it while other work goes on.
+    """
     if len(statement) > _KEPT_CHARACTERS:
         return await asyncio.to_thread(_read, statement)
     return _kept(statement)
@@ -167,7 +171,7 @@ async def _keep_plans(connection: Connection) -> None:
 
 
 class Readings:
-    """One per process; the pool's connections are as many as read at once."""
+    """A process has one object; as many readings run at once as the pool has connections."""
 
     def __init__(self, url: str, connections: int, seconds: float = inf) -> None:
         options = {

@@ -1,6 +1,7 @@
-"""URLs of the database: what an operator gives in, what psycopg and SQLAlchemy take out.
+"""URLs of the database: an operator's URL goes in; the forms that psycopg and SQLAlchemy take come
+out.
 
-Light: every command needs them.
+The module imports little, because every command needs it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ APP_ROLE = "cardsync_app"
 
 
 def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
-    """A `postgresql://` URL whose connections act as `role` whatever user signs in, so that
+    """Return a `postgresql://` URL whose connections act as `role` whatever user signs in, so that
     row-level security binds.
 
-    They tell times in UTC by that very name, whatever the server calls it: frames of times in
-    `Etc/UTC` join no others. What it says is what libpq reads in the one given, all of it as
-    parameters: SQLAlchemy reads some of the other forms differently.
+    The connections name their zone UTC, whatever the server calls it: frames of times in `Etc/UTC`
+    join no others. The URL has all that libpq reads in the given one as parameters, because
+    SQLAlchemy reads some of the other forms differently.
     """
     given = conninfo_to_dict(url)
     wanted = ["TimeZone=UTC"] + ([f"role={role}"] if role and given.get("user") != role else [])
@@ -30,5 +31,5 @@ def libpq_url(url: str, *, role: str | None = APP_ROLE) -> str:
 
 
 def engine_url(plain: str) -> str:
-    """The same URL for SQLAlchemy."""
+    """Return the same URL for SQLAlchemy."""
     return plain.replace("postgresql://", "postgresql+psycopg://", 1)

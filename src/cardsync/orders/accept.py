@@ -1,6 +1,6 @@
-"""Accepting an order-data upload: bytes in, a durable row and a nudge out. Whether its rows can
-be applied is judged before the 202; reading their fields and writing them is the worker's
-(`ingest.py`).
+"""The acceptance of an order-data upload: bytes go in; a durable row and a job come out. Before the
+202 the request judges whether the rows can be applied; the worker reads their fields and writes
+them (`ingest.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cardsync.work.jobs import enqueue, mark_due
 from cardsync.work.streams import private_key
 from cardsync.work.uploads import Upload
 
-# One body is inflated at a time: ten that come together need no more memory than one.
+# One body is inflated at a time, so ten that come together need no more memory than one.
 _checking = asyncio.Semaphore(1)
 
 
@@ -54,7 +54,7 @@ def _check(path: Path) -> int:
 
 async def _accept(session: AsyncSession, seller_id: int, kind: str, key: str) -> int:
     now = clock.now()
-    # The seller's row first, so that ids commit in the order of acceptance.
+    # The seller's row is locked first, so that ids commit in the order of acceptance.
     sync_state.refresh(await sync_state.locked(session, seller_id), now)
     upload = Upload(
         seller_id=seller_id,

@@ -1,9 +1,9 @@
-"""Applying the rows of one order-data upload, in the caller's transaction: a typed frame in, how
-many rows were skipped and written out.
+"""The rows of one order-data upload, applied in the caller's transaction: a typed frame goes in;
+the numbers of skipped and written rows come out.
 
-Rows are copied into a temp table and joined with what is stored; a statement a table writes
-merged rows, and only those that differ. Nobody else writes what an upload writes: the caller
-holds the seller's stream.
+Rows are copied into a temp table and joined with the stored rows; one statement per table writes
+merged rows, and only those that differ. The caller holds the seller's stream, so no other process
+writes these rows at the same time.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows
 from cardsync.orders.shipping_type import shipping_type_sql
 
-# So many order numbers are looked up one by one; for more, all of the seller's orders are read
-# once. A join that the planner is free in may take an index that begins with the seller alone,
-# for each row: it thinks that a new seller has no rows yet.
+# Up to this many order numbers are looked up one by one; for more, all of the seller's orders are
+# read once. A join that the planner is free in may take an index that begins with the seller alone,
+# for each row: the planner expects that a new seller has no rows yet.
 LOOKED_UP = 5_000
-# What a refund row's amounts are called on the order.
+# The order has these names for a refund row's amounts.
 REFUND_AMOUNTS = {
     "product_amt": "refund_product_amt",
     "shipping_amt": "refund_shipping_amt",
     "total_amt": "refund_total_given",
 }
-# What decides `refund_amt`, beside the order's own total.
+# These columns decide `refund_amt`, beside the order's own total.
 _DECIDE_REFUND = {
     "refund_total_given": "numeric",
     "refund_product_amt": "numeric",
@@ -46,15 +46,16 @@ _DECIDE_REFUND = {
 
 @dataclass(frozen=True)
 class Applied:
-    """`skipped` rows name an unknown order; `written` counts rows of our tables, none when
-    everything was known.
+    """`skipped` counts rows that name an unknown order; `written` counts rows of our tables, and is
+    zero when all values were stored already.
     """
 
     skipped: int
     written: int
 
 
-_PLANNED = """SELECT set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true),
+_PLANNED = """SELECT set_config('enable_nestloop', 'off', true),
+                     set_config('work_mem', '64MB', true),
                      set_config('plan_cache_mode', 'force_custom_plan', true)"""
 
 
@@ -99,8 +100,8 @@ async def load(session: AsyncSession, kind: str, rows: Rows) -> None:
 
 
 def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
-    """In the order of the indexes, so that rows that come together lie together in them: each
-    status newest first.
+    """Sort the rows in the order of the indexes, so that rows that come together lie together in
+    them: each status newest first.
     """
     falling = {
         name: name == "order_date" for name in ("status", "order_date") if name in frame.columns
@@ -122,12 +123,15 @@ AMOUNTS = frozenset([*REFUND_AMOUNTS, *REFUND_AMOUNTS.values(), "refund_amt", "p
 
 
 def insert_sql(columns: Mapping[str, str], known: str) -> str:
-    """Orders that nobody has named before, with `columns` (name → value over `i`, incoming)."""
+    """Insert orders that no upload has named before, with `columns` (name → value over `i`,
+    incoming).
+    """
     decided = shipping_type_sql(
         "NULL::text", "NULL::text", columns.get("total_amt", "NULL::numeric"), ":threshold"
     )
     return f"""
-        INSERT INTO orders (seller_id, order_number, {"".join(f"{name}, " for name in columns)} shipping_type, created_at, updated_at)
+        INSERT INTO orders (seller_id, order_number,
+               {"".join(f"{name}, " for name in columns)} shipping_type, created_at, updated_at)
         SELECT :seller, i.order_number, {"".join(f"{value}, " for value in columns.values())}
                {decided}, :now, :now
           FROM incoming i LEFT JOIN ({known}) o ON o.order_number = i.order_number
@@ -136,7 +140,7 @@ def insert_sql(columns: Mapping[str, str], known: str) -> str:
 
 
 def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
-    """Known orders where any of `columns` (name → merged value over `i` and `o`, stored)
+    """Update stored orders where any of `columns` (name → merged value over `i` and `o`, stored)
     differs.
     """
     method, tracking, total = (
@@ -150,17 +154,20 @@ def update_sql(columns: Mapping[str, str], narrowed: str) -> str:
                shipping_type = {decided}, updated_at = :now
           FROM incoming i
          WHERE o.seller_id = :seller {narrowed} AND o.order_number = i.order_number
-           AND ({_sides(columns)}) IS DISTINCT FROM ({_sides({name: f"o.{name}" for name in columns})})
+           AND ({_sides(columns)})
+               IS DISTINCT FROM ({_sides({name: f"o.{name}" for name in columns})})
     """
 
 
 def _sides(columns: Mapping[str, str]) -> str:
-    """Equal amounts of another scale differ: they are read back with it."""
+    """Compare amounts with their scale: equal amounts of another scale differ, because they are
+    read back with it.
+    """
     scales = [f"scale({value})" for name, value in columns.items() if name in AMOUNTS]
     return ", ".join([*columns.values(), *scales])
 
 
-# What a field is called on the order, where that is another name.
+# The order has these names for fields that uploads name differently.
 STORED = {
     "orders": {"order_placed_at": "placed_at_given"},
     "refunds": REFUND_AMOUNTS,
@@ -169,8 +176,8 @@ STORED = {
 
 
 def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
-    """What the columns of a known order become: the row's own value where it carries one, null
-    included.
+    """Return the new values of a stored order's columns: the row's own value where it carries one,
+    null included.
     """
     columns = {}
     for name in filter(rows.carries, KINDS[kind]):
@@ -180,10 +187,11 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
             if rows.always(name)
             else f"CASE WHEN i.has_{name} THEN i.{name} ELSE o.{stored} END"
         )
-        # A refund only fills in what the order itself didn't say.
+        # A refund only fills in what the order itself did not say.
         if kind == "refunds" and name == "buyer_name":
             columns[name] = (
-                "CASE WHEN o.buyer_name <> '' THEN o.buyer_name ELSE coalesce(i.buyer_name, o.buyer_name) END"
+                "CASE WHEN o.buyer_name <> '' THEN o.buyer_name"
+                " ELSE coalesce(i.buyer_name, o.buyer_name) END"
             )
         elif kind == "refunds" and name == "order_date":
             columns[name] = "coalesce(o.order_date, i.order_date)"
@@ -191,16 +199,16 @@ def merged_columns(rows: Rows, kind: str) -> dict[str, str]:
         given = (columns.get(name, f"o.{name}") for name in _DECIDE_REFUND)
         columns["refund_amt"] = refund_amount_sql("o.total_amt", *given)
     elif kind == "orders" and "total_amt" in columns:
-        # Of a full refund without a total, the order's own total says how much went back.
+        # For a full refund without a total, the order's own total is the amount that went back.
         decided = refund_amount_sql(columns["total_amt"], *(f"o.{name}" for name in _DECIDE_REFUND))
         columns["refund_amt"] = f"CASE WHEN o.refund_amt IS NOT NULL THEN {decided} END"
     return columns
 
 
 def new_columns(rows: Rows, kind: str) -> dict[str, str]:
-    """The columns of a new order.
+    """Return the columns of a new order.
 
-    One that a refund creates takes the refunded amounts as its own too.
+    An order that a refund creates takes the refunded amounts as its own too.
     """
     columns = {}
     for name in filter(rows.carries, KINDS[kind]):

@@ -1,8 +1,9 @@
-"""Values of one field of an upload in, a typed column and which of them can't be used out. Pure.
+"""Cells of an upload: the values of one field go in; a typed column and the places of unusable
+values come out. The module is pure.
 
-JSON numbers with a point or an exponent come as their bytes, so that none is ever a float and
-each keeps its scale. Whole columns are judged at once; only values of an unusual shape are read
-one by one.
+JSON numbers with a point or an exponent come as their bytes, so that none is ever a float and each
+keeps its scale. Whole columns are judged at once; only values of an unusual shape are read one by
+one.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from msgspec import UnsetType
 
 from cardsync import clock
 
-# A field that the row doesn't have reads as null; so does what can't be used, which is named by
-# its place.
+# A field that the row does not have reads as null; so does an unusable value, whose place stands in
+# the list.
 Typed: TypeAlias = tuple[pl.Series, list[int]]
 _NOTHING = (type(None), UnsetType)
 
 
 @dataclass(frozen=True)
 class Column:
-    """How a field is stored and read, and what is said of a value that can't be used."""
+    """A column describes how a field is stored and read, and the message for a value that cannot be
+    used.
+    """
 
     sql: str
     read: Callable[[Sequence[Any], Collection[type]], Typed]
@@ -81,7 +84,7 @@ def whole(sql: str, smallest: int, largest: int) -> Column:
 
 
 def each(sql: str, code: str, says: str, one: Callable[[str], str | None]) -> Column:
-    """Texts that come again and again, each read once."""
+    """Return a column of texts that come again and again, each read once."""
 
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
         given = values
@@ -103,7 +106,7 @@ def each(sql: str, code: str, says: str, one: Callable[[str], str | None]) -> Co
     return Column(sql, read, code, says)
 
 
-# Shapes that need no second look. Eight digits and four decimals are what a numeric(12,4) holds.
+# Values of these shapes need no second check. A numeric(12,4) holds eight digits and four decimals.
 _AMOUNT = r"^-?[0-9]{1,8}(?:\.[0-9]{1,4})?$"
 _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
@@ -111,7 +114,7 @@ _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 def _numbers(
     values: Sequence[Any], kinds: Collection[type], plain: str, one: Callable[[Any], str | None]
 ) -> Typed:
-    """Numbers as texts: those of the plain shape as they are, the others one by one."""
+    """Return numbers as texts: those of the plain shape as they are, the others read one by one."""
     series = _written(values, kinds)
     odd = series.str.contains(plain).not_().arg_true().to_list()
     read = [one(values[at]) for at in odd]
@@ -121,11 +124,14 @@ def _numbers(
 
 
 def _written(values: Sequence[Any], kinds: Collection[type]) -> pl.Series:
-    """As they stand in the JSON; what is neither number nor text as `?`."""
+    """Return the values as they stand in the JSON; a value that is neither number nor text becomes
+    `?`.
+    """
     if set(kinds) <= {bytes, type(None)}:
         return pl.Series(values, dtype=pl.Binary).cast(pl.String)
     texts = [
-        value.decode() if (kind := type(value)) is bytes else value if kind is str else str(value) if kind is int
+        value.decode() if (kind := type(value)) is bytes
+        else value if kind is str else str(value) if kind is int
         else None if kind in _NOTHING else "?"
         for value in values
     ]  # fmt: skip
@@ -133,7 +139,7 @@ def _written(values: Sequence[Any], kinds: Collection[type]) -> pl.Series:
 
 
 def read_number(value: Any) -> Decimal | None:
-    """A JSON number, or a text that is a plain decimal."""
+    """Read a JSON number, or a text that is a plain decimal."""
     match value:
         case bool():
             return None
@@ -152,8 +158,8 @@ def read_number(value: Any) -> Decimal | None:
 
 
 def read_amount(value: Any) -> str | None:
-    """The number with its own scale, of which zeros behind the fourth decimal are cut off; None
-    for what a numeric(12,4) can't hold.
+    """Return the number with its own scale, without zeros behind the fourth decimal; None for a
+    value that a numeric(12,4) cannot hold.
     """
     number = read_number(value)
     if number is None or not number.is_finite() or (number and number.adjusted() > 7):
@@ -192,10 +198,10 @@ _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
 
 
 def read_date(text: str) -> str | None:
-    """`07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026` as
-    ISO; None for anything else.
+    """Read `07/03/2026`, `7/3/26`, `2026-07-03` (with or without a time) or `Friday, 03 July 2026`
+    as ISO; None for anything else.
 
-    A year in which nobody can have sold online is a slip of the pen.
+    A year in which no online sale can have happened is a typing error.
     """
     day = _read_date(text.strip())
     return day.isoformat() if day is not None and day.year in _YEARS else None

@@ -1,4 +1,6 @@
-"""A filter of orders as conditions of SQL: each with the values that it binds. Pure."""
+"""Conditions of SQL for a filter of orders: a filter goes in; conditions and the values that they
+bind come out. The module is pure.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,13 @@ from cardsync.orders.pullable import IN_OPEN_SESSION, MARKED_SHIPPED_PENDING, PU
 
 Conditions = tuple[list[str], dict[str, Any]]
 
-# Between number and name in `search_text`: what holds it would be found across both.
+# The character stands between number and name in `search_text`; a search with it in its text would
+# match across both.
 SEPARATOR = "\x01"
 
 _IN_SESSION = """EXISTS (SELECT FROM pull_session_order p
- WHERE p.seller_id = :seller AND p.seller_id = orders.seller_id AND p.order_id = orders.id AND p.session_id = :pull_session)"""
+ WHERE p.seller_id = :seller AND p.seller_id = orders.seller_id
+   AND p.order_id = orders.id AND p.session_id = :pull_session)"""
 _PULLS = {
     "active": IN_OPEN_SESSION,
     "none": PULLABLE,
@@ -22,7 +26,7 @@ _PULLS = {
 }
 
 
-# Whether the session that a filter names is one of the seller's.
+# The query tells whether the session that a filter names is one of the seller's.
 KNOWN_SESSION = "SELECT 1 FROM pull_session WHERE seller_id = :seller AND id = :pull_session"
 
 
@@ -35,7 +39,7 @@ def all_of(*conditions: str) -> str:
 
 
 def tallied_conditions(wanted: OrderFilter) -> Conditions:
-    """What the tally tells apart, but for the status."""
+    """Return the conditions that the tally distinguishes, apart from the status."""
     conditions: list[str] = []
     values: dict[str, Any] = {}
     for name, sign in (("date_from", ">="), ("date_to", "<=")):
@@ -89,7 +93,7 @@ def of_status(wanted: OrderFilter) -> Conditions:
 
 
 def all_conditions(wanted: OrderFilter) -> Conditions:
-    """The whole filter, for those who take every order of it."""
+    """Return the conditions of the whole filter, for statements that take every order of it."""
     parts = (of_status(wanted), tallied_conditions(wanted), other_conditions(wanted))
     return [condition for conditions, _ in parts for condition in conditions], {
         name: value for _, values in parts for name, value in values.items()
@@ -97,8 +101,8 @@ def all_conditions(wanted: OrderFilter) -> Conditions:
 
 
 def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, Any]]:
-    """What of which rows of `order_tally` adds up to what `tallied_conditions` leaves: (orders of
-    a row, conditions, values).
+    """Return the sum over rows of `order_tally` that counts the orders of `tallied_conditions`:
+    (orders of a row, conditions, values).
     """
     orders, conditions = "orders", ["period = 'ever'"]
     values: dict[str, Any] = {}
@@ -106,7 +110,7 @@ def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, Any]]:
         window = blocks(wanted.date_from, wanted.date_to)
         conditions = ["period = 'days'", "block BETWEEN :first_block AND :last_block"]
         values = {"first_block": window.first, "last_block": window.last}
-        # Numbers of our own; of a block at the window's edge so many days count.
+        # These are numbers of our own; of a block at the window's edge this many days count.
         edges = [
             f"WHEN {block} THEN (SELECT sum(n) FROM unnest(days[{begin}:{end}]) AS n)"
             for block, (begin, end) in window.edges.items()

@@ -1,5 +1,5 @@
-"""The seller's customers, told by their names on the orders: a page of them by what they spent,
-and how many come back.
+"""The seller's customers, identified by their names on the orders: a page's place goes in; the
+customers by their spending, and the number of those who came back, come out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from cardsync.orders.models import BUYER_KEY
 
 
 class Customer(NamedTuple):
-    """`buyer_name` as on the newest order; names that differ in case alone are one customer's."""
+    """`buyer_name` stands as on the newest order; names that differ in case alone belong to one
+    customer.
+    """
 
     buyer_name: str
     order_count: int
@@ -29,28 +31,35 @@ class Customers(NamedTuple):
     returning: int
 
 
-# Sorted and then grouped, by whoever is there to help: a table of all customers is what takes
-# long where there are hundreds of thousands.
+# The rows are sorted and then grouped, in parallel where the server has workers: a hash table of
+# all customers takes long where there are hundreds of thousands.
 _SORTED = """SELECT set_config('enable_hashagg', 'off', true), set_config('work_mem', '64MB', true),
                     set_config('parallel_tuple_cost', '0.01', true)"""
-# Names are told apart by a hash of 64 bits, which sorts three times as fast as they do: that two
-# names of a shop with a million customers have the same one happens in one of forty million such
-# shops. Read from ix_orders_date alone where that is shorter. The earliest of a customer's
-# moments is among those that were given or on the earliest of the other days.
+# A hash of 64 bits, which sorts three times as fast as a name, separates the names: two names with
+# the same hash occur in one of forty million shops with a million customers. The statement reads
+# ix_orders_date alone where that is shorter. The earliest of a customer's moments is among those
+# that were given or on the earliest of the other days.
 _CUSTOMERS = f"""
 WITH named AS MATERIALIZED (
-    SELECT hashtextextended({BUYER_KEY}, 0) AS name, count(*) AS order_count, coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
+    SELECT hashtextextended({BUYER_KEY}, 0) AS name, count(*) AS order_count,
+           coalesce(sum(total_amt), 0) AS lifetime_total, max(id) AS newest,
            min(placed_at_given) AS first_given, max(placed_at_given) AS last_given,
-           min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day, max(order_date) FILTER (WHERE placed_at_given IS NULL) AS last_day
+           min(order_date) FILTER (WHERE placed_at_given IS NULL) AS first_day,
+           max(order_date) FILTER (WHERE placed_at_given IS NULL) AS last_day
       FROM orders WHERE seller_id = :seller GROUP BY 1
 ), customer AS (
     SELECT * FROM named WHERE name <> hashtextextended('', 0)
 ), page AS (
-    SELECT * FROM customer ORDER BY lifetime_total DESC, order_count DESC, newest DESC LIMIT :limit OFFSET :offset
-), counted AS (SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer)
+    SELECT * FROM customer
+     ORDER BY lifetime_total DESC, order_count DESC, newest DESC LIMIT :limit OFFSET :offset
+), counted AS (
+    SELECT count(*) AS total, count(*) FILTER (WHERE order_count > 1) AS returning FROM customer
+)
 SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
-       least(page.first_given, {midnight("page.first_day")}), greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total
-  FROM counted LEFT JOIN page ON true LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
+       least(page.first_given, {midnight("page.first_day")}),
+       greatest(page.last_given, {midnight("page.last_day")}), page.lifetime_total
+  FROM counted LEFT JOIN page ON true
+  LEFT JOIN orders ON orders.seller_id = :seller AND orders.id = page.newest
  ORDER BY page.lifetime_total DESC, page.order_count DESC, page.newest DESC
 """
 

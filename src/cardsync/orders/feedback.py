@@ -1,6 +1,7 @@
-"""Feedback of buyers: the body of a request in, how many orders received one out.
+"""Feedback of buyers: the body of a request goes in; the number of orders that received feedback
+comes out.
 
-Applied in the request, behind what was accepted before.
+The request itself applies it, after the uploads that were accepted before.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _ABSENT = object()
 class Feedback(NamedTuple):
     rating: int
     comment: str | None
-    # Whether a comment was given, null included.
+    # The flag says whether a comment was given, null included.
     has_comment: bool
 
 
 def read(body: bytes) -> dict[str, Feedback]:
-    """The usable rows by order number, later ones over earlier ones.
+    """Return the usable rows by order number; later ones replace earlier ones.
 
     Raises InvalidJson, InvalidPayload or EmptyPayload.
     """
@@ -68,7 +69,7 @@ def _rating(value: Any) -> int | None:
 
 
 async def receive(work: Work, seller_id: int, body: bytes) -> int:
-    """How many of the seller's orders received feedback.
+    """Apply feedback and return how many of the seller's orders received it.
 
     Raises as `read`, and ServiceUnavailable while earlier uploads take too long.
     """
@@ -93,7 +94,8 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
     return int(
         await session.scalar(
             text(
-                "SELECT count(*) FROM orders WHERE seller_id = :seller AND order_number = ANY(CAST(:numbers AS text[]))"
+                "SELECT count(*) FROM orders"
+                " WHERE seller_id = :seller AND order_number = ANY(CAST(:numbers AS text[]))"
             ),
             {"seller": seller_id, "numbers": list(given)},
         )
@@ -103,11 +105,14 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
 
 UPDATE_SQL = """
     UPDATE orders o
-       SET feedback_rating = g.rating, feedback_comment = CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END,
+       SET feedback_rating = g.rating,
+           feedback_comment = CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END,
            updated_at = :now
-      FROM unnest(CAST(:numbers AS text[]), CAST(:ratings AS integer[]), CAST(:comments AS text[]), CAST(:carried AS boolean[]))
+      FROM unnest(CAST(:numbers AS text[]), CAST(:ratings AS integer[]),
+                  CAST(:comments AS text[]), CAST(:carried AS boolean[]))
            AS g (order_number, rating, comment, carried)
-     WHERE o.seller_id = :seller AND o.order_number = ANY(CAST(:numbers AS text[])) AND o.order_number = g.order_number
+     WHERE o.seller_id = :seller AND o.order_number = ANY(CAST(:numbers AS text[]))
+       AND o.order_number = g.order_number
        AND (o.feedback_rating, o.feedback_comment) IS DISTINCT FROM
            (g.rating, CASE WHEN g.carried THEN g.comment ELSE o.feedback_comment END)
 """

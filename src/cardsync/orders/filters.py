@@ -1,8 +1,8 @@
-"""What a reader of orders asks for: the query parameters of GET /api/orders in, a typed filter
-out; and which tallied blocks of days make up a window of dates. Pure.
+"""Filters of orders: the query parameters of GET /api/orders go in; a typed filter comes out, and
+the tallied blocks of days that make up a window of dates. The module is pure.
 
-Numbers are clamped; any other value that can't be is refused with 422 naming the parameter. A
-blank value is none.
+Numbers are clamped; any other wrong value is refused with 422, naming the parameter. A blank value
+counts as no value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SWITCH = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True)
 class OrderFilter:
-    """`statuses` empty: all of them. `items_per_order` None: every item."""
+    """Empty `statuses` mean all of them; an `items_per_order` of None means every item."""
 
     page: int = 1
     per_page: int = limits.ORDERS_PER_PAGE
@@ -56,7 +56,7 @@ class OrderFilter:
 
     @property
     def tallied(self) -> bool:
-        """Are these orders counted already, whatever their number?"""
+        """Return whether the tally counts these orders already, whatever their number."""
         by_row = (
             self.search,
             self.product_line,
@@ -68,7 +68,7 @@ class OrderFilter:
 
 
 def read_filter(given: Given) -> OrderFilter:
-    """Raises InvalidPayload."""
+    """Read the parameters into a filter. Raises InvalidPayload."""
     items = _number(
         given, "items_per_order", limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST
     )
@@ -93,13 +93,15 @@ def read_filter(given: Given) -> OrderFilter:
 
 
 def read_page(given: Given) -> tuple[int, int]:
-    """(page, per_page)."""
+    """Read (page, per_page)."""
     page = _number(given, "page", 1, 1, limits.PAGE_MOST)
     return page, _number(given, "per_page", limits.ORDERS_PER_PAGE, 1, limits.ORDERS_PER_PAGE_MOST)
 
 
 def status_group(status: str) -> str:
-    """As orders are counted by it: both spellings of Cancelled are one."""
+    """Return the group that the tally counts a status in: both spellings of Cancelled are one
+    group.
+    """
     return "Cancelled" if status.strip().lower() in ("canceled", "cancelled") else status
 
 
@@ -109,13 +111,13 @@ def _last(given: Given, name: str) -> str:
 
 
 def _storable(value: str) -> str:
-    """PostgreSQL takes no NUL."""
+    """Replace NUL, which PostgreSQL does not store."""
     return value.replace("\0", "\ufffd")
 
 
 def _read(given: Given, name: str, what: str, read: Callable[[str], T | None]) -> T | None:
-    """What `read` makes of the value: None if there is no value, a refusal if `read` makes
-    nothing of it.
+    """Return the value as `read` reads it, None if there is no value. Raise InvalidPayload if
+    `read` returns nothing.
     """
     if not (value := _last(given, name).strip()):
         return None
@@ -177,8 +179,8 @@ BLOCK_DAYS = 32
 
 
 class Blocks(NamedTuple):
-    """From the first to the last, none if the last is before the first; of `edges` only these
-    days count, the first of a block being 1.
+    """The blocks go from the first to the last; there are none if the last is before the first. In
+    a block of `edges` only the given days count, the first day of a block being 1.
     """
 
     first: int
@@ -187,7 +189,7 @@ class Blocks(NamedTuple):
 
 
 def blocks(first: date | None, last: date | None) -> Blocks:
-    """The tallied blocks that make up the days from `first` to `last`, both included."""
+    """Return the tallied blocks that make up the days from `first` to `last`, both included."""
     (first_block, begin), (last_block, end) = _place(first or date.min), _place(last or date.max)
     edges: dict[int, tuple[int, int]] = {}
     if first and begin > 1:

@@ -1,6 +1,6 @@
-"""Applying item rows: with a SKU one line an order, without one the request's lines in place of
-the earlier ones; then the sums that stand on the orders. `incoming` is loaded; how many rows
-named unknown orders and how many were written out.
+"""Item rows, applied: with a SKU an order has one line; without one the request's lines replace the
+earlier ones; then the sums on the orders follow. The table `incoming` goes in; the numbers of rows
+with unknown orders and of written rows come out.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cardsync.database.session import run
 from cardsync.orders.rows import KINDS, Rows
 
 FIELDS = tuple(name for name in KINDS["items"] if name != "sku_id")
-# Of an order's lines as a bag, by what is pulled: a photo is another whenever its address is, and
-# makes no card another.
+# The hash covers an order's lines as a bag, by the values that matter for pulling: a photo changes
+# whenever its address does, and does not change the card.
 ITEMS_HASH = """sum(hashtextextended(
     ROW(sku_id, product_name, product_line, condition, set_name, rarity, quantity)::text, 0))"""
 TEXTS = tuple(name for name in FIELDS if name not in ("quantity", "unit_price"))
@@ -44,7 +44,9 @@ async def apply(session: AsyncSession, rows: Rows, values: Mapping[str, Any]) ->
 
 
 def _narrowed(few: bool) -> dict[str, str]:
-    """Few orders are looked up by number; for many, everything of the seller is read once."""
+    """Return the conditions that narrow the reads: few orders are looked up by number; for many,
+    everything of the seller is read once.
+    """
     narrowed = {
         "by_number": "orders.order_number = ANY(:numbers)",
         "of_items": "order_id = ANY(:orders)",
@@ -57,10 +59,12 @@ def _narrowed(few: bool) -> dict[str, str]:
 FOUND_SQL = f"""
     CREATE TEMP TABLE found ON COMMIT DROP AS
     SELECT orders.id AS order_id, {PLACED_AT} AS order_placed_at, i.*
-      FROM incoming i JOIN orders ON orders.seller_id = :seller {{by_number}} AND orders.order_number = i.order_number
+      FROM incoming i
+      JOIN orders ON orders.seller_id = :seller {{by_number}}
+       AND orders.order_number = i.order_number
 """
-# What the card's price was when the order was placed: the newest observation stands on the card,
-# earlier ones in the history.
+# The statement finds the card's price at the time of the order: the newest observation stands on
+# the card, earlier ones in the history.
 PRICE_THEN_SQL = """
     trim_scale(CASE WHEN c.observed_at <= m.order_placed_at THEN c.price ELSE (
         SELECT p.price FROM price_observation p
@@ -80,9 +84,9 @@ def _merged(rows: Rows, name: str) -> str:
 
 
 def _skus_sql(rows: Rows, few: bool) -> str:
-    """Lines with a SKU, new ones and those where something differs.
+    """Write lines with a SKU: new ones and those where something differs.
 
-    A price that nobody gave is looked up in the history.
+    A missing price is read from the history.
     """
     narrowed = _narrowed(few)
     new = ", ".join(f"n.{name}" for name in FIELDS)
@@ -90,17 +94,25 @@ def _skus_sql(rows: Rows, few: bool) -> str:
     return f"""
         INSERT INTO order_item (seller_id, order_id, sku_id, {", ".join(FIELDS)})
         SELECT :seller, n.order_id, n.sku_id, {new}
-          FROM (SELECT m.row, m.order_id, m.sku_id, m.known, {", ".join(f"m.{name}" for name in FIELDS if name != "unit_price")},
-                       coalesce(m.unit_price, {PRICE_THEN_SQL}) AS unit_price, {", ".join(f"m.old_{name}" for name in FIELDS)}
+          FROM (SELECT m.row, m.order_id, m.sku_id, m.known,
+                       {", ".join(f"m.{name}" for name in FIELDS if name != "unit_price")},
+                       coalesce(m.unit_price, {PRICE_THEN_SQL}) AS unit_price,
+                       {", ".join(f"m.old_{name}" for name in FIELDS)}
                   FROM (SELECT i.row, i.order_id, i.order_placed_at, i.sku_id, o.id AS known,
-                               {", ".join(f"{_merged(rows, name)} AS {name}, o.{name} AS old_{name}" for name in FIELDS)}
+                               {
+        ", ".join(f"{_merged(rows, name)} AS {name}, o.{name} AS old_{name}" for name in FIELDS)
+    }
                           FROM found i LEFT JOIN (
-                               SELECT * FROM order_item WHERE seller_id = :seller AND sku_id IS NOT NULL {narrowed["of_items"]}
+                               SELECT * FROM order_item
+                                WHERE seller_id = :seller AND sku_id IS NOT NULL
+                                      {narrowed["of_items"]}
                                ) o ON o.order_id = i.order_id AND o.sku_id = i.sku_id
                          WHERE i.sku_id IS NOT NULL) m
-                  LEFT JOIN (SELECT id, marketplace_id, observed_at, price FROM card WHERE seller_id = :seller {narrowed["of_cards"]}) c
+                  LEFT JOIN (SELECT id, marketplace_id, observed_at, price FROM card
+                              WHERE seller_id = :seller {narrowed["of_cards"]}) c
                     ON c.marketplace_id = m.sku_id) n
-         WHERE n.known IS NULL OR ({new}, scale(n.unit_price)) IS DISTINCT FROM ({old}, scale(n.old_unit_price))
+         WHERE n.known IS NULL
+            OR ({new}, scale(n.unit_price)) IS DISTINCT FROM ({old}, scale(n.old_unit_price))
          ORDER BY n.row
         ON CONFLICT (seller_id, order_id, sku_id) WHERE sku_id IS NOT NULL DO UPDATE
            SET {", ".join(f"{name} = excluded.{name}" for name in FIELDS)}
@@ -110,9 +122,7 @@ def _skus_sql(rows: Rows, few: bool) -> str:
 async def _without_sku(
     session: AsyncSession, rows: Rows, few: bool, values: Mapping[str, Any]
 ) -> int:
-    """Where an order's lines without a SKU are not what they were, those that came take the place
-    of those that stood there.
-    """
+    """Replace an order's lines without a SKU where the new ones differ from the stored ones."""
     own = "i.sku_id IS NULL" if rows.carries("sku_id") else "true"
     carried = [name for name in FIELDS if rows.carries(name)]
     given = ", ".join(
@@ -123,10 +133,13 @@ async def _without_sku(
         f"""
         CREATE TEMP TABLE replaced ON COMMIT DROP AS
         SELECT n.order_id FROM (
-               SELECT i.order_id, array_agg(ROW({given})::text ORDER BY i.row) AS lines FROM found i WHERE {own} GROUP BY 1) n
+               SELECT i.order_id, array_agg(ROW({given})::text ORDER BY i.row) AS lines
+                 FROM found i WHERE {own} GROUP BY 1) n
           LEFT JOIN (
-               SELECT order_id, array_agg(ROW({", ".join(FIELDS)})::text ORDER BY id) AS lines FROM order_item
-                WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]} GROUP BY 1) o USING (order_id)
+               SELECT order_id, array_agg(ROW({", ".join(FIELDS)})::text ORDER BY id) AS lines
+                 FROM order_item
+                WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
+                GROUP BY 1) o USING (order_id)
          WHERE n.lines IS DISTINCT FROM o.lines
         """,
         values,
@@ -134,7 +147,8 @@ async def _without_sku(
     if not changed:
         return 0
     gone = f"""
-        DELETE FROM order_item WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
+        DELETE FROM order_item
+         WHERE seller_id = :seller AND sku_id IS NULL {_narrowed(few)["of_items"]}
            AND order_id IN (SELECT order_id FROM replaced)
     """
     come = f"""
@@ -146,13 +160,15 @@ async def _without_sku(
 
 
 SUMS_SQL = f"""
-    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity, product_lines = s.product_lines,
-                        items_hash = s.items_hash, updated_at = :now
+    UPDATE orders o SET items_total = s.lines, items_quantity = s.quantity,
+                        product_lines = s.product_lines, items_hash = s.items_hash,
+                        updated_at = :now
       FROM (SELECT order_id, count(*) AS lines, coalesce(sum(quantity), 0) AS quantity,
                    {ITEMS_HASH} AS items_hash,
                    coalesce(array_agg(DISTINCT product_line ORDER BY product_line)
                             FILTER (WHERE product_line IS NOT NULL), '{{{{}}}}') AS product_lines
-              FROM order_item WHERE seller_id = :seller {{of_items}} AND order_id IN (SELECT order_id FROM found)
+              FROM order_item
+             WHERE seller_id = :seller {{of_items}} AND order_id IN (SELECT order_id FROM found)
              GROUP BY order_id) s
      WHERE o.seller_id = :seller AND o.id = s.order_id {{of_orders}}
        AND (o.items_total, o.items_quantity, o.product_lines, o.items_hash)

@@ -1,9 +1,9 @@
 """Tables of orders (all tenant): `orders` with refund, shipping and feedback beside each,
-`order_item`, `order_tally` (exact counts, kept by triggers), `pull_session`,
+`order_item`, `order_tally` (exact counts, updated by triggers), `pull_session`,
 `pull_session_order`, `pull_session_item`, `sales_report`.
 
-Amounts are numeric without a fixed scale, because they are read back with the scale they came
-with; checks keep them inside numeric(12,4).
+Amounts are numeric without a fixed scale, because they are read back with the scale they came with;
+checks limit them to numeric(12,4).
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync import limits
 from cardsync.database.columns import FALSE, NOW, Base, Moment
 
-# The database keeps this right, whoever writes the row. Most statuses need but the look at how
-# they begin.
+# The database derives the value, whichever program writes the row. Most statuses are decided by
+# their first letters alone.
 STATUS_GROUP_SQL = (
     """CASE WHEN status COLLATE "C" >= 'Cb' AND status COLLATE "C" < 'c' THEN status"""
     " WHEN btrim(status) <> '' IS NOT TRUE THEN 'Unknown'"
     " WHEN lower(btrim(status)) IN ('canceled', 'cancelled') THEN 'Cancelled' ELSE status END"
 )
 
-# Number and name for searching and sorting, each bounded because an index holds them; the first
-# chr(1) parts them.
+# Number and name stand here for searching and sorting, each bounded because an index holds them;
+# the first chr(1) separates them.
 SEARCH_TEXT = (
     f"replace(left(folded(order_number), {limits.SEARCHED_CHARACTERS}), chr(1), ''::text) || chr(1)"
     f" || coalesce(left(folded(buyer_name), {limits.SEARCHED_CHARACTERS}), ''::text)"
 )
-# The folded name, empty without one. Read from the search text, and so from the index that has it.
+# The key is the folded name, empty without one. It is read from the search text, and so from the
+# index that has it.
 BUYER_KEY = "substr(orders.search_text, strpos(orders.search_text, chr(1)) + 1)"
 
 AMOUNTS = (
@@ -58,7 +59,7 @@ def _amount_check(name: str) -> CheckConstraint:
 
 
 class Order(Base):
-    """One order of a seller, merged from order, refund, shipping and feedback rows.
+    """An order of a seller is merged from order, refund, shipping and feedback rows.
 
     `status` stands as given, `status_group` as it is counted and shown (`Cancelled` for both
     spellings, `Unknown` for none); `shipping_type` is derived whenever something that decides it
@@ -68,7 +69,7 @@ class Order(Base):
     __tablename__ = "orders"
     __table_args__ = (
         Index("uq_orders_order_number", "seller_id", "order_number", unique=True),
-        # Searches, counts, customers and the sorts that have no index of their own read this one
+        # Searches, counts, customers and the sorts that have no index of their own read this index
         # alone.
         Index(
             "ix_orders_date",
@@ -91,7 +92,7 @@ class Order(Base):
             text("order_date DESC NULLS LAST"),
             text("id DESC"),
         ),
-        # Plain envelopes are most orders of most sellers: they are found by their dates.
+        # Plain envelopes are most orders of most sellers, so their dates find them.
         Index(
             "ix_orders_shipping",
             "seller_id",
@@ -126,9 +127,9 @@ class Order(Base):
     product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     total_amt: Mapped[Decimal | None] = mapped_column(Numeric)
-    # A refund: refund_amt null means not refunded, which differs from a refund of zero. It is
-    # decided of what uploads said (`refunds.refund_amount`) whenever something that decides it
-    # changes.
+    # These columns hold a refund: a null refund_amt means not refunded, which differs from a refund
+    # of zero. It is decided from the uploads (`refunds.refund_amount`) whenever something that
+    # decides it changes.
     refund_type: Mapped[str | None] = mapped_column(Text)
     refund_origin: Mapped[str | None] = mapped_column(Text)
     refund_product_amt: Mapped[Decimal | None] = mapped_column(Numeric)
@@ -137,7 +138,7 @@ class Order(Base):
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     refund_reason: Mapped[str | None] = mapped_column(Text)
     refund_note: Mapped[str | None] = mapped_column(Text)
-    # Shipping.
+    # These columns hold the shipping.
     shipping_method: Mapped[str | None] = mapped_column(Text)
     city: Mapped[str | None] = mapped_column(Text)
     state: Mapped[str | None] = mapped_column(Text)
@@ -146,15 +147,16 @@ class Order(Base):
     shipping_item_count: Mapped[int | None]
     product_weight: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_type: Mapped[str] = mapped_column(Text, server_default="pwe")
-    # Sums over the order's items, kept with them.
+    # These are sums over the order's items, written together with them.
     items_total: Mapped[int] = mapped_column(server_default="0")
     items_quantity: Mapped[int] = mapped_column(BigInteger, server_default="0")
     product_lines: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    # Null until items of the order are written.
+    # The hash is null until items of the order are written.
     items_hash: Mapped[Decimal | None] = mapped_column(Numeric)
     feedback_rating: Mapped[int | None]
     feedback_comment: Mapped[str | None] = mapped_column(Text)
-    # Pulling: the seller's optimistic mark; orders set aside.
+    # These are the marks for pulling: the seller's optimistic mark, and the time when the order was
+    # set aside.
     shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
     pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
     search_text: Mapped[str] = mapped_column(
@@ -165,9 +167,9 @@ class Order(Base):
 
 
 class OrderItem(Base):
-    """One line of an order.
+    """An item is one line of an order.
 
-    Of those with a sku_id there is one an order; of those without there may be several.
+    An order has one line per sku_id; it may have several lines without one.
     """
 
     __tablename__ = "order_item"
@@ -201,18 +203,18 @@ class OrderItem(Base):
 
 
 class OrderTally(Base):
-    """How many orders there are of each kind: for ever, and in each block of 32 days with how
-    many on each of them. Kept by triggers on `orders`.
+    """The tally counts the orders of each kind: for all time, and in each block of 32 days with the
+    number on each of them. Triggers on `orders` update it.
 
-    Blocks are counted from 2000-01-01. Orders without a date are counted for ever only. A count
+    Blocks are counted from 2000-01-01. Orders without a date are counted for all time only. A count
     may be zero.
     """
 
     __tablename__ = "order_tally"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # days or ever
+    # The period is `days` or `ever`.
     period: Mapped[str] = mapped_column(Text, primary_key=True)
-    # 0 for ever
+    # The block is 0 for `ever`.
     block: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     status_group: Mapped[str] = mapped_column(Text, primary_key=True)
     shipping_type: Mapped[str] = mapped_column(Text, primary_key=True)
@@ -222,7 +224,7 @@ class OrderTally(Base):
 
 
 class PullSession(Base):
-    """A fixed snapshot of orders to pull; at most one open a seller.
+    """A pull session is a fixed snapshot of orders to pull; a seller has at most one open session.
 
     `state` is open, completed or cancelled.
     """
@@ -245,10 +247,10 @@ class PullSession(Base):
 
 
 class PullSessionOrder(Base):
-    """An order in a session, as it was when the session was opened. One that an upload changes
-    under it stays, and is marked for review: while the session is open that is read from the
-    order itself (`pullable.NEEDS_REVIEW`, `pull_changes.CHANGED`); `in_review` and `changed` keep
-    what it was when the session ended.
+    """An order in a session stands as it was when the session was opened. If an upload changes it,
+    it stays, and is marked for review: while the session is open that is read from the order itself
+    (`pullable.NEEDS_REVIEW`, `pull_changes.CHANGED`); `in_review` and `changed` hold the values of
+    the session's end.
     """
 
     __tablename__ = "pull_session_order"
@@ -262,12 +264,13 @@ class PullSessionOrder(Base):
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     session_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     order_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # Orders pushed to the end stand there in the order of their turns; null for all others.
+    # Orders that were pushed to the end stand there in the order of their turns; the turn is null
+    # for all others.
     deferred_turn: Mapped[int | None]
     pulled_at: Mapped[datetime | None] = mapped_column(Moment)
     in_review: Mapped[bool] = mapped_column(server_default=FALSE)
     changed: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    # As they were.
+    # These values are those of the session's opening.
     status: Mapped[str | None] = mapped_column(Text)
     refund_amt: Mapped[Decimal | None] = mapped_column(Numeric)
     shipping_type: Mapped[str] = mapped_column(Text)
@@ -277,7 +280,7 @@ class PullSessionOrder(Base):
 
 
 class PullSessionItem(Base):
-    """A line of an order in a session, as it was when the session was opened."""
+    """A line of an order in a session stands as it was when the session was opened."""
 
     __tablename__ = "pull_session_item"
     __table_args__ = (
@@ -288,7 +291,7 @@ class PullSessionItem(Base):
                 "pull_session_order.session_id",
                 "pull_session_order.order_id",
             ],
-            # What is taken out of a session takes its lines along.
+            # An order that is taken out of a session takes its lines along.
             ondelete="CASCADE",
         ),
     )
@@ -307,7 +310,7 @@ class PullSessionItem(Base):
 
 
 class SalesReport(Base):
-    """One month of the marketplace's own sales report; without revenue it still covers the
+    """A row is one month of the marketplace's own sales report; without revenue it still covers the
     month.
     """
 

@@ -1,6 +1,6 @@
-"""The order of a page: sort and direction in, ORDER BY out.
+"""The order of a page: sort and direction go in; ORDER BY comes out. The module is pure.
 
-Rows without the value come last both ways; ties are parted by id. Pure.
+Rows without the value come last in both directions; the id decides between equal rows.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from cardsync.orders.models import BUYER_KEY
 
 
 class PageOrder(NamedTuple):
-    """`by` is the order of an index, read forwards or backwards; `whole` the same with nulls
-    last. Without an index they are one.
+    """`by` is the order of an index, read forwards or backwards; `whole` is the same with nulls
+    last. Without an index they are the same.
 
     They differ where the index is read against its nulls: then `nulls_apart` is the column whose
-    nulls must be read apart. `keys` are what the order needs of `orders`, each with the name that
-    it goes by in `named`, the order of a result that has them.
+    nulls must be read apart. `keys` are the columns of `orders` that the order needs, each with its
+    name in `named`, the order of a result that has them.
     """
 
     by: str
@@ -29,7 +29,7 @@ class PageOrder(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """A value of an order, and whether it stands in its index with the largest first."""
+    """A key is a value of an order; it says whether its index has the largest value first."""
 
     value: str
     falling: bool
@@ -40,12 +40,12 @@ class _Key(NamedTuple):
 _DATE = _Key("orders.order_date", True, True)
 _KEYS: dict[Sort, tuple[_Key, ...]] = {
     "date": (_DATE,),
-    # These two are sorted when somebody asks: an index of each would be paid by every order that
-    # is written.
+    # These two are sorted on request: an index for each would cost time for every order that is
+    # written.
     "total": (_Key("orders.total_amt", True, True, indexed=False),),
     "buyer": (_Key(f"nullif({BUYER_KEY}, '')", False, True, indexed=False),),
     "number": (_Key("orders.order_number", False, False),),
-    # The newest of each status first, as its index has them.
+    # The newest order of each status comes first, as in its index.
     "status": (_Key("orders.status_group", False, False), _DATE),
 }
 

@@ -1,8 +1,10 @@
-"""What a pull session keeps of its orders and items, and what is different of them by now: SQL over
-`orders` and `p` (the order in its session). Pure.
+"""The differences between a pull session and its orders: SQL over `orders` and `p` (the order in
+its session) for the values that a session stores and for those that have changed since. The module
+is pure.
 
-The buyer's name is not kept, it is always read from the order itself. What differs is told by the
-two rows alone, as every page of orders counts it: of the items by their hash.
+The session does not store the buyer's name, which is always read from the order itself. The two
+rows alone show a difference, because every page of orders counts differences; a hash shows those of
+the items.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from __future__ import annotations
 from cardsync.orders.items import ITEMS_HASH
 from cardsync.orders.pullable import SHIPPED_AS_MARKED
 
-# An item as it was: its columns of `order_item`, and as the session has them beside the item's id.
+# An item as it was has these columns of `order_item`, and the session has them beside the item's
+# id.
 KEPT_OF_ITEM = (
     "sku_id", "product_name", "product_line", "condition", "set_name", "rarity", "quantity",
     "main_photo_url",
 )  # fmt: skip
 
-# What of an order is kept: column → value now.
+# The session stores these values of an order: column → current value.
 _TOLD = {
     "status": "orders.status",
     "refund_amt": "orders.refund_amt",
@@ -26,7 +29,8 @@ _TOLD = {
 }
 KEPT_OF_ORDER = _TOLD | {
     "items_hash": f"""(SELECT {ITEMS_HASH} FROM order_item
-                        WHERE order_item.seller_id = :seller AND order_item.order_id = orders.id)""",
+                        WHERE order_item.seller_id = :seller
+                          AND order_item.order_id = orders.id)""",
 }
 
 
@@ -36,7 +40,8 @@ def _differs(name: str, now: str) -> str:
     return f"CASE WHEN {now} IS DISTINCT FROM p.{name}{but} THEN '{name}' END"
 
 
-# The names of what differs. An order without a hash has the items that it always had.
+# The expression lists the names of the columns that differ. An order without a hash has the items
+# that it always had.
 CHANGED = f"""array_remove(ARRAY[{", ".join(_differs(name, now) for name, now in _TOLD.items())},
  CASE WHEN orders.items_hash IS NOT NULL AND orders.items_hash IS DISTINCT FROM p.items_hash
       THEN 'items' END], NULL)"""

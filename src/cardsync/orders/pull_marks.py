@@ -1,8 +1,8 @@
-"""What a seller says of one order, in a pull session or not: set aside, taken back, shipped. Each
-is idempotent and returns the marks.
+"""A seller's marks on one order, in a pull session or not: an order's id goes in; the order is set
+aside, taken back or marked as shipped, and its marks come out. Each operation is idempotent.
 
-Set aside, an order leaves the open session. The shipped mark is optimistic: it stands until an
-upload says what became of the order.
+An order that is set aside leaves the open session. The shipped mark is optimistic: it stands until
+an upload brings the order's real state.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def mark_shipped(
 async def unmark_shipped(
     session: AsyncSession, caller: Caller, order_id: int, now: datetime
 ) -> Marks:
-    """Without the mark the order can be pulled again, unless an upload says otherwise."""
+    """Remove the mark; the order can be pulled again, unless an upload says otherwise."""
     return await _mark(
         session,
         caller,
@@ -90,7 +90,8 @@ async def _mark(
     unless_so = f"{column} IS {'NOT NULL' if value is None else 'NULL'}"
     changed = await session.execute(
         text(
-            f"UPDATE orders SET {column} = :value WHERE seller_id = :seller AND id = :id AND {unless_so} RETURNING id"
+            f"UPDATE orders SET {column} = :value"
+            f" WHERE seller_id = :seller AND id = :id AND {unless_so} RETURNING id"
         ),
         named | {"value": value},
     )

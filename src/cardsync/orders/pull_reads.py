@@ -1,8 +1,8 @@
-"""Pull sessions as they are read: ids in; out the counts of each session, and its orders in work
-order.
+"""Reads of pull sessions: ids go in; the counts of each session, and its orders in work order, come
+out.
 
-Orders and items are told as they were when the session was opened. What an upload changed under an
-open session is told beside them by what it is now; an ended session keeps what that was in the end.
+Orders and items appear as they were when the session was opened. For an open session the current
+values stand beside those that an upload has changed; an ended session has the values of its end.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from cardsync.shelving.places import places_of_items
 _IN_REVIEW = f"(CASE WHEN s.state = 'open' THEN {NEEDS_REVIEW} ELSE p.in_review END)"
 _CHANGED = f"(CASE WHEN s.state = 'open' THEN {CHANGED} ELSE p.changed END)"
 
-# Each order of the open session is looked up by its key, whatever the planner believes of new
-# tables; those of ended sessions are not looked at.
+# Each order of the open session is found by its key, whatever the planner expects of new tables;
+# the orders of ended sessions are not read.
 SUMMARIES = f"""
-SELECT s.id, s.state AS status, s.opened_at, s.completed_at, o.order_count, o.item_count, o.pulled_count,
-       o.review_count
+SELECT s.id, s.state AS status, s.opened_at, s.completed_at,
+       o.order_count, o.item_count, o.pulled_count, o.review_count
   FROM pull_session s CROSS JOIN LATERAL (
        SELECT count(*) AS order_count, coalesce(sum(p.item_count), 0)::bigint AS item_count,
               count(p.pulled_at) AS pulled_count, count(*) FILTER (WHERE CASE
@@ -40,9 +40,10 @@ SELECT s.id, s.state AS status, s.opened_at, s.completed_at, o.order_count, o.it
  ORDER BY s.opened_at DESC, s.id DESC
 """
 
-# The newest sessions, newest first.
+# The statement reads the newest sessions, newest first.
 RECENT = SUMMARIES.format(
-    sessions=f"SELECT id FROM pull_session WHERE seller_id = :seller ORDER BY opened_at DESC LIMIT {limits.PULL_SESSIONS_SHOWN}"
+    sessions="SELECT id FROM pull_session WHERE seller_id = :seller"
+    f" ORDER BY opened_at DESC LIMIT {limits.PULL_SESSIONS_SHOWN}"
 )
 
 ORDERS = f"""
@@ -52,7 +53,8 @@ SELECT orders.id, orders.order_number, orders.buyer_name, p.order_date, p.status
   FROM pull_session s
   JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
   JOIN orders ON orders.seller_id = p.seller_id AND orders.id = p.order_id
- WHERE s.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller AND s.id = :session
+ WHERE s.seller_id = :seller AND p.seller_id = :seller AND orders.seller_id = :seller
+   AND s.id = :session
 """
 
 ITEMS = """
@@ -114,7 +116,9 @@ async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Sum
 
 
 async def orders_of(session: AsyncSession, seller_id: int, session_id: int) -> list[PullOrder]:
-    """The session's orders in work order, each with its items as they lie on the way."""
+    """Return the session's orders in work order, each with its items in the order of the
+    shelves.
+    """
     named = {"seller": seller_id, "session": session_id}
     places = await places_of_items(session, seller_id, session_id)
     items: dict[int, dict[int, PullItem]] = {}

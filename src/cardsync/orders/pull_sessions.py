@@ -1,9 +1,10 @@
-"""Pull sessions: a seller's word in; out a fixed snapshot of orders, and what became of each.
+"""Pull sessions: a seller's command goes in; a fixed snapshot of orders, and the state of each,
+come out.
 
-Whatever writes here takes the seller's account row first, so that two callers go one after the
-other; that at most one session is open is proven by a unique index. Uploads don't come by here:
-the session keeps orders and items as they were, and what is different by now is read from the
-orders themselves (pull_changes.py).
+Every write here locks the seller's account row first, so that two callers go one after the other; a
+unique index proves that at most one session is open. Uploads do not pass through this module: the
+session holds orders and items as they were, and their differences are read from the orders
+themselves (pull_changes.py).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ async def open_session(
     wanted: OrderFilter,
     now: datetime,
 ) -> int:
-    """A session of the orders that the filter leaves, of those named if any are; what can't be
-    pulled is left out.
+    """Open a session of the orders that the filter leaves, limited to the named ones if any are
+    named; orders that cannot be pulled are left out.
 
     Raises PullSessionOpen, and InvalidPayload for a filter by a session that the seller does not
     have.
@@ -45,7 +46,10 @@ async def open_session(
         if not await session.scalar(text(KNOWN_SESSION), asked):
             raise unknown_session(wanted.pull_session)
     named = {"seller": seller_id, "now": now}
-    opening = "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now) ON CONFLICT DO NOTHING RETURNING id"
+    opening = (
+        "INSERT INTO pull_session (seller_id, opened_at) VALUES (:seller, :now)"
+        " ON CONFLICT DO NOTHING RETURNING id"
+    )
     session_id = await session.scalar(text(opening), named)
     if session_id is None:
         raise errors.PullSessionOpen
@@ -75,7 +79,7 @@ async def _take(
     where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
     of_order, of_item = ", ".join(KEPT_OF_ORDER), ", ".join(KEPT_OF_ITEM)
     now_of_item = ", ".join(f"i.{name}" for name in KEPT_OF_ITEM)
-    # One statement: orders and items of one moment, whatever uploads commit meanwhile.
+    # One statement takes orders and items of one moment, whatever uploads commit meanwhile.
     taken = await session.execute(
         text(f"""
             WITH taken AS (
@@ -98,7 +102,9 @@ async def _take(
 async def mark_pulled(
     session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
 ) -> None:
-    """Idempotent: the first time stays. Raises NotFound, PullSessionNotOpen."""
+    """Mark an order as pulled. The first time stays, so the call is idempotent. Raises NotFound,
+    PullSessionNotOpen.
+    """
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
     number = await _change(
@@ -123,7 +129,10 @@ async def defer(
     """
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
-    last = "(SELECT max(deferred_turn) FROM pull_session_order WHERE seller_id = :seller AND session_id = :session)"
+    last = (
+        "(SELECT max(deferred_turn) FROM pull_session_order"
+        " WHERE seller_id = :seller AND session_id = :session)"
+    )
     change = f"deferred_turn = coalesce({last}, 0) + 1"
     unless_there = f"(p.deferred_turn IS NULL OR p.deferred_turn < {last})"
     number = await _change(session, seller_id, session_id, order_id, change, unless_there, now)
@@ -154,7 +163,9 @@ async def end_session(
     end: Literal["completed", "cancelled"],
     now: datetime,
 ) -> None:
-    """Complete or cancel; the same again changes nothing. Raises NotFound, PullSessionNotOpen."""
+    """Complete or cancel a session; a repeated call changes nothing. Raises NotFound,
+    PullSessionNotOpen.
+    """
     seller_id = caller.seller_id
     await one_at_a_time(session, seller_id)
     if await _state(session, seller_id, session_id) == end:
@@ -163,7 +174,8 @@ async def end_session(
     await _keep_reviews(session, seller_id, session_id)
     await session.execute(
         text(
-            "UPDATE pull_session SET state = :end, completed_at = :completed WHERE seller_id = :seller AND id = :session"
+            "UPDATE pull_session SET state = :end, completed_at = :completed"
+            " WHERE seller_id = :seller AND id = :session"
         ),
         {
             "seller": seller_id,
@@ -176,7 +188,7 @@ async def end_session(
 
 
 async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> str:
-    """Raises NotFound for an unknown or another seller's id."""
+    """Return the order's number. Raises NotFound for an unknown id and another seller's id."""
     query = text("SELECT order_number FROM orders WHERE seller_id = :seller AND id = :id")
     number: str | None = await session.scalar(query, {"seller": seller_id, "id": order_id})
     if number is None:
@@ -185,7 +197,7 @@ async def order_number(session: AsyncSession, seller_id: int, order_id: int) -> 
 
 
 async def take_out(session: AsyncSession, seller_id: int, order_id: int) -> bool:
-    """Out of the open session; False if it is in none."""
+    """Take an order out of the open session; return False if it is in none."""
     taken = await session.execute(
         text("""
             DELETE FROM pull_session_order p USING pull_session s
@@ -221,7 +233,7 @@ async def _change(
     condition: str,
     now: datetime,
 ) -> str | None:
-    """The order's number if there was something to change.
+    """Return the order's number if there was something to change.
 
     Raises NotFound for an order that is not in the session.
     """
@@ -243,7 +255,7 @@ async def _change(
 
 
 async def _keep_reviews(session: AsyncSession, seller_id: int, session_id: int) -> None:
-    """What the orders become from now on is no matter of this session any more."""
+    """Store the reviews of a session: it does not follow its orders' later changes."""
     await session.execute(
         text(f"""
             UPDATE pull_session_order p SET in_review = now.in_review, changed = now.changed

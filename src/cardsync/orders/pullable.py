@@ -1,9 +1,9 @@
-"""Which orders are still to be shipped, which can be pulled, and whether a seller's shipped mark
-is ahead of what was synced.
+"""Rules on orders: which orders are still to be shipped, which can be pulled, and whether a
+seller's shipped mark is ahead of the synced status.
 
-Each rule is a pure function of an order's facts, and the same as a condition of SQL on the table
-under its own name, `orders`; a test holds function and SQL against each other. Orders that can be
-pulled are looked for by their statuses, of which a seller has few.
+Each rule is a pure function of an order's facts, and also a condition of SQL on the table under its
+own name, `orders`; a test compares function and SQL. The statements find orders that can be pulled
+by their statuses, because a seller has few.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from datetime import datetime
 from decimal import Decimal
 
-# Statuses are the marketplace's words, as `Completed - Paid`, `Ready to Ship`, `Shipped - In
+# Statuses are the marketplace's words, such as `Completed - Paid`, `Ready to Ship`, `Shipped - In
 # Transit`, `Canceled`.
 _WAITS = "paid|ready to ship|processing"
 _WAITS_NOT = "unpaid|not paid"
@@ -23,8 +23,8 @@ _FLAGS = re.ASCII | re.IGNORECASE
 
 
 def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
-    """By what was synced: paid, ready to ship or processing, and neither shipped nor cancelled
-    nor refunded.
+    """Return whether the synced values say that the order is paid, ready to ship or processing, and
+    neither shipped nor cancelled nor refunded.
     """
     if status is None or refund_amt is not None:
         return False
@@ -39,11 +39,12 @@ _STATUS_WAITS = (
 TO_SHIP = f"(orders.refund_amt IS NULL AND {_STATUS_WAITS})"
 
 
-# What `PULLABLE` stands on, run before it in its transaction: those of a seller's statuses that
-# wait to be shipped. A setting and no part of the query, which is planned by how many orders
-# these statuses have.
+# `PULLABLE` needs this statement before it in its transaction: it stores those of a seller's
+# statuses that wait to be shipped. They stand in a setting and not in the query, so that the
+# planner plans the query by the number of orders that these statuses have.
 KEEP_WAITING = f"""SELECT set_config('app.waiting', ARRAY(
-    SELECT DISTINCT orders.status_group FROM order_tally AS orders WHERE orders.seller_id = :seller AND orders.period = 'ever'
+    SELECT DISTINCT orders.status_group FROM order_tally AS orders
+     WHERE orders.seller_id = :seller AND orders.period = 'ever'
        AND orders.orders > 0 AND {_STATUS_WAITS})::text, true)"""
 
 
@@ -60,16 +61,19 @@ def can_be_pulled(
 
 
 IN_OPEN_SESSION = """EXISTS (
-    SELECT FROM pull_session s JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
-     WHERE s.seller_id = orders.seller_id AND s.state = 'open' AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
+    SELECT FROM pull_session s
+      JOIN pull_session_order p ON p.seller_id = s.seller_id AND p.session_id = s.id
+     WHERE s.seller_id = orders.seller_id AND s.state = 'open'
+       AND p.seller_id = orders.seller_id AND p.order_id = orders.id)"""
 
-PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[]) AND orders.refund_amt IS NULL
- AND orders.shipped_marked_at IS NULL AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
+PULLABLE = f"""orders.status_group = ANY (current_setting('app.waiting')::text[])
+ AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL
+ AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"""
 
 
 def marked_shipped_pending(status: str | None, shipped_marked_at: datetime | None) -> bool:
-    """True while the seller's mark is ahead: the synced status says neither shipped nor that it
-    never will be.
+    """Return whether the seller's mark is ahead: the synced status says neither that the order was
+    shipped nor that it never will be.
     """
     return shipped_marked_at is not None and not re.search(_BEYOND, status or "", _FLAGS)
 
@@ -80,8 +84,8 @@ MARKED_SHIPPED_PENDING = (
 
 
 def needs_review(*, status: str | None, to_ship: bool, shipped_marked_at: datetime | None) -> bool:
-    """An order in an open session that an upload changed under it; what its seller marked as
-    shipped may turn out so.
+    """Return whether an order in an open session needs a review because an upload changed it; an
+    order that its seller marked as shipped may turn out to be shipped.
     """
     return not to_ship and (
         shipped_marked_at is None or not re.search(_SHIPPED, status or "", _FLAGS)

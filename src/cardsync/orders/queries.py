@@ -1,9 +1,9 @@
-"""Reading a seller's orders: a filter in; the page's rows with their items, and how many orders
-there are of each status, out.
+"""Reads of a seller's orders: a filter goes in; the page's rows with their items, and the number of
+orders of each status, come out.
 
-What is filtered by date, status, refund and shipping type alone is counted already
-(`order_tally`) and read in the order of an index, all in one message. Anything else is looked
-through: what is rare in that message too, what is frequent by a probe before it.
+A filter by date, status, refund and shipping type alone is counted already (`order_tally`), and its
+page is read in the order of an index, all in one message. Any other filter scans orders: a rare
+match is found in that message too, a frequent one by a probe before it.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ from cardsync.orders.shown import ORDER_COLUMNS, ItemRow, OrderRow
 Values = dict[str, Any]
 Counts = dict[str, int]
 
-# For each order that the page needs, so many of the first ones are looked through before all of
-# them are; in all at most so many. A page that reaches further than a quarter of them is hardly
-# ever filled by them.
+# For each order that the page needs, the probe scans this many of the first orders before the read
+# scans all of them; in all it scans at most the second number. A page that reaches further than a
+# quarter of that number is hardly ever filled by a probe.
 PROBED_FOR_EACH = 40
 PROBED = 20_000
 REACHED_BY = 4
-# Several statuses are read from the index of each as far as this, then from that of all.
+# Several statuses are read from the index of each up to this place, and beyond it from the index of
+# all.
 MERGED = 10_000
 
 
 @dataclass(frozen=True)
 class Found:
-    """`status_counts` is what the filter would find in each status if it named none; `total` what
-    it finds.
+    """`status_counts` holds the orders that the filter would find in each status if it named none;
+    `total` is the number that it finds.
     """
 
     orders: list[OrderRow]
@@ -56,7 +57,7 @@ class Found:
 
 
 async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> Found:
-    """Raises InvalidPayload for a pull session that the seller does not have."""
+    """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
     values: Values = {"seller": seller_id, "limit": wanted.per_page, "offset": wanted.offset}
     if isinstance(wanted.pull_session, int):
         values["pull_session"] = wanted.pull_session
@@ -87,7 +88,7 @@ async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> 
     )
 
 
-# The ids of a page, as a query or found by several.
+# The ids of a page come from one query, or from several.
 
 
 def _page(where: str, by: str) -> str:
@@ -95,22 +96,24 @@ def _page(where: str, by: str) -> str:
 
 
 def _merged(tallied: list[str], order: PageOrder) -> str:
-    """The page of several statuses, each read as far as it may reach into the page."""
+    """Return the page of several statuses, each read as far as it may reach into the page."""
     return f"""
-        SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status) CROSS JOIN LATERAL (
-            SELECT orders.id, orders.order_date FROM orders WHERE {all_of(*tallied, "orders.status_group = wanted.status")}
+        SELECT orders.id FROM unnest(CAST(:statuses AS text[])) AS wanted (status)
+         CROSS JOIN LATERAL (
+            SELECT orders.id, orders.order_date FROM orders
+             WHERE {all_of(*tallied, "orders.status_group = wanted.status")}
              ORDER BY {order.whole} LIMIT :reach
         ) AS orders ORDER BY {order.whole} LIMIT :limit OFFSET :offset
     """
 
 
-# Those that are found already.
+# The statement returns ids that were found already.
 _THESE = "SELECT unnest(CAST(:ids AS bigint[])) AS id"
 
 
 async def _nulls_last(reading: Reading, values: Values, where: str, order: PageOrder) -> list[int]:
-    """Against the direction of its index, which then begins with the nulls: they come behind all
-    others, by a query of their own.
+    """Read a page against the direction of its index, which then begins with the nulls: a query of
+    their own puts them behind all others.
     """
     some, none = (
         f"{where} AND {order.nulls_apart} IS NOT NULL",
@@ -133,8 +136,8 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
 async def _looked_through(
     reading: Reading, values: Values, wanted: OrderFilter, order: PageOrder
 ) -> Found:
-    """Page and counts of a filter that nobody counts: what is frequent fills the page soon and is
-    only counted, what is rare is found and counted by the same pass.
+    """Return page and counts of a filter that the tally does not count: frequent matches fill the
+    page soon and are only counted; rare ones are found and counted by the same pass.
     """
     tallied, of_tallied = tallied_conditions(wanted)
     others, of_others = other_conditions(wanted)
@@ -149,16 +152,28 @@ async def _looked_through(
         and reach * REACHED_BY <= PROBED
     ):
         values["probed"] = min(PROBED, PROBED_FOR_EACH * reach)
-        # Not worth it among few, and how many there are is known: the look at the tally comes
-        # first and ends it.
+        # The probe does not pay among few orders, and the tally has their number: reading the tally
+        # comes first and ends the probe.
         number, counted, more = tally_conditions(wanted)
-        many = f"(SELECT coalesce(sum({number}), 0) FROM order_tally WHERE seller_id = :seller AND {counted}) > :probed"
+        many = (
+            f"(SELECT coalesce(sum({number}), 0) FROM order_tally"
+            f" WHERE seller_id = :seller AND {counted}) > :probed"
+        )
         values |= more
-        first = f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied, *status)} ORDER BY {order.by} LIMIT :probed"
-        probe = f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)} ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+        first = (
+            f"SELECT orders.* FROM orders WHERE {all_of(many, *tallied, *status)}"
+            f" ORDER BY {order.by} LIMIT :probed"
+        )
+        probe = (
+            f"SELECT orders.id FROM ({first}) AS orders WHERE {' AND '.join(others)}"
+            f" ORDER BY {order.by} LIMIT :limit OFFSET :offset"
+        )
         ids = [id for (id,) in await reading.rows(probe, values)]
         if len(ids) == wanted.per_page:
-            count = f"SELECT orders.status_group, count(*) FROM orders WHERE {everything} GROUP BY orders.status_group"
+            count = (
+                f"SELECT orders.status_group, count(*) FROM orders WHERE {everything}"
+                " GROUP BY orders.status_group"
+            )
             return await _shown(reading, values | {"ids": ids}, wanted, _kept(_THESE), count)
     kept = f"""
         WITH orders AS MATERIALIZED (
@@ -173,24 +188,31 @@ async def _looked_through(
 
 
 def _is_rare(wanted: OrderFilter) -> bool:
-    """Filters with an index of the few orders that they find."""
+    """Return whether an index holds the few orders that the filter finds."""
     return wanted.ship_pending or wanted.pull_session is not None
 
 
-# What is shown of the page. Its ids go from the first of these statements to the others in a
+# These statements read the rows of the page. Its ids go from the first of them to the others in a
 # setting of the transaction, so that one message carries them all.
 
 
 def _kept(page: str) -> str:
-    return f"SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true) FROM ({page}) AS page"
+    return (
+        "SELECT set_config('app.page', coalesce(string_agg(page.id::text, ','), ''), true)"
+        f" FROM ({page}) AS page"
+    )
 
 
-_ON_PAGE = "unnest(string_to_array(current_setting('app.page'), ',')::bigint[]) WITH ORDINALITY AS page (id, place)"
+_ON_PAGE = (
+    "unnest(string_to_array(current_setting('app.page'), ',')::bigint[])"
+    " WITH ORDINALITY AS page (id, place)"
+)
 _ORDERS = Planned(
     "orders_shown",
     f"""
     SELECT {ORDER_COLUMNS}
-      FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id ORDER BY page.place
+      FROM {_ON_PAGE} JOIN orders ON orders.seller_id = :seller AND orders.id = page.id
+     ORDER BY page.place
     """,
     {"seller": "bigint"},
 )
@@ -199,7 +221,9 @@ _ITEMS = Planned(
     f"""
     SELECT {", ".join(f"item.{name}" for name in ItemRow._fields)}
       FROM {_ON_PAGE} CROSS JOIN LATERAL (
-          SELECT * FROM order_item AS item WHERE item.seller_id = :seller AND item.order_id = page.id ORDER BY item.id LIMIT :items
+           SELECT * FROM order_item AS item
+            WHERE item.seller_id = :seller AND item.order_id = page.id
+            ORDER BY item.id LIMIT :items
       ) AS item
     """,
     {"seller": "bigint", "items": "bigint"},
@@ -208,11 +232,12 @@ _SESSIONS = Planned("sessions_shown", RECENT, {"seller": "bigint"})
 
 
 def _tally(wanted: OrderFilter, number: str, counted: str) -> str | Planned:
-    """What is counted since ever is one of four statements; that of a window of dates names its
-    blocks.
+    """Return the statement of the counts. The counts of all time come from one of four statements;
+    the statement for a window of dates names its blocks.
     """
     statement = f"""
-        SELECT status_group, sum({number})::bigint FROM order_tally WHERE seller_id = :seller AND {counted}
+        SELECT status_group, sum({number})::bigint FROM order_tally
+         WHERE seller_id = :seller AND {counted}
          GROUP BY status_group HAVING sum({number}) <> 0
     """
     if wanted.date_from is not None or wanted.date_to is not None:
@@ -232,8 +257,8 @@ async def _shown(
     kept: str,
     counted: str | Planned | None = None,
 ) -> Found:
-    """`kept` keeps the page; without a statement that counts it also has the statuses and how
-    many orders there are of each.
+    """Read the shown rows; `kept` stores the page's ids. Without a counting statement it also
+    returns the statuses and the number of orders of each.
     """
     statements: list[str | Planned] = [
         kept,

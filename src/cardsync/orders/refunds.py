@@ -1,14 +1,15 @@
-"""What a refund comes to; as one SQL expression and one pure function that agree.
+"""The amount of a refund: an order's and a refund's amounts go in; the refunded amount comes out.
+One SQL expression and one pure function agree on it.
 
-Marketplaces leave the total out of many refunds. It is decided again with whatever decides it: an
-order's own upload may come later.
+Marketplaces leave the total out of many refunds. The amount is decided again whenever one of its
+inputs changes: an order's own upload may come later.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-# What an amount on an order stays below.
+# An amount on an order stays below this number.
 _MOST = 100_000_000
 _NOTHING = Decimal("0.00")
 
@@ -20,7 +21,9 @@ def refund_amount(
     shipping: Decimal | None,
     kind: str | None,
 ) -> Decimal:
-    """Its total, else its parts, else the order's own where all of it goes back, else nothing."""
+    """Return the refund's total, else the sum of its parts, else the order's own total for a full
+    refund, else nothing.
+    """
     if total is not None:
         return total
     given = [part for part in (product, shipping) if part is not None]

@@ -1,9 +1,10 @@
-"""Order-data uploads: the JSON of a request in; checked rows, then one typed row a key with what
-it carries, and what could not be read, out. Pure.
+"""Rows of order-data uploads: the JSON of a request goes in; checked rows come out, then one typed
+row per key with the fields that it carries, and the values that could not be read. The module is
+pure.
 
-Absent, null and a value are three things: a field that some rows carry and others don't has a
-column `has_<field>` beside it, one that no row carries has no column. What can't be read counts
-as absent and is reported with row, column, code and reason.
+Absent, null and a value are three things: a field that some rows carry and others do not has a
+column `has_<field>` beside it, and a field that no row carries has no column. An unreadable value
+counts as absent and is reported with row, column, code and reason.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from cardsync.orders import cells
 from cardsync.orders.cells import Column
 
 _TEXT, _AMOUNT, _COUNT = cells.texts(), cells.amounts(), cells.whole("integer", 0, 2**31 - 1)
-# Texts that an index holds can't be of any length.
+# An index holds these texts, so their length is limited.
 _BUYER, _WORD = cells.texts(limits.BUYER_NAME_CHARACTERS), cells.texts(limits.STATUS_CHARACTERS)
 _ORDER = {
-    "buyer_name": _BUYER, "order_date": cells.each("date", "bad_date", "no date", cells.read_date), "status": _WORD,
+    "buyer_name": _BUYER,
+    "order_date": cells.each("date", "bad_date", "no date", cells.read_date),
+    "status": _WORD,
     "product_amt": _AMOUNT, "shipping_amt": _AMOUNT, "total_amt": _AMOUNT,
 }  # fmt: skip
 KINDS: Mapping[str, Mapping[str, Column]] = {
@@ -61,8 +64,8 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
 
 
 class _Numbered(msgspec.Struct, gc=False):
-    """As much of a row as the answer to the upload needs; the rest is looked over without being
-    kept.
+    """The struct holds as much of a row as the answer to the upload needs; the decoder checks the
+    rest without storing it.
     """
 
     order_number: Annotated[
@@ -75,12 +78,12 @@ _PLACE = re.compile(r"(.*) - at `\$\[(\d+)\](?:\.order_number)?`", re.DOTALL)
 
 
 def check(body: bytes) -> int:
-    """How many rows.
+    """Check a body and return the number of its rows.
 
     Raises InvalidJson, InvalidPayload naming the row, EmptyPayload or TooManyRows.
     """
     try:
-        # The decoder passes over texts that it doesn't keep.
+        # The decoder passes over texts that it does not store.
         body.decode()
         rows = _CHECK.decode(body)
     except msgspec.ValidationError as e:
@@ -101,7 +104,9 @@ def check(body: bytes) -> int:
 
 
 def _misshapen(body: bytes, reason: str) -> errors.Problem:
-    """The decoder stops at the first wrong shape: what follows may not be JSON at all."""
+    """Return the error for a body of a wrong shape. The decoder stops at the first wrong shape, so
+    the rest may not be JSON at all.
+    """
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError) as e:
@@ -125,7 +130,7 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
 class Rows:
     """`count` rows came; `duplicates` of them were merged into others.
 
-    The frame has `row`, `order_number` and what is carried.
+    The frame has `row`, `order_number` and the fields that the rows carry.
     """
 
     frame: pl.DataFrame
@@ -138,12 +143,12 @@ class Rows:
         return name in self.frame.columns
 
     def always(self, name: str) -> bool:
-        """Do all rows carry it?"""
+        """Return whether all rows carry the field."""
         return self.carries(name) and not self.carries(f"has_{name}")
 
 
 def read(body: bytes, kind: str) -> Rows:
-    """The rows of a body that `check` let pass, one for each key."""
+    """Return the rows of a body that `check` accepted, one for each key."""
     given = _columns(_decoded(body, kind), ["order_number", *KINDS[kind]])
     numbers = given["order_number"].values
     rows = Rows(pl.DataFrame(), len(numbers))
@@ -154,7 +159,7 @@ def read(body: bytes, kind: str) -> Rows:
     for name, column in KINDS[kind].items():
         columns += _carried(name, column, given[name], rows)
     frame = pl.DataFrame(columns)
-    # A single byte is looked for many times as fast, and most bodies have no escape.
+    # A search for a single byte is many times as fast, and most bodies have no escape.
     if b"\\" in body and b"\\u0000" in body:
         # PostgreSQL stores no NUL.
         frame = frame.with_columns(pl.col(pl.String).str.replace_all("\0", "\ufffd", literal=True))
@@ -166,14 +171,14 @@ def read(body: bytes, kind: str) -> Rows:
     return rows
 
 
-# Rows are taken apart in blocks that the processor's cache holds: each is looked at once for
-# every field.
+# Rows are taken apart in blocks that fit the processor's cache, because every field reads each row
+# once.
 _BLOCK = 1_000
 
 
 @dataclass
 class _Given:
-    """The values of one field, and of which types they are."""
+    """The values of one field stand beside the types that they have."""
 
     values: list[Any] = field(default_factory=list)
     kinds: set[type] = field(default_factory=set)
@@ -191,7 +196,8 @@ def _columns(given: list[Any], names: Sequence[str]) -> dict[str, _Given]:
     return columns
 
 
-# A value that is JSON and yet can't be read at all, such as a whole number of thousands of digits.
+# The marker stands for a value that is JSON and yet cannot be read at all, such as a whole number
+# of thousands of digits.
 _BAD = object()
 _ROWS = {
     kind: msgspec.defstruct(
@@ -202,7 +208,7 @@ _ROWS = {
     )
     for kind, fields in KINDS.items()
 }
-# Numbers with a point or an exponent stay bytes: told from texts, and exact.
+# Numbers with a point or an exponent stay bytes, which are distinct from texts, and exact.
 _DECODERS = {
     kind: msgspec.json.Decoder(list[row], float_hook=str.encode)  # type: ignore[valid-type]
     for kind, row in _ROWS.items()
@@ -230,8 +236,8 @@ def _value(raw: msgspec.Raw) -> Any:
 
 
 def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Series]:
-    """The typed column of one field and, unless all rows carry it, which do; nothing if none
-    does.
+    """Return the typed column of one field and, unless all rows carry it, the column of those that
+    do; nothing if none does.
     """
     values, kinds = given.values, given.kinds
     if kinds == {UnsetType}:
@@ -264,7 +270,7 @@ def _says(row: int, name: str, column: Column, value: Any) -> dict[str, Any]:
 
 
 def _internal(labels: pl.Series) -> pl.Series:
-    """Product lines under their internal names where they are known."""
+    """Replace product lines by their internal names, where they have one."""
     given = labels.unique().drop_nulls().to_list()
     names = {label: _internal_name(label) for label in given}
     return labels.replace(list(names), list(names.values())) if names else labels
@@ -276,7 +282,7 @@ def _internal_name(label: str) -> str:
 
 
 def _merged(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """One row a key: of each field the last row that carries it.
+    """Return one row per key, with the value of the last row that carries each field.
 
     Items without a SKU have no key and stay apart.
     """
@@ -291,7 +297,10 @@ def _merged(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     fields = [name for name in frame.columns if name not in keys and not name.startswith("has_")]
     merged = frame.filter(again).group_by(keys, maintain_order=True).agg(
         *(_last(name, f"has_{name}" in frame.columns) for name in fields),
-        *(pl.col(name).any() for name in frame.columns if name.startswith("has_") and name != "has_sku_id"),
+        *(
+            pl.col(name).any() for name in frame.columns
+            if name.startswith("has_") and name != "has_sku_id"
+        ),
         *([pl.col("has_sku_id").last()] if "has_sku_id" in frame.columns else []),
     )  # fmt: skip
     return pl.concat([frame.filter(~again), merged.select(frame.columns)]).sort("row")

@@ -1,7 +1,8 @@
-"""Monthly sales reports: a report's JSON in, one row a month; the months that have none out.
+"""Monthly sales reports: a report's JSON goes in; one row per month, and the months without a
+report, come out.
 
-`read` and `months_without` are pure. Of a month that is stored already, fields that the new
-report doesn't carry stay, null clears them.
+`read` and `months_without` are pure. If a month is stored already, fields that the new report does
+not carry stay, and null clears them.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _JSON = msgspec.json.Decoder(float_hook=str.encode)
 
 @dataclass(frozen=True)
 class Report:
-    """`fields` holds what the report carries, null included; `unusable` names what counts as
-    absent because it is no such number.
+    """`fields` holds the fields that the report carries, null included; `unusable` names those that
+    count as absent because they are not valid numbers.
     """
 
     month: date
@@ -52,7 +53,7 @@ class Report:
 
 
 def read(body: bytes) -> Report:
-    """Raises InvalidJson or InvalidPayload, naming the field."""
+    """Read a report. Raises InvalidJson or InvalidPayload, naming the field."""
     try:
         given = _JSON.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
@@ -110,10 +111,11 @@ def _count(value: Any) -> int | None:
 def months_without(
     covered: Collection[date], first_order: date | None, now: datetime
 ) -> list[date]:
-    """The first days of the months that no report covers, oldest first. None without dated orders.
+    """Return the first days of the months that no report covers, oldest first; an account without
+    dated orders has none.
 
-    They go from the first order's month, or from 24 months before this one if that is earlier, to
-    the last that is over where the marketplace is.
+    The months begin with the first order's month, or 24 months before this one if that is earlier,
+    and end with the last month that is over in the marketplace's zone.
     """
     if first_order is None:
         return []
@@ -136,7 +138,7 @@ async def store(session: AsyncSession, seller_id: int, report: Report, now: date
 
 
 async def stored(session: AsyncSession, seller_id: int) -> list[SalesReport]:
-    """Every month, oldest first."""
+    """Return every month's report, oldest first."""
     query = (
         select(SalesReport).where(SalesReport.seller_id == seller_id).order_by(SalesReport.month)
     )
@@ -144,8 +146,8 @@ async def stored(session: AsyncSession, seller_id: int) -> list[SalesReport]:
 
 
 async def gaps(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
-    """The months that are over and that no report covers; one that ends before its month does
-    not.
+    """Return the months that are over and that no report covers; a report that ends before its
+    month does not cover it.
     """
     first_order = await session.scalar(
         select(func.min(Order.order_date)).where(Order.seller_id == seller_id)

@@ -1,5 +1,5 @@
-"""How an order travels: pwe (a plain envelope), tracked or expedited; as one SQL expression and
-one pure function that agree.
+"""The shipping type of an order: its shipping facts go in; pwe (a plain envelope), tracked or
+expedited comes out. One SQL expression and one pure function agree on it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ def shipping_type(
 
 def shipping_type_sql(method: str, tracking_number: str, total: str, threshold: str) -> str:
     return rf"""CASE WHEN {method} ~* '\mexpedited\M' THEN 'expedited'
-                     WHEN btrim({tracking_number}) <> '' OR {method} ~* '\mtrack(ed|ing)\M' OR {total} >= {threshold}
+                     WHEN btrim({tracking_number}) <> '' OR {method} ~* '\mtrack(ed|ing)\M'
+                       OR {total} >= {threshold}
                      THEN 'tracked' ELSE 'pwe' END"""
 
 
 async def decide_again(session: AsyncSession, seller_id: int, threshold: Decimal) -> None:
-    """Of all orders, because the seller's threshold is another now.
+    """Decide the type of all orders again, because the seller's threshold has changed.
 
-    Nobody is writing orders: see `ingest.hold_still`.
+    No process writes orders meanwhile: see `ingest.hold_still`.
     """
     decided = shipping_type_sql("shipping_method", "tracking_number", "total_amt", ":threshold")
     await session.execute(
         text(
-            f"UPDATE orders SET shipping_type = {decided} WHERE seller_id = :seller AND shipping_type <> {decided}"
+            f"UPDATE orders SET shipping_type = {decided}"
+            f" WHERE seller_id = :seller AND shipping_type <> {decided}"
         ),
         {"seller": seller_id, "threshold": threshold},
     )

@@ -1,9 +1,10 @@
-"""In which order a seller walks through a pull session. Pure: facts of each order, the places of
-its items among them, in; order ids out.
+"""The order in which a seller walks through a pull session: facts of each order, the places of its
+items among them, go in; order ids come out. The module is pure.
 
-Expedited before tracked before pwe; within each by the first place on the shelves, box and slot
-as numbers, what has no place last; then the oldest order first. Orders that were pushed to the
-end stand there, in the order in which they were pushed.
+Expedited orders come before tracked ones, and these before pwe; within each group the first place
+on the shelves decides, box and slot as numbers, and orders without a place come last; then the
+oldest order comes first. Orders that were pushed to the end stand there, in the order in which they
+were pushed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def work_order(orders: Iterable[ToPull], place_of: PlaceOf) -> list[int]:
 
 
 def items_in_order(item_ids: Iterable[int], place_of: PlaceOf) -> list[int]:
-    """The items of one order, as they lie on the way."""
+    """Return the items of one order in the order of the shelves."""
     return sorted(item_ids, key=lambda item: (_last_without(place_of(item)), item))
 
 

@@ -1,4 +1,6 @@
-"""`cardsync admin release …`: arguments in, one operation called, its result printed."""
+"""The commands `cardsync admin release …`: arguments go in; one operation runs, and its result is
+printed.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,8 @@ def kill_version(version: str, product: str, undo: bool) -> None:
     click.echo(f"{product} {version} is {'no longer killed' if undo else 'killed'}")
     if not known:
         click.echo(
-            f"no {product} {version} was published here: is that the version you mean? --undo takes it back",
+            f"no {product} {version} was published here: is that the version you mean?"
+            " --undo takes it back",
             err=True,
         )
 
@@ -115,7 +118,7 @@ def kill_version(version: str, product: str, undo: bool) -> None:
 @release.command("list")
 @AS_JSON
 def list_releases(as_json: bool) -> None:
-    """Everything published and killed."""
+    """Print everything published and killed."""
     settings = settings_with()
 
     async def read(database: Database) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -134,7 +137,8 @@ def list_releases(as_json: bool) -> None:
     for row in releases:
         until = row["expires_at"][:10]
         click.echo(
-            f"{row['product']:<8} {row['version']:<12} {row['platform']:<16} {row['channel']:<8} {row['percentage']:>3} %  until {until}"
+            f"{row['product']:<8} {row['version']:<12} {row['platform']:<16}"
+            f" {row['channel']:<8} {row['percentage']:>3} %  until {until}"
         )
     for row in kills:
         click.echo(f"{row['product']:<8} {row['version']:<12} killed {row['killed_at'][:10]}")

@@ -1,7 +1,8 @@
-"""What a download request gets: release and conditional headers in, status, byte range and
-headers out. Pure.
+"""The answer to a download request: release and conditional headers go in; status, byte range and
+headers come out. The module is pure.
 
-One range a request (RFC 9110, section 14); several, or one that cannot be read, get the whole file.
+A request gets one range (RFC 9110, section 14); several ranges, or one that cannot be read, get the
+whole file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 @dataclass(frozen=True)
 class Part:
-    """`start` up to, not including, `end`."""
+    """A part goes from `start` up to `end`, which is excluded."""
 
     status: int
     start: int

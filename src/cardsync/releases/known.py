@@ -1,8 +1,8 @@
-"""The releases and kills that this process knows: read once, read again on a notice and at a slow
-pace, asked without a statement.
+"""The releases and kills that this process has read: a product goes in; its shelf comes out without
+a statement. The process reads them once, and again on a notice and at a slow pace.
 
-`shelf(product)` is what `offer.choose` decides on. While the database is away the last known
-state stands.
+`offer.choose` decides on `shelf(product)`. While the database is away the last state that was read
+stands.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 
 TOPIC = "releases"
 READ_SECONDS, RETRY_SECONDS = 5.0, 2.0
-# A download that this process does not know may be newer than its last reading, but strangers'
-# guesses are no reason to read on.
+# A download that this process does not find may be newer than its last reading, but strangers'
+# guesses are no reason to read again.
 MISS_SECONDS = 1.0
 
 
@@ -68,14 +68,15 @@ class KnownReleases:
         self._shelves = {product: Shelf() for product in PRODUCTS}
         self._changed = asyncio.Event()
         self._read_at = -MISS_SECONDS
-        # One reading after the other: a slow older one must not replace what a newer one found.
+        # One reading runs after the other: a slow older one must not replace the result of a newer
+        # one.
         self._reading = asyncio.Lock()
 
     def shelf(self, product: str) -> Shelf:
         return self._shelves[product]
 
     def invalidate(self, _payload: str = "") -> None:
-        """A notice came: read anew, soon. Many notices at once are one reading."""
+        """Read anew soon, because a notice came. Many notices at once cause one reading."""
         self._changed.set()
 
     async def read(self) -> None:
@@ -87,7 +88,9 @@ class KnownReleases:
     async def artifact(
         self, product: str, version: str, platform: str, file_name: str
     ) -> Published | None:
-        """What a download address names; a killed release is no longer handed out."""
+        """Return the artifact that a download address names; a killed release is no longer
+        served.
+        """
         found = self._find(product, version, platform, file_name)
         if found is None and clock.monotonic() - self._read_at >= MISS_SECONDS:
             await self.read()
@@ -104,7 +107,7 @@ class KnownReleases:
 
     @asynccontextmanager
     async def kept_fresh(self, every: float) -> AsyncIterator[None]:
-        """Known before the first request, if the database answers; from then on kept fresh in the
+        """Read before the first request, if the database answers; from then on read anew in the
         background.
         """
         await self._try_to_read()
@@ -117,7 +120,8 @@ class KnownReleases:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), pause)
             self._changed.clear()
-            # What could not be read may be a kill: not at the slow pace.
+            # A kill may be among the rows that could not be read, so the next try comes sooner than
+            # the slow pace.
             pause = every if await self._try_to_read() else min(every, RETRY_SECONDS)
 
     async def _try_to_read(self) -> bool:

@@ -1,5 +1,5 @@
-"""`release` and `release_kill` (global): what the operator published of the agent and the desktop
-wrapper, and what must not run.
+"""The tables `release` and `release_kill` (global): the operator's published releases of the agent
+and the desktop wrapper, and the versions that must not run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cardsync.database.columns import NOW, Base, Moment
 
 
 class Release(Base):
-    """One artifact.
+    """A release is one artifact.
 
     `record` is the canonical JSON that `record_signature` signs; both signatures are base64
     Ed25519.
@@ -42,7 +42,7 @@ class Release(Base):
 
 
 class ReleaseKill(Base):
-    """A version that must update before it goes on."""
+    """A killed version must update before it goes on."""
 
     __tablename__ = "release_kill"
     product: Mapped[str] = mapped_column(Text, primary_key=True)

@@ -1,8 +1,8 @@
-"""Which release an installation is offered, and whether it must update. Facts in, time included,
-decision out; pure.
+"""The offer of a release: facts about an installation, time included, go in; the release that it is
+offered, and whether it must update, come out. The module is pure.
 
-Versions compare by PEP 440. What cannot be compared is left alone, unless the kill list names
-exactly that text.
+Versions compare by PEP 440. A version that cannot be compared is left alone, unless the kill list
+names exactly that text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STABLE = "stable"
 LONGEST_VERSION = 200
 NONE_INSTALLED = "0"
 
-# What one machine is called by Python, Go, Docker, Windows and Apple.
+# Python, Go, Docker, Windows and Apple have different names for one machine.
 _ALIASES = {
     "x86_64": "amd64",
     "x64": "amd64",
@@ -36,7 +36,7 @@ _ALIASES = {
 
 @dataclass(frozen=True)
 class Published:
-    """One artifact that the operator published."""
+    """A published release is one artifact that the operator published."""
 
     product: str
     version: Version
@@ -59,8 +59,8 @@ class Published:
 
 @dataclass(frozen=True)
 class Shelf:
-    """Everything known of one product: releases newest first, killed versions as the operator
-    named them.
+    """A shelf holds everything known of one product: releases newest first, and killed versions as
+    the operator named them.
     """
 
     releases: tuple[Published, ...] = ()
@@ -73,7 +73,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Installation:
-    """Who asks.
+    """An installation asks for an update.
 
     `seat` is stable for one installation and decides its place in a staged roll-out.
     """
@@ -86,8 +86,8 @@ class Installation:
 
 @dataclass(frozen=True)
 class Offer:
-    """`must_update` without a release: the version was killed before there is anything to update
-    to.
+    """An offer may have `must_update` without a release: the version was killed before there is
+    anything to update to.
     """
 
     must_update: bool
@@ -112,12 +112,12 @@ def read_version(text: str) -> Version | None:
 
 @lru_cache(maxsize=1024)
 def same_platform(platform: str) -> str:
-    """One spelling of `linux/x86_64` and `Linux/amd64`, to compare by."""
+    """Return one spelling for `linux/x86_64` and `Linux/amd64`, so that they compare equal."""
     return "/".join(_ALIASES.get(part, part) for part in platform.strip().lower().split("/"))
 
 
 def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
-    """The newest release that fits this installation and is newer than what it has."""
+    """Return the newest release that fits this installation and is newer than the installed one."""
     text = (asks.version or "").strip() or NONE_INSTALLED
     installed = read_version(text)
     must_update = text in shelf.kills or (installed is not None and shelf.has_killed(installed))
@@ -138,7 +138,7 @@ def choose(shelf: Shelf, asks: Installation, now: datetime) -> Offer:
 
 
 def _newer(shelf: Shelf, installed: Version | None) -> Iterator[Published]:
-    """Newest first, never a killed one, never a downgrade."""
+    """Yield releases, newest first, never a killed one, never a downgrade."""
     for release in shelf.releases:
         if installed is not None and release.version <= installed:
             return
@@ -151,15 +151,15 @@ def _fits(release: Published, asks: Installation, installed: Version | None, now
         return False
     if asks.platform and same_platform(release.platform) != same_platform(asks.platform):
         return False
-    # An older installation goes by a release in between; one that cannot be compared takes none
-    # that asks for a minimum.
+    # An older installation first updates to a release in between; one that cannot be compared takes
+    # no release that requires a minimum.
     return release.min_from is None or (installed is not None and installed >= release.min_from)
 
 
 def takes_part(seat: str, version: Version, percentage: int) -> bool:
-    """Whether a roll-out at `percentage` reaches this seat.
+    """Return whether a roll-out at `percentage` reaches this seat.
 
-    Raising it only adds seats; each version draws anew.
+    A higher percentage only adds seats; each version draws anew.
     """
     digest = hashlib.sha256(f"{seat}/{version}".encode()).digest()
     return int.from_bytes(digest[:8], "big") % 100 < percentage

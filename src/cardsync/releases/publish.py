@@ -1,8 +1,8 @@
-"""What the operator does with releases: publish an artifact with its signatures, kill a version,
-list both.
+"""The operator's operations on releases: a draft with its artifact, or a version to kill, goes in;
+stored rows and the list of both come out.
 
-Every change tells all processes in its own transaction. Under one product, version and platform
-there are only ever one artifact's bytes, whatever the channel; publishing them again changes the
+Every change notifies all processes in its own transaction. One product, version and platform have
+only ever one artifact's bytes, whatever the channel; publishing the same bytes again changes the
 stage of the roll-out, `min_from` and the expiry.
 """
 
@@ -37,7 +37,7 @@ _CHANNEL = re.compile(r"[A-Za-z0-9._-]{1,50}")
 
 @dataclass(frozen=True)
 class Draft:
-    """What to publish, as the operator names it; `read_draft` checks it."""
+    """A draft is a release as the operator names it; `read_draft` checks it."""
 
     product: str
     version: Version
@@ -50,7 +50,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file's bytes, hashed and signed."""
+    """An artifact is a file's bytes, hashed and signed."""
 
     name: str
     content: bytes
@@ -59,7 +59,7 @@ class Artifact:
 
     @property
     def storage_key(self) -> str:
-        # Named by its content: written twice it is the same object.
+        # The key is named by the content, so a second write makes the same object.
         return f"releases/{self.sha256}/{self.name}"
 
 
@@ -98,7 +98,7 @@ def _version(name: str, value: str) -> Version:
 
 
 def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
-    """CPU and disk work: call it in a thread."""
+    """Read, hash and sign a file. This is CPU and disk work: call it in a thread."""
     if path.stat().st_size > limits.RELEASE_BYTES:
         raise errors.CommandError(f"{path} is larger than {limits.RELEASE_BYTES:,} bytes")
     content = path.read_bytes()
@@ -110,8 +110,8 @@ def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
 
 
 def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
-    """What `release_signature` covers: beside the bytes, everything that keeps an old build from
-    being served as new.
+    """Return the record that `release_signature` covers: beside the bytes, every field that
+    prevents an old build from being served as new.
     """
     return {
         "version": str(draft.version),
@@ -131,7 +131,7 @@ async def publish(
         await _refuse_other_bytes(session, draft, artifact.sha256)
     await _keep(store, artifact)
     async with database.shared() as session:
-        # One publisher at a time: the check and the row must see the same releases.
+        # One publisher runs at a time: the check and the row must see the same releases.
         await session.execute(text("LOCK TABLE release IN SHARE ROW EXCLUSIVE MODE"))
         await _refuse_other_bytes(session, draft, artifact.sha256)
         release = await _write(session, draft, artifact, key)
@@ -164,7 +164,8 @@ async def _refuse_killed(session: AsyncSession, draft: Draft) -> None:
     )
     if any(_is_same(str(draft.version), killed) for killed in kills):
         raise errors.CommandError(
-            f"{draft.product} {draft.version} is killed and would be offered to nobody; give the build a new version"
+            f"{draft.product} {draft.version} is killed, so no installation would be offered it;"
+            " give the build a new version"
         )
 
 
@@ -177,7 +178,8 @@ async def _refuse_other_bytes(session: AsyncSession, draft: Draft, sha256: str) 
             draft.platform
         ):
             raise errors.CommandError(
-                f"{draft.product} {version} for {platform} is published with other bytes; give these a new version"
+                f"{draft.product} {version} for {platform} is published with other bytes;"
+                " give these a new version"
             )
 
 
@@ -212,10 +214,10 @@ async def _write(
 
 
 async def kill(session: AsyncSession, product: str, version: str) -> bool:
-    """From now on this version must update before it goes on. Any text: a version that cannot be
-    read can be killed too.
+    """Kill a version: from now on it must update before it goes on. Any text is allowed, because a
+    version that cannot be read can be killed too.
 
-    Returns whether it is one that was published.
+    Returns whether the version was published here.
     """
     named = version.strip()
     if not 0 < len(named) <= LONGEST_VERSION:
@@ -229,7 +231,7 @@ async def kill(session: AsyncSession, product: str, version: str) -> bool:
 
 
 async def revive(session: AsyncSession, product: str, version: str) -> bool:
-    """Take a kill back; False if there was none of that very text."""
+    """Take a kill back; return False if there was none of exactly that text."""
     gone = delete(ReleaseKill).where(
         ReleaseKill.product == product, ReleaseKill.version == version.strip()
     )

@@ -1,5 +1,5 @@
-"""Ed25519: keys as PKCS#8 PEM files, signatures as base64, and the canonical JSON that a record's
-signature covers.
+"""Ed25519 signatures: keys come from PKCS#8 PEM files, records go in, and base64 signatures of
+their canonical JSON come out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEY_FILE = "release-key.pem"
 
 
 def canonical(record: dict[str, Any]) -> bytes:
-    """Keys sorted, no spaces, UTF-8."""
+    """Return the record as JSON with sorted keys, no spaces, in UTF-8."""
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -35,14 +35,14 @@ def sign(key: Ed25519PrivateKey, data: bytes) -> str:
 
 
 def public_key_of(key: Ed25519PrivateKey) -> str:
-    """What agents pin."""
+    """Return the public key that agents pin."""
     return base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
 def make_key(folder: Path) -> tuple[Path, str]:
-    """A new key file that only its owner can read, and its public key.
+    """Make a new key file that only its owner can read, and return it with its public key.
 
-    An existing one is never written over.
+    An existing file is never overwritten.
     """
     key = Ed25519PrivateKey.generate()
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def make_key(folder: Path) -> tuple[Path, str]:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise errors.CommandError(
-            f"{path} exists; a key that agents pin is not written over"
+            f"{path} exists; a key that agents pin is never overwritten"
         ) from None
     with os.fdopen(handle, "wb") as file:
         file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
@@ -65,7 +65,8 @@ def load_key(path: Path) -> Ed25519PrivateKey:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise errors.CommandError(
-            f"{path} is no unencrypted private key in PEM; `cardsync admin release keygen` makes one"
+            f"{path} is no unencrypted private key in PEM;"
+            " `cardsync admin release keygen` makes one"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise errors.CommandError(f"{path} is not an Ed25519 key")

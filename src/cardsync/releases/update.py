@@ -1,5 +1,5 @@
-"""The update fields that the heartbeat and GET /desktop/update have in common: who asks in,
-`Update` out. No statement.
+"""The update fields that the heartbeat and GET /desktop/update have in common: an installation goes
+in; `Update` comes out. No statement runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cardsync.releases.offer import Installation, Published, choose
 
 
 class ReleaseRecord(msgspec.Struct):
-    """What `release_signature` covers, as canonical JSON."""
+    """`release_signature` covers this record, as canonical JSON."""
 
     version: str
     platform: str
@@ -48,7 +48,7 @@ def download_path(release: Published) -> str:
 def update_fields(
     known: KnownReleases, product: str, asks: Installation, now: datetime, origin: str
 ) -> dict[str, Any]:
-    """The arguments of `Update`, or of what extends it."""
+    """Return the arguments of `Update`, or of a class that extends it."""
     offer = choose(known.shelf(product), asks, now)
     release = offer.release
     told = {"update_available": release is not None, "force_update": offer.must_update}

@@ -1,7 +1,8 @@
-"""Who sent a request, by address: the peer, or what trusted proxies say of it. Pure.
+"""The address of a request's sender: the peer, or the address that trusted proxies report. The
+module is pure.
 
-Peer and X-Forwarded-For in; an IPv4 address or the /64 of an IPv6 address out, because a /64 is
-what one customer gets.
+Peer and X-Forwarded-For go in; an IPv4 address or the /64 of an IPv6 address comes out, because one
+customer gets a /64.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ UNKNOWN = "unknown"
 
 
 def read_address(text: str) -> Address | None:
-    """`192.0.2.7`, `192.0.2.7:443`, `2001:db8::7`, `[2001:db8::7]:443`; None for anything else."""
+    """Read `192.0.2.7`, `192.0.2.7:443`, `2001:db8::7`, `[2001:db8::7]:443`; None for anything
+    else.
+    """
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -32,8 +35,8 @@ def read_address(text: str) -> Address | None:
 
 
 def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
-    """The rightmost hop that is no trusted proxy; `forwarded` are the X-Forwarded-For headers in
-    their order.
+    """Return the rightmost hop that is no trusted proxy; `forwarded` holds the X-Forwarded-For
+    headers in their order.
     """
     client = read_address(peer or "")
     hops = [hop for header in forwarded for hop in header.split(",")]

@@ -1,7 +1,7 @@
-"""Which limits bind a request: its key or address in; nothing out, or `RateLimited`.
+"""The limits that bind a request: its key or address goes in; nothing comes out, or `RateLimited`.
 
-The buckets that were looked at stay in the scope, and the outermost ASGI layer tells of them on
-whatever the answer becomes.
+The checked buckets stay in the scope, and the outermost ASGI layer reports them in the headers of
+every answer.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from cardsync.settings import Settings, read_networks
 if TYPE_CHECKING:
     from litestar.types import Scope
 
-# So long a key that was found good is believed when all it gets is a refusal: its flood costs no
-# query.
+# A key that was valid counts as valid for this time if all that it gets is a refusal: its flood
+# costs no query.
 BELIEVED_SECONDS = 0.5
 _LOOKED_AT = "rate_limit_buckets"
 
 
 class RateLimits:
-    """One per web process."""
+    """A web process has one object."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.buckets = Buckets(database)
@@ -37,21 +37,23 @@ class RateLimits:
         self._trusted = read_networks(settings.trusted_proxies)
 
     def of_key(self, scope: Scope, key_id: int, opt: Mapping[str, Any]) -> list[Bucket]:
-        """GENERAL, and the narrower group that the route's `opt` declares, as far as they are
-        on.
+        """Return the buckets of GENERAL and of the narrower group that the route's `opt` declares,
+        as far as their limits are on.
         """
         group = group_of(opt)
         return self._look_at(scope, f"k{key_id}", *dict.fromkeys((Group.GENERAL, group)))
 
     async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
-        """One request of a member who is signed in, whichever of the member's browsers it comes
-        from.
+        """Admit one request of a member who is signed in, whichever of the member's browsers it
+        comes from.
         """
         groups = dict.fromkeys((Group.GENERAL, group_of(opt)))
         await self._admit(scope, self._look_at(scope, f"m{member_id}", *groups))
 
     def refuse_flood(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
-        """Raises if this key, good a moment ago, has nothing left anyway."""
+        """Refuse a request if this key, valid a moment ago, has nothing left anyway. Raises
+        RateLimited.
+        """
         now = clock.monotonic()
         for bucket in buckets:
             if (
@@ -62,18 +64,20 @@ class RateLimits:
                 self._refuse(scope, bucket)
 
     async def admit_key(self, scope: Scope, buckets: Sequence[Bucket]) -> None:
-        """One request of a key that was just found good."""
+        """Admit one request of a key that was just found valid."""
         now = clock.monotonic()
         for bucket in buckets:
             bucket.checked_at = now
         await self._admit(scope, buckets)
 
     async def admit_anonymous(self, scope: Scope) -> None:
-        """A request without a valid credential, before it is refused as such."""
+        """Admit a request without a valid credential, before it is refused for that."""
         await self._admit(scope, self._look_at(scope, self._client(scope), Group.ANONYMOUS))
 
     async def admit_sign_in(self, scope: Scope, account: str) -> None:
-        """An attempt to sign in: per address and account, whose name stays out of the table."""
+        """Admit an attempt to sign in, by address and account; the account's name stays out of the
+        table.
+        """
         name = hashlib.sha256(account.strip().casefold().encode()).hexdigest()[:32]
         await self._admit(
             scope, self._look_at(scope, f"{self._client(scope)}:{name}", Group.SIGN_IN)
@@ -105,7 +109,10 @@ class RateLimits:
         self.buckets.note(bucket)
         scope[_LOOKED_AT] = [bucket]  # type: ignore[literal-required]
         wait = gcra.seconds_until_admitted(bucket.limit, bucket.tat, clock.monotonic())
-        message = f"more than {bucket.limit.count} requests a minute (limit {bucket.group}); try again in {wait} s"
+        message = (
+            f"more than {bucket.limit.count} requests a minute (limit {bucket.group});"
+            f" try again in {wait} s"
+        )
         raise errors.RateLimited(message, headers={"Retry-After": str(wait)})
 
     def _client(self, scope: Scope) -> str:
@@ -119,8 +126,8 @@ class RateLimits:
 
 
 def told(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """The raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one item a
-    limit that was looked at.
+    """Return the raw headers of an answer: the IETF draft's RateLimit-Policy and RateLimit, one
+    item per limit that was checked.
     """
     buckets: list[Bucket] | None = scope.get(_LOOKED_AT)  # type: ignore[assignment]
     if not buckets:

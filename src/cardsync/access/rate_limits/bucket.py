@@ -1,7 +1,8 @@
-"""One bucket as one process knows it. Pure: now in; admit, refuse, or tell the others first out.
+"""One bucket in one process's view: now goes in; admit, refuse, or report first comes out. The
+module is pure.
 
-Its arrival time is a lower bound of the true one, on this process's monotonic clock: what the
-database said last, and what was admitted here since.
+Its arrival time is a lower bound of the true one, on this process's monotonic clock: the database's
+last value plus the requests admitted here since.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Bucket:
         self.name = f"{group}:{holder}"
         self.policy = f'"{group}";q={limit.count};w={WINDOW}'
         self.tat = float("-inf")
-        # How many were admitted that the database doesn't know of yet.
+        # The database does not have this number of admitted requests yet.
         self.unsaid = 0
-        # When the holder's credentials were last found good.
+        # The holder's credentials were last found valid at this time.
         self.checked_at = float("-inf")
 
     def is_empty(self, now: float) -> bool:
@@ -47,23 +48,23 @@ class Bucket:
         self.unsaid += 1
 
     def say(self) -> int:
-        """How many to tell of; they count as told from now on."""
+        """Return how many requests to report; they count as reported from now on."""
         said, self.unsaid = self.unsaid, 0
         return said
 
     def take_back(self, said: int) -> None:
-        """The telling failed."""
+        """Take a report back because it failed."""
         self.unsaid += said
 
     def learn(self, asked_at: float, ahead: float) -> None:
-        """The database was asked at `asked_at` or later, and then its arrival time lay `ahead`
-        seconds ahead.
+        """Take in the database's value: it was read at `asked_at` or later, and its arrival time
+        then lay `ahead` seconds ahead.
         """
         self.tat = max(self.tat, asked_at + ahead + self.unsaid * self.limit.emission)
 
     def state(self, now: float) -> str:
-        """What may be spent at once and when the bucket is full again; with nothing left, when
-        one more is admitted.
+        """Return the number that may be spent at once and the time when the bucket is full again;
+        with nothing left, the time of the next admission.
         """
         left = gcra.remaining(self.limit, self.tat, now)
         if left:

@@ -1,10 +1,10 @@
 """The token buckets of a process, shared with all others through the table `rate_limit`: a bucket
-in, admitted or not out.
+goes in; admitted or not comes out.
 
-A process admits on what it knows and tells later: what all buckets spent goes out by one
-statement a second, which brings back what the other processes spent. A bucket that spends a good
-part of what is left is told at once, before more is admitted. What was admitted too much
-meanwhile stands in the arrival time and is paid back, so the rate is exact in the long run. See
+A process admits on its own state and reports later: one statement a second sends the spending of
+all buckets, and brings back the other processes' spending. A bucket that spends a good part of its
+rest is reported at once, before it admits more. Requests that were admitted beyond the limit
+meanwhile stand in the arrival time and are paid back, so the rate is exact in the long run. See
 docs/adr/0006.
 """
 
@@ -31,18 +31,20 @@ log = structlog.get_logger(__name__)
 # Times go out and come back relative to the database's clock, the only one that all hosts share.
 EXCHANGE_SQL = """
     INSERT INTO rate_limit AS b (bucket, tat)
-    SELECT bucket, now() + spent * interval '1 second' FROM unnest(%s::text[], %s::float8[]) AS s (bucket, spent) ORDER BY bucket
+    SELECT bucket, now() + spent * interval '1 second'
+      FROM unnest(%s::text[], %s::float8[]) AS s (bucket, spent) ORDER BY bucket
     ON CONFLICT (bucket) DO UPDATE SET tat = greatest(b.tat, now()) + (excluded.tat - now())
     RETURNING b.bucket, extract(epoch FROM b.tat - now())::float8
 """
-# SKIP LOCKED: it must not wait for an exchange that waits for it.
+# The statement has SKIP LOCKED because it must not wait for an exchange that waits for it.
 DROP_PAST_SQL = text("""
     DELETE FROM rate_limit WHERE bucket IN
-        (SELECT bucket FROM rate_limit WHERE tat < now() - interval '10 minutes' FOR UPDATE SKIP LOCKED)
+        (SELECT bucket FROM rate_limit WHERE tat < now() - interval '10 minutes'
+            FOR UPDATE SKIP LOCKED)
 """)
 EXCHANGE_ROWS = 5_000
 EXCHANGE_SECONDS = 2.0
-# After a failed exchange nobody waits for another one so long.
+# After a failed exchange no request waits for another one during this time.
 REST_SECONDS = 1.0
 
 
@@ -50,8 +52,8 @@ class Buckets:
     def __init__(self, database: Database, size: int = 50_000) -> None:
         self._database = database
         self._size = size
-        # Each group forgets for itself: a flood from many addresses must not drive out what is
-        # known of the keys.
+        # Each group has its own limit of buckets: a flood from many addresses must not drive out
+        # the keys' buckets.
         self._kept: dict[Group, OrderedDict[str, Bucket]] = {
             group: OrderedDict() for group in Group
         }
@@ -72,7 +74,7 @@ class Buckets:
         return bucket
 
     async def take(self, bucket: Bucket) -> bool:
-        """Admit one request, or not."""
+        """Admit one request, or refuse it."""
         while True:
             now = clock.monotonic()
             verdict = bucket.verdict(now)
@@ -86,21 +88,21 @@ class Buckets:
         return True
 
     async def settle(self, bucket: Bucket) -> None:
-        """Tell what was admitted here, before a refusal promises how long to wait: told later, it
-        would count from later on.
+        """Report the requests admitted here, before a refusal promises how long to wait: a later
+        report would count from a later moment.
         """
         if bucket.unsaid and clock.monotonic() >= self._rests_until:
             await self._tell(bucket)
 
     def note(self, bucket: Bucket) -> None:
-        """The next flush tells of it and asks how it stands; until then a refusal costs no
-        statement.
+        """Add the bucket to the next flush, which reports it and reads its state; until then a
+        refusal costs no statement.
         """
         self._noted[bucket.name] = bucket
 
     async def _tell(self, bucket: Bucket) -> None:
-        """One statement at a time: who waits for its turn goes along with the next one, and a
-        flood takes one connection.
+        """Report a bucket, one statement at a time: a caller that waits for its turn goes along
+        with the next one, and a flood takes one connection.
         """
         self._asked[bucket.name] = bucket
         async with self._turn:
@@ -108,7 +110,7 @@ class Buckets:
                 await self._exchange_or_rest()
 
     async def flush(self) -> None:
-        """Tell what was spent and learn what others spent."""
+        """Report this process's spending and learn that of the others."""
         self._asked.update(islice(self._noted.items(), EXCHANGE_ROWS))
         async with self._turn:
             if self._asked:
@@ -119,7 +121,8 @@ class Buckets:
             async with asyncio.timeout(EXCHANGE_SECONDS):
                 await self._exchange()
         except Exception as e:
-            # The limits are then kept by each process alone; a request never fails for them.
+            # Each process then applies the limits by its own state alone; a request never fails
+            # because of them.
             self._rests_until = clock.monotonic() + REST_SECONDS
             log.warning("rate_limits_not_exchanged", kind=type(e).__name__)
 
@@ -153,8 +156,8 @@ class Buckets:
                 try:
                     yield
                 finally:
-                    # Not ended in the middle of an exchange, which would cost its connection and
-                    # the time to tell the rest.
+                    # The task is not ended in the middle of an exchange, which would cost its
+                    # connection and the time to report the rest.
                     await self._turn.acquire()
         finally:
             self._turn.release()
@@ -167,7 +170,7 @@ class Buckets:
 
 
 async def drop_past(database: Database) -> int:
-    """Delete buckets that are full again: none at all says the same."""
+    """Delete buckets that are full again, because a missing bucket means the same."""
     async with database.shared() as session:
         gone = await session.execute(DROP_PAST_SQL)
     assert isinstance(gone, CursorResult)

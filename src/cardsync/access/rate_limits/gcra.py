@@ -1,8 +1,8 @@
-"""One rate limit as a token bucket, kept as GCRA keeps it: a single number, the theoretical
-arrival time (`tat`). Pure.
+"""One rate limit as a token bucket, stored in the manner of GCRA: a single number, the theoretical
+arrival time (`tat`). The module is pure.
 
-Arrival time and now in; admitted or not, what is left and when more comes out. Times are seconds
-on any one clock.
+Arrival time and now go in; admitted or not, the rest, and the time of the next admission come out.
+Times are seconds on any one clock.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ def admits(limit: Limit, tat: float, now: float) -> bool:
 
 
 def after_one(limit: Limit, tat: float, now: float) -> float:
-    """The arrival time once a request was admitted."""
+    """Return the arrival time after a request was admitted."""
     return max(tat, now) + limit.emission
 
 
 def remaining(limit: Limit, tat: float, now: float) -> int:
-    """How many requests would be admitted now, one after the other."""
+    """Return how many requests would be admitted now, one after the other."""
     ahead = max(0.0, tat - now)
     return min(limit.burst, max(0, math.floor((limit.tolerance - ahead) / limit.emission + 1)))
 
 
 def seconds_until_admitted(limit: Limit, tat: float, now: float) -> int:
-    """Whole seconds, at least 1: what Retry-After says."""
+    """Return whole seconds, at least 1, for Retry-After."""
     return math.ceil(max(1.0, tat - now - limit.tolerance))
 
 
@@ -37,7 +37,7 @@ def seconds_until_full(tat: float, now: float) -> int:
 
 
 def may_go_unsaid(limit: Limit, tat: float, now: float) -> int:
-    """How many requests a process may admit before it must tell the others: less, the less is
-    left.
+    """Return how many requests a process may admit before it must report to the others; the number
+    falls with the rest.
     """
     return max(1, min(limit.burst // 8, remaining(limit, tat, now) // 4))

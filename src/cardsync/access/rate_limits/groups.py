@@ -1,6 +1,7 @@
-"""The groups of rate limits and their settings.
+"""The groups of rate limits: a route's options and the settings go in; its group and the limits
+come out.
 
-A route in a narrower group than GENERAL says so in one word: `opt=UPLOADS`.
+A route in a narrower group than GENERAL declares it in one word: `opt=UPLOADS`.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ WRITES = {_OPTION: Group.WRITES}
 
 
 def group_of(opt: Mapping[str, Any]) -> Group:
-    """The group that a route declared; every other is in GENERAL alone."""
+    """Return the group that a route declared; every other route is in GENERAL alone."""
     return Group(opt.get(_OPTION, Group.GENERAL))
 
 
 def limits_of(settings: Settings) -> dict[Group, Limit]:
-    """The limits that are on."""
+    """Return the limits that are on."""
     read = {group: read_limit(getattr(settings, f"rate_limit_{group}")) for group in Group}
     return {group: limit for group, limit in read.items() if limit is not None}

@@ -1,5 +1,5 @@
-"""`rate_limit` (global, unlogged: a crash of the database forgets the limits, nothing else): one
-token bucket a row, as GCRA keeps it.
+"""The table `rate_limit` (global, unlogged: a crash of the database loses the limits, nothing else)
+holds one token bucket per row, in the manner of GCRA.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Prices: cards, rules and a moment in; one target and its receipt per card out. Pure: no
-database, no clock.
+"""The pricing engine: cards, rules and a moment go in; one target and its receipt per card come
+out. The module is pure and uses neither a database nor a clock.
 
-Sync, preview, explanation, backtest and replay all call `price`. Money is Int64 ten-thousandths
-of a dollar throughout. Every row depends on itself and the run alone, so neither the order nor
-the company of the rows changes a price.
+Sync, preview, explanation, backtest and replay all call `price`. Money is Int64 ten-thousandths of
+a dollar throughout. Every row depends on itself and the run alone, so neither the order nor the
+other rows change a price.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ OPTIONAL_COLUMNS: Final[dict[str, pl.DataType]] = {
     "buy_out_detected_at": TIME,
 }
 INPUT_COLUMNS: Final = REQUIRED_COLUMNS | OPTIONAL_COLUMNS
-# Zero and negative mean "no price", never a price of zero.
+# Zero and negative values mean "no price", never a price of zero.
 PRICE_INPUTS: Final = (
     "current_price",
     "market",
@@ -66,8 +66,8 @@ PRICE_INPUTS: Final = (
     "listings_low",
 )
 
-# Every step's columns, in the order of the steps; those of steps that no rule of the run asks for
-# are null.
+# Every step's columns stand here in the order of the steps; columns of steps that no rule of the
+# run uses are null.
 RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
     "blockers": pl.UInt16(),
     "rule_id": pl.Int64(),
@@ -102,7 +102,9 @@ RECEIPT_COLUMNS: Final[dict[str, pl.DataType]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One of the steps 4 to 13: the column that it leaves, and whether a run needs it at all."""
+    """One of the steps 4 to 13 is described by the column that it leaves and by the runs that need
+    it.
+    """
 
     output: str
     of: Callable[[pl.Expr, Run], list[pl.Expr]]
@@ -121,8 +123,8 @@ PRICE_STEPS: Final = (
     Step("after_rounding", steps.rounding),
     Step("target", steps.change),
 )
-# What a run resolves before the engine: queries are answered in SQL. Only what a frame brings is
-# taken from it.
+# A run resolves these columns before the engine, because SQL answers queries. The engine takes only
+# those that the frame brings.
 RESOLVED: Final = ("rule_id", "sale_id", "candidates")
 
 
@@ -133,14 +135,14 @@ def price(
     now: datetime,
     sales: Sequence[Sale] = (),
 ) -> pl.DataFrame:
-    """The cards in their order, with RECEIPT_COLUMNS.
+    """Return the cards in their order, with RECEIPT_COLUMNS.
 
-    Columns `rule_id` and `sale_id` among them name what governs each.
+    The columns `rule_id` and `sale_id` among them name the rule and the sale that govern each card.
     """
     run = _run(rules, seller, now, sales)
     inputs = _inputs(cards)
     frame = _on_sale(_governed(inputs, run), inputs, run)
-    # Eligibility is the first step, and reads what the second and third could not find.
+    # Eligibility is the first step, and reads the failures of the second and third.
     if run.periodic:
         frame = frame.with_columns(sources.period_start(run))
     for stage in (
@@ -171,7 +173,7 @@ def _run(rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Seq
 
 
 def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
-    """Step 2, and the governing rule's parameters beside each card."""
+    """Run step 2 and put the governing rule's parameters beside each card."""
     resolved = "rule_id" in inputs.columns
     if run.queried and not resolved:
         raise ValueError("queries are resolved before the engine: the cards lack rule_id")
@@ -186,7 +188,9 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
 
 
 def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
-    """The sale of each governed card and its parameters; a pinned card is in none."""
+    """Put the sale of each governed card and its parameters beside it; no sale holds a pinned
+    card.
+    """
     if not run.on_sale:
         return frame.drop("sale_id", strict=False)
     every_card = next((sale.id for sale in run.active_sales if not sale.query), None)
@@ -203,14 +207,14 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
 
 
 def _inputs(cards: pl.DataFrame) -> pl.DataFrame:
-    """The cards with every input column, typed, and without prices that are none.
+    """Return the cards with every typed input column; values that are no prices become null.
 
     Other columns pass through.
     """
     missing = REQUIRED_COLUMNS.keys() - set(cards.columns)
     if missing:
         raise ValueError(f"cards lack {', '.join(sorted(missing))}")
-    # What an earlier run left in the frame is not an input of this one.
+    # Columns that an earlier run left in the frame are no inputs of this run.
     stale = [name for name in RECEIPT_COLUMNS if name not in RESOLVED and name in cards.columns]
     return cards.drop(stale).with_columns(_input(cards.schema, name) for name in INPUT_COLUMNS)
 
@@ -241,8 +245,8 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
         if name in written or name in given - RECEIPT_COLUMNS.keys()
     ]
     priced = frame.select(kept).collect()
-    # What nobody gave and steps that did not run are added to the result: as one null each they
-    # cost nothing.
+    # Columns that were not given and those of steps that did not run are added to the result; as
+    # one null each they cost nothing.
     nothing = {
         name: dtype
         for name, dtype in (OPTIONAL_COLUMNS | RECEIPT_COLUMNS).items()
@@ -254,13 +258,13 @@ def _with_receipt(frame: pl.LazyFrame, inputs: Sequence[str], given: set[str]) -
 
 
 def held(priced: pl.DataFrame) -> list[int]:
-    """The marketplace ids of the cards whose prices were held."""
+    """Return the marketplace ids of the cards whose prices were held."""
     return priced.filter("held")["marketplace_id"].to_list()
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a run.
+    """The summary counts a run's cards.
 
     priced = unchanged + changed; changed = up + down + cards that had no price.
     """

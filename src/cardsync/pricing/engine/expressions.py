@@ -1,5 +1,5 @@
-"""Small words of column expressions that the steps are written in: first choice, condition,
-half-up in integers, age.
+"""Small column expressions that the steps are written in: first choice, condition, half-up rounding
+in integers, age. Columns go in, and expressions come out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def where(condition: pl.Expr, value: pl.Expr | str) -> pl.Expr:
 
 
 def first(choices: Iterable[tuple[pl.Expr, pl.Expr]], dtype: pl.DataType) -> pl.Expr:
-    """The value of the first choice whose condition holds, null when none does."""
+    """Return the value of the first choice whose condition holds, null when none does."""
     result: pl.Expr = pl.lit(None, dtype)
     for condition, value in reversed(list(choices)):
         result = pl.when(condition).then(value).otherwise(result)
@@ -41,7 +41,7 @@ def since(oldest: datetime, column: str) -> pl.Expr:
 
 
 def scaled(price: pl.Expr, factor: pl.Expr) -> pl.Expr:
-    """The price times so many basis points, half-up."""
+    """Multiply the price by a number of basis points and round half-up."""
     return (price * factor + WHOLE_BP // 2) // WHOLE_BP
 
 

@@ -1,5 +1,5 @@
-"""What the marketplace keeps of a price: a price, a fee level and a date in, the net out. Pure,
-exact.
+"""The marketplace's fees: a price, a fee level and a date go in; the net that the seller gets comes
+out. The module is pure and exact.
 
 Nets are integers of 1/10,000 of a ten-thousandth of a dollar, so that no percentage of a price is
 ever rounded.
@@ -20,8 +20,8 @@ MARKETPLACE_ZONE: Final = ZoneInfo("America/New_York")
 
 @dataclass(frozen=True, slots=True)
 class DirectFees:
-    """`below` a price the marketplace keeps a share; from there on an amount a card, and the
-    percentages of every sale.
+    """The fees of Direct cards: the marketplace takes a share of a price under `below`, and from
+    `below` on a fixed amount per card and the percentages of every sale.
     """
 
     below: int
@@ -31,7 +31,7 @@ class DirectFees:
 
 @dataclass(frozen=True, slots=True)
 class FeeSchedule:
-    """The fees from a day on.
+    """The fees that hold from one day on.
 
     `commission_most` is the most that the commission takes of one product.
     """
@@ -66,7 +66,9 @@ SCHEDULES: Final = (
 
 
 def schedule_at(moment: datetime) -> FeeSchedule:
-    """The newest one that holds at `moment`; before the first, the first."""
+    """Return the newest schedule that holds at `moment`; a moment before the first gets the
+    first.
+    """
     day = moment.astimezone(MARKETPLACE_ZONE).date()
     return next(
         (schedule for schedule in reversed(SCHEDULES) if schedule.since <= day), SCHEDULES[0]
@@ -74,7 +76,7 @@ def schedule_at(moment: datetime) -> FeeSchedule:
 
 
 def net(price: int, schedule: FeeSchedule, level: FeeLevel, *, direct: bool) -> int:
-    """What is left of a price without shipping, times 10,000."""
+    """Return the rest of a price without shipping after the fees, times 10,000."""
     kept = min(price * schedule.commission_bp[level], schedule.commission_most * WHOLE_BP)
     kept += price * schedule.processing_bp[level]
     if not direct or schedule.direct is None:
@@ -85,8 +87,8 @@ def net(price: int, schedule: FeeSchedule, level: FeeLevel, *, direct: bool) -> 
 
 
 def gap(schedule: FeeSchedule, level: FeeLevel) -> tuple[int, int] | None:
-    """The prices of a Direct card, from and up to but not including, that net less than the last
-    one of the lower tier.
+    """Return the range of a Direct card's prices, its end excluded, that net less than the last
+    price of the lower tier.
     """
     if schedule.direct is None:
         return None

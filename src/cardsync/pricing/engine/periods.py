@@ -1,5 +1,5 @@
-"""When a cap's period began: a moment and a seller's zone in, the start of the day or of the week
-(Monday) out. Pure.
+"""The beginning of a cap's period: a moment and a seller's zone go in; the start of the day or of
+the week (Monday) comes out. The module is pure.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 
 def day_start(now: datetime, zone: str) -> datetime:
-    """Midnight in the seller's zone, also where it was not 24 hours ago."""
+    """Return midnight in the seller's zone, also on days that do not have 24 hours."""
     return _midnight(now, zone, 0)
 
 

@@ -1,9 +1,9 @@
-"""What a seller may ask of the pricing engine: the base rule, the sale, the four presets, the
-seller-wide settings.
+"""The vocabulary of pricing: the base rule, the sale, the four presets and the seller-wide
+settings.
 
-In: values already read from the wire or the database (money in ten-thousandths of a dollar,
-percentages in basis points). Out: frozen objects that cannot contradict themselves; `InvalidRule`
-names the field that does.
+Values that were read from the wire or the database go in (money in ten-thousandths of a dollar,
+percentages in basis points). Frozen objects that cannot contradict themselves come out;
+`InvalidRule` names the field that contradicts.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ PresetName = Literal["premium", "competitive", "move", "buy-box"]
 
 PRICE_SOURCES: Final[tuple[PriceSource, ...]] = get_args(PriceSource)
 WHOLE_BP: Final = 10_000
-# Not in the spec: +10,000 %. It keeps every product inside Int64, and a seller who types more has
-# mistyped.
+# The spec has no such limit: +10,000 % keeps every product inside Int64, and a seller who types
+# more has mistyped.
 ADJUST_BP_MAX: Final = 1_000_000
-# A hundred years: an age is subtracted from a time, which must stay a time.
+# The limit is a hundred years: an age is subtracted from a time, and the result must stay a time.
 DAYS_MAX: Final = 36_525
 DEFAULT_PRESET: Final = "competitive"
 
 
 class InvalidRule(ValueError):
-    """A value that no rule or setting may have; `field` is its name on the wire."""
+    """A value is one that no rule or setting may have; `field` is its name on the wire."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -57,15 +57,15 @@ def _need_range(value: int | None, low: int, high: int, field: str) -> None:
 
 
 def _need_amount(units: int | None, low: int, high: int, field: str) -> None:
-    # Whoever wrote dollars is answered in dollars.
+    # A seller who wrote dollars gets the answer in dollars.
     told = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
     _need(units is None or low <= units <= high, field, f"must be between {told[0]} and {told[1]}")
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """From `after_days` without a sale on: minus `step_bp` every `every_days`, at most `limit_bp`
-    in all.
+    """From `after_days` without a sale on, the price falls by `step_bp` every `every_days`, by at
+    most `limit_bp` in all.
     """
 
     after_days: int
@@ -82,7 +82,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class SmallCap:
-    """Limits of their own for cards whose period began below this price."""
+    """Separate limits bind cards whose period began below this price."""
 
     below: int
     up_bp: int | None
@@ -96,7 +96,9 @@ class SmallCap:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """How far a price may move within a period. None leaves that direction free, 0 forbids it."""
+    """A cap limits a price's move within a period. None leaves that direction free, 0 forbids
+    it.
+    """
 
     up_bp: int | None
     down_bp: int | None
@@ -113,7 +115,7 @@ class Cap:
 
 @dataclass(frozen=True, slots=True)
 class MarketGate:
-    """The evidence that must be there before the lowest listing is undercut."""
+    """The lowest listing is undercut only where this evidence exists."""
 
     min_listings: int
     min_sales_30d: int
@@ -129,7 +131,7 @@ class MarketGate:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A base rule. The defaults are those of a posted rule whose fields are omitted."""
+    """A base rule has by default the values of a posted rule whose fields are omitted."""
 
     id: int
     name: str
@@ -150,8 +152,8 @@ class Rule:
     market_gate: MarketGate | None = None
     fee_gap_adjustment: bool = False
     rounding: Rounding = "cent"
-    # Not the seller's: the saved query no longer reads. Such a rule takes every card that no
-    # earlier one governs, and blocks it.
+    # This flag is not a field of the seller's: it says that the saved query can no longer be read.
+    # Such a rule takes every card that no earlier rule governs, and blocks it.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -165,8 +167,8 @@ class Rule:
 
     @property
     def sources(self) -> tuple[PriceSource, ...]:
-        """Every source in the order it is tried, each once: the default fallback repeats the
-        default source.
+        """Return every source once, in the order in which the rule tries them: the default fallback
+        repeats the default source.
         """
         return tuple(dict.fromkeys((self.price_source, *self.fallback_sources)))
 
@@ -190,7 +192,7 @@ def _check_bounds(rule: Rule) -> None:
     if rule.floor is None or rule.ceiling is None:
         return
     _need(rule.floor <= rule.ceiling, "floor", "is above the ceiling")
-    # Prices are whole cents in the end: a floor of 1.001 and a ceiling of 1.009 leave none.
+    # Final prices are whole cents: a floor of 1.001 and a ceiling of 1.009 leave none.
     _need(
         up_to_cent(rule.floor) <= down_to_cent(rule.ceiling),
         "floor",
@@ -200,7 +202,7 @@ def _check_bounds(rule: Rule) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """A temporary overlay on what the base rules ask."""
+    """A sale temporarily overlays the prices that the base rules ask."""
 
     id: int
     name: str
@@ -211,8 +213,8 @@ class Sale:
     query: str = ""
     floor: int | None = None
     enabled: bool = True
-    # As for a rule, but a sale that can't be read only selects nothing: without it the price
-    # stands.
+    # The flag is the same as a rule's, but a sale that cannot be read only selects nothing: without
+    # the sale the price stands.
     broken: bool = False
 
     def __post_init__(self) -> None:
@@ -234,7 +236,7 @@ def down_to_cent(units: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SellerPricing:
-    """What holds for all rules of a seller. Pins are per card: the column `pin`."""
+    """These settings hold for all rules of a seller. Pins are set per card, in the column `pin`."""
 
     direct_minimum: int = 4_000
     direct_program: bool = False
@@ -253,8 +255,8 @@ class SellerPricing:
 
 
 def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
-    """The rules that may govern, first wins; a disabled default rule leaves unmatched cards as
-    they are.
+    """Return the rules that may govern; the first that selects a card wins. A disabled default rule
+    leaves cards that no other rule selects as they are.
     """
     candidates = (
         r
@@ -265,7 +267,7 @@ def live_rules(rules: Iterable[Rule], seller: SellerPricing) -> list[Rule]:
 
 
 def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
-    """The sales that may apply at this moment, first wins."""
+    """Return the sales that may apply at this moment; the first that selects a card wins."""
     return sorted(
         (sale for sale in sales if sale.active(now)), key=lambda sale: (sale.priority, sale.id)
     )
@@ -314,7 +316,7 @@ PRESETS: Final[dict[PresetName, Rule]] = {
 
 
 def preset_rule(name: str) -> Rule:
-    """The one ordinary rule that a preset makes; id 0 until it is saved."""
+    """Return the one ordinary rule that a preset makes; its id is 0 until it is saved."""
     for preset, rule in PRESETS.items():
         if preset == name:
             return rule

@@ -1,5 +1,5 @@
-"""What is the same for every card of a run: rules, sales, settings and the moment in; the
-parameters that the steps read out.
+"""The inputs that all cards of a run share: rules, sales, settings and the moment go in; the
+parameters that the steps read come out.
 
 The parameters of rules and sales stand in small frames that are joined to the cards. Columns that
 begin with `_` are the working set.
@@ -30,13 +30,13 @@ from cardsync.pricing.engine.rules import (
 )
 
 TIME: Final = pl.Datetime("us", "UTC")
-# An ending is met where cents + 1 is a multiple of this.
+# A price has the ending when its cents + 1 are a multiple of this number.
 ENDING_CENTS: Final[dict[Rounding, int]] = {"cent": 1, "x9": 10, "x99": 100, "x49_x99": 50}
 
 
 @dataclass(frozen=True)
 class Run:
-    """One pricing of a seller's cards at one moment."""
+    """A run prices a seller's cards at one moment."""
 
     rules: Sequence[Rule]
     seller: SellerPricing
@@ -53,8 +53,8 @@ class Run:
 
     @cached_property
     def orders(self) -> list[tuple[PriceSource, ...]]:
-        """The different orders in which sources are tried: far fewer than rules, so each is
-        worked out once.
+        """Return the different orders in which the rules try sources. They are far fewer than the
+        rules, so each is worked out once.
         """
         return list(dict.fromkeys(rule.sources for rule in self.live))
 
@@ -71,12 +71,14 @@ class Run:
         return gap(self.schedule, self.seller.fee_level)
 
     def any(self, asks: Callable[[Rule], object]) -> bool:
-        """Whether some live rule asks for it: a step that none asks for is left out of the run."""
+        """Return whether some live rule asks for it; the run leaves out a step without such a
+        rule.
+        """
         return any(asks(rule) for rule in self.live)
 
     @property
     def queried(self) -> bool:
-        """Whether PostgreSQL has to say which rule and which sale selects a card."""
+        """Return whether PostgreSQL has to select the rule and the sale of each card."""
         return self.any(lambda rule: rule.query) or any(sale.query for sale in self.active_sales)
 
     @property
@@ -93,13 +95,13 @@ class Run:
 
     @property
     def periodic(self) -> bool:
-        """Whether the price at the period's begin is looked at."""
+        """Return whether the run needs the price from the beginning of the period."""
         return self.capped or "current" in self.sources
 
     @property
     def periods(self) -> set[CapPeriod]:
-        """The periods whose first prices are looked at; without a cap, the source `current`
-        begins with the day's.
+        """Return the periods whose first prices the run needs; without a cap, the source `current`
+        begins with the day's first price.
         """
         asking = [rule for rule in self.live if rule.cap or "current" in rule.sources]
         return {rule.cap.period if rule.cap else "day" for rule in asking} - {"sync"}
@@ -148,8 +150,8 @@ _PARAMETERS: Final[dict[str, pl.DataType]] = {
 
 
 def rule_parameters(run: Run) -> pl.DataFrame:
-    """What the steps read of a rule, one row a live rule, to be joined to the cards by
-    `rule_id`.
+    """Return the parameters that the steps read from rules, one row per live rule, to be joined to
+    the cards by `rule_id`.
     """
     return pl.DataFrame([_parameters(rule, run) for rule in run.live], schema=_PARAMETERS)
 
@@ -214,8 +216,8 @@ def _cap_parameters(rule: Rule) -> dict[str, Any]:
 
 
 def sale_parameters(run: Run) -> pl.DataFrame:
-    """What the steps read of a sale, one row an active sale, to be joined to the cards by
-    `sale_id`.
+    """Return the parameters that the steps read from sales, one row per active sale, to be joined
+    to the cards by `sale_id`.
     """
     return pl.DataFrame(
         [

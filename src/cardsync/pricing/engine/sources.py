@@ -1,5 +1,5 @@
-"""Where a rule's base price comes from: which columns hold a source, and why one that was asked
-for cannot be used.
+"""The sources of a rule's base price: a run goes in; the column of each source and the reasons why
+a source cannot be used come out.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SALES_ANCHOR_FETCHED: Final = timedelta(hours=24)
 
 _PRICE_COLUMN: Final[dict[PriceSource, str]] = {
     "sales_anchor": "sales_median",
-    # So that repeated runs do not compound.
+    # The source is the period's first price, so that repeated runs do not compound.
     "current": "period_start_price",
 }
 
 
 def period_start(run: Run) -> list[pl.Expr]:
-    """The price when the governing rule's period began; a card without one began with the price
-    that it has.
+    """Return the price when the governing rule's period began; a card without such a price began
+    with its current price.
     """
     period = pl.col("_cap_period")
     began = first(
@@ -46,7 +46,9 @@ def period_start(run: Run) -> list[pl.Expr]:
 
 
 def refusals(run: Run) -> list[pl.Expr]:
-    """Why each price that some rule asks for cannot be used; null where it can."""
+    """Return the reason why each price that some rule asks for cannot be used; it is null where it
+    can.
+    """
     governed = pl.col("rule_id").is_not_null()
     return [
         where(governed, _refusal(source, run)).alias(f"refused_{source}") for source in run.sources
@@ -76,7 +78,7 @@ def _refusal(source: PriceSource, run: Run) -> pl.Expr:
             ("evidence_too_old", ~since(run.now - SALES_ANCHOR_FETCHED, "sales_fetched_at")),
         ]
     elif source != "current":
-        # A price of unknown age is not known to be young enough.
+        # A price of unknown age may be too old, so it is refused.
         checks += [
             ("too_old", ~since(run.now - timedelta(hours=run.seller.max_age_hours), "observed_at"))
         ]

@@ -1,8 +1,8 @@
-"""The thirteen steps of pricing.md, one function each, in the order of its table: a run in,
-column expressions out.
+"""The thirteen steps of pricing.md, one function each, in the order of its table: a run goes in;
+column expressions come out.
 
-Every step from 4 on takes the price that the one before it left and writes `after_<its name>`,
-the last one `target`. Columns that begin with `_` are the working set (`pricing.run`) and are
+Every step from 4 on takes the price that the one before it left and writes `after_<its name>`, the
+last one `target`. Columns that begin with `_` are the working set (`engine.run_inputs`) and are
 dropped at the end; all others are receipt columns.
 """
 
@@ -31,7 +31,8 @@ from cardsync.pricing.engine.rules import WHOLE_BP, down_to_cent
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.engine.sources import SOURCE, observed_at, price_of, unrefused
 
-# The order is the bit of each code in the column `blockers`; append only, receipts are kept.
+# The order is the bit of each code in the column `blockers`. Append only, because receipts are
+# stored.
 BLOCKERS: Final[dict[str, str]] = {
     "automatic_pricing_paused": "Automatic pricing is paused.",
     "pinned": "The price is pinned.",
@@ -48,7 +49,8 @@ BLOCKER_BIT: Final = {code: 1 << bit for bit, code in enumerate(BLOCKERS)}
 BOUND: Final = pl.Enum(["floor", "ceiling", "never_lower", "marketplace_minimum", "largest_price"])
 VERDICT: Final = pl.Enum(
     [
-        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale", "too_few_sales",
+        "taken", "market_stale", "no_listing", "listings_stale", "too_few_listings", "sales_stale",
+        "too_few_sales",
         "buy_out", "not_lower",
     ]
 )  # fmt: skip
@@ -60,9 +62,9 @@ RECENT_MOVE: Final = timedelta(days=14)
 
 # 1
 def eligibility(run: Run) -> list[pl.Expr]:
-    """Every reason why a card keeps its price, as bits.
+    """Return every reason why a card keeps its price, as bits.
 
-    It is judged after steps 2 and 3, whose failures are reasons.
+    Eligibility is judged after steps 2 and 3, whose failures are reasons.
     """
     governed, usable = pl.col("rule_id").is_not_null(), pl.col("source").is_not_null()
     broken = true(pl.col("_broken"))
@@ -82,7 +84,7 @@ def eligibility(run: Run) -> list[pl.Expr]:
         flag.cast(pl.UInt16) * pl.lit(BLOCKER_BIT[code], pl.UInt16)
         for code, flag in reasons.items()
     ]
-    # No step runs for a pinned card, this one included: its blockers do not name the pin, nor
+    # No step runs for a pinned card, not even this one: its blockers name neither the pin nor
     # anything else.
     unpinned = pl.col("pin").is_null().cast(pl.UInt16)
     return [(reduce(or_, bits) * unpinned).alias("blockers")]
@@ -90,8 +92,8 @@ def eligibility(run: Run) -> list[pl.Expr]:
 
 # 2
 def governing_rule(run: Run, *, resolved: bool) -> list[pl.Expr]:
-    """With `resolved`, the column `rule_id` came with the cards (queries are answered in SQL);
-    else the first live rule.
+    """Return the governing rule. With `resolved`, the column `rule_id` came with the cards, because
+    SQL answers queries; otherwise the first live rule governs.
     """
     rule = pl.col("rule_id") if resolved else pl.lit(run.live[0].id if run.live else None, pl.Int64)
     return [where(pl.col("pin").is_null(), rule).alias("rule_id")]
@@ -99,8 +101,8 @@ def governing_rule(run: Run, *, resolved: bool) -> list[pl.Expr]:
 
 # 3
 def price_source(run: Run) -> list[pl.Expr]:
-    """The first source of the governing rule's order that was not refused; never the current
-    price by itself.
+    """Return the first source in the governing rule's order that was not refused; the current price
+    is never taken by default.
     """
     picks = [
         (pl.col("_order") == number, pl.coalesce(*(unrefused(source) for source in order)))
@@ -125,8 +127,8 @@ def formula(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 5
 def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """The lowest listing undercut, if all evidence for it is fresh and deep and nobody bought the
-    market out; never upward.
+    """Undercut the lowest listing if all evidence for it is fresh and sufficient and no buyer
+    bought the market out; never raise a price.
     """
 
     def fresh(column: str) -> pl.Expr:
@@ -159,8 +161,8 @@ def market_gate(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 6
 def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Less and less for a card that does not sell; one whose market moved lately is spared if the
-    rule says so.
+    """Lower the price step by step for a card that does not sell; a card whose market moved lately
+    is spared if the rule says so.
     """
     asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
     unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
@@ -191,7 +193,7 @@ def hard_limits(run: Run) -> list[pl.Expr]:
 
 
 def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """The ceiling comes last: never_lower yields to it."""
+    """Apply the limits. The ceiling comes last: never_lower yields to it."""
     low, high = pl.col("_low"), pl.col("_high")
     raised = price.clip(lower_bound=low)
     too_high, too_low = raised > high, price < low
@@ -210,8 +212,8 @@ def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 8
 def cap_limits(run: Run) -> list[pl.Expr]:
-    """How far the price may be from where the period began; a current price that is already
-    outside is itself the limit.
+    """Limit the distance of the price from the period's first price; a current price that is
+    already outside is itself the limit.
     """
     start, current = pl.col("period_start_price"), pl.col("current_price")
     small = true(start < pl.col("_small_below"))
@@ -238,7 +240,7 @@ def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 9
 def sale(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """On the capped price, also under never_lower; not below the sale's own floor."""
+    """Reduce the capped price, also under never_lower; the sale's own floor is the limit."""
     reduced = pl.max_horizontal(scaled(price, pl.col("_sale_factor")), "_sale_floor")
     applies = pl.col("_sale_factor").is_not_null() & price.is_not_null()
     return [
@@ -258,7 +260,7 @@ def direct_minimum(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 
 def _direct_low(run: Run) -> pl.Expr:
-    """The least price of a Direct-eligible card: the program is on and the card has a Direct
+    """Return the least price of a Direct-eligible card: the program is on and the card has a Direct
     low.
     """
     return where(pl.col("direct_low").is_not_null(), pl.lit(run.seller.direct_minimum, pl.Int64))
@@ -266,8 +268,8 @@ def _direct_low(run: Run) -> pl.Expr:
 
 # 11
 def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """A price that nets less than the last one of the lower tier goes up to the first that does
-    not, if the ceiling lets it.
+    """Raise a price that nets less than the last one of the lower tier to the first that does not,
+    if the ceiling allows it.
     """
     assert run.fee_gap is not None
     begin, end = run.fee_gap
@@ -278,16 +280,16 @@ def fee_gap(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 # 12
 def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """Half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down), then
-    up to the ending.
+    """Round half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down),
+    then up to the ending.
     """
     lowest, highest = cents_up(_bound_below(run)), cents_down(pl.col("_high"))
     rounded, ending_limit = cents(price), highest
     if run.capped:
         top, bottom = cents_down(pl.col("_cap_high")), cents_up(pl.col("_cap_low"))
         stopped, limit = pl.col("after_cap"), pl.col("seller_limit")
-        # A cap that binds stands before floor and ceiling; what steps 9 to 11 moved past it stays
-        # past it.
+        # A cap that binds stands before floor and ceiling; a price that steps 9 to 11 moved past it
+        # stays past it.
         up, down = true(limit < pl.col("after_bounds")), true(limit > pl.col("after_bounds"))
         lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
         highest = (
@@ -311,7 +313,7 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
     )
     rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
     ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
-    # An ending that would pass a limit is not applied: the cent price stands.
+    # An ending that would pass a limit is not applied: the price in cents stands.
     chosen = pl.when(ending <= ending_limit).then(ending).otherwise(rounded) * UNITS_PER_CENT
     # A cap that holds leaves the price as it is, to the last fraction.
     shown = (price == pl.col("current_price")) & (price >= UNITS_PER_CENT)
@@ -321,7 +323,7 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
 
 
 def _bound_below(run: Run) -> pl.Expr:
-    """The floor, and the current price under never_lower where no sale goes below it."""
+    """Return the floor, and the current price under never_lower where no sale lowers it."""
     current = pl.col("_never_lower")
     if run.on_sale:
         current = current & pl.col("sale_id").is_null()
@@ -329,15 +331,15 @@ def _bound_below(run: Run) -> pl.Expr:
 
 
 def _raised_to(run: Run) -> list[pl.Expr]:
-    """What steps 9 and 10 do not go below."""
+    """Return the prices that steps 9 and 10 never go below."""
     sale_floor = [pl.col("_sale_floor")] if run.on_sale else []
     return sale_floor + ([_direct_low(run)] if run.seller.direct_program else [])
 
 
 # 13
 def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    """A pin is taken as it is; a move below the minimum keeps the price, unless no marketplace
-    could show it.
+    """Take a pin as it is. A move below the minimum keeps the current price, unless no marketplace
+    could show that price.
     """
     current, pin = pl.col("current_price"), pl.col("pin")
     keeps = ((price - current).abs() < max(run.seller.minimum_move, 1)) & (

@@ -1,9 +1,9 @@
-"""What a set of rules would have asked on each day: rules, sales and a span of time in; days,
-what sold beside them, and a summary out.
+"""A backtest of rules on stored days: rules, sales and a span of time go in; the prices of each
+day, the sales beside them and a summary come out.
 
-Every stored snapshot of the span is priced in its turn, each after the one before (`rehearsal`),
-and only one of them is in memory. Nothing is written and one snapshot of the database is read, so
-it disturbs no run and needs no lease.
+The backtest prices every stored snapshot of the span in turn, each after the one before
+(`preview/simulated_shop.py`), and holds only one of them in memory. It writes nothing and reads one
+snapshot of the database, so it disturbs no run and needs no lease.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cardsync.pricing.runs.price_history import unsold
 
 @dataclass
 class Told:
-    """What was found until now, in ten-thousandths."""
+    """The findings up to now hold amounts in ten-thousandths of a dollar."""
 
     zone: str
     days: dict[date, dict[str, Any]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Told:
     blocked: dict[str, int] = field(default_factory=dict)
 
     def add(self, at: datetime, out: pl.DataFrame) -> None:
-        """A day tells of its last snapshot, and of the changes of all."""
+        """Add a snapshot: a day reports its last snapshot, and the changes of all its snapshots."""
         counted = engine.summary(out)
         quantity = pl.col("quantity").cast(pl.Int128)
         before, after = out.select(
@@ -72,7 +72,9 @@ class Told:
 async def backtest(
     session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime, most: timedelta
 ) -> dict[str, Any]:
-    """The answer as it goes over the wire. Raises InvalidRule, InvalidQuery, InvalidPayload."""
+    """Return the answer in its form on the wire. Raises InvalidRule, InvalidQuery,
+    InvalidPayload.
+    """
     caller.must_be_owner()
     seller_id = caller.seller_id
     ends = clock.monotonic() + most.total_seconds()
@@ -81,12 +83,13 @@ async def backtest(
     if body.get("rules") is None:
         raise errors.InvalidPayload("rules: is missing")
     run = await asked(session, seller_id, body, await run_of(session, account, now))
-    # A pause of today says nothing of then.
+    # A pause of today does not concern the past.
     run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
     kept = await snapshots.stored(session, seller_id, since, until, BACKTEST_SNAPSHOTS + 1)
     if len(kept) > BACKTEST_SNAPSHOTS:
         raise errors.InvalidPayload(
-            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots lie between them: ask for fewer days"
+            f"from, to: more than {BACKTEST_SNAPSHOTS} snapshots lie between them:"
+            " ask for fewer days"
         )
     sold = await snapshots.sold_lines(session, seller_id, since, until)
     told = Told(account.time_zone)
@@ -100,7 +103,7 @@ async def backtest(
 
 
 def _span(body: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
-    """Days of the seller's zone, both included, or moments."""
+    """Read a span: days of the seller's zone, both included, or moments."""
     since, until = _moment(body, "from", zone), _moment(body, "to", zone)
     if since > until:
         raise errors.InvalidPayload("from: is after to")
@@ -153,7 +156,7 @@ async def _go_through(
             await choices(session, account.seller_id, run) if chosen is None or again else chosen
         )
         chosen = replace(known, run=replace(known.run, now=snapshot.at))
-        # What asks for the time may select other cards though nothing changed.
+        # A query that depends on the time may select other cards although nothing changed.
         whole = again or chosen.timed
         after = None if whole else kept[place - 1].at
         changed = await snapshots.changed(session, account, chosen, after)

@@ -1,8 +1,9 @@
-"""What a rule asks for and nobody gathers yet: a rule in, what it asks in vain out, in words. Pure.
+"""Market evidence that a rule uses and that no import gathers yet: a rule goes in; sentences about
+the missing evidence come out. The module is pure.
 
-Recent sales, others' listings and buy-outs are market evidence. Until something brings it, a
-sales anchor falls back and a gate never undercuts; whoever writes, previews or follows such a
-rule is told.
+Recent sales, others' listings and buy-outs are market evidence. Until an import brings it, a sales
+anchor falls back and a gate never undercuts; a seller who writes, previews or follows such a rule
+gets a warning.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from cardsync.pricing.engine.rules import Rule
 
-# Inputs of the engine that no stored data fills.
+# No stored data fills these inputs of the engine.
 UNFED: Final = (
     "sales_median",
     "sales_count",
@@ -33,5 +34,5 @@ def in_vain(rule: Rule) -> list[str]:
 
 
 def told(rules: Iterable[Rule]) -> list[str]:
-    """The same of many, each under its rule's name."""
+    """Return the same sentences for many rules, each under its rule's name."""
     return [f"rule “{rule.name}”: {said}" for rule in rules for said in in_vain(rule)]

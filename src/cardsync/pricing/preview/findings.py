@@ -1,5 +1,5 @@
-"""What the rules of a seller come to on their cards: which cards each selects in, what each
-governs and who shadows it out. Pure.
+"""Findings about a seller's rules on the cards: the cards that each rule selects go in; the cards
+that each governs and the rules that shadow it come out. The module is pure.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
-    """One rule on the seller's active cards: how many it selects, how many it governs."""
+    """The facts count the active cards that one rule selects and those that it governs."""
 
     id: int
     selects: int
     governs: int
     broken: bool
-    # Cards that this rule and an earlier one select, by the earlier one's id.
+    # `shared` counts the cards that this rule and an earlier one select, by the earlier one's id.
     shared: Mapping[int, int]
-    # Cards that it selects and that an earlier live rule takes, by that rule's id.
+    # `lost` counts the cards that this rule selects and an earlier live rule takes, by that rule's
+    # id.
     lost: Mapping[int, int]
 
 
@@ -40,7 +41,7 @@ class Finding:
 
 
 def findings(facts: Sequence[RuleFacts]) -> list[Finding]:
-    """In the order of priority.
+    """Return the findings in the order of priority.
 
     A rule is shadowed when it selects cards and earlier rules govern every one of them.
     """

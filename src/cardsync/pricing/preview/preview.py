@@ -1,8 +1,8 @@
-"""What a set of rules would ask, without asking it: rules and sales in place of the live ones in,
-counts and the largest moves out.
+"""A preview of other rules without applying them: rules and sales in place of the live ones go in;
+counts and the largest moves come out.
 
-Everything is read in one snapshot and no price is written. The lease is held while it reads, if
-it is free: during a run a snapshot is as good.
+The preview reads everything in one snapshot and writes no price. It holds the lease while it reads,
+if the lease is free: during a run a snapshot is as good.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
 
 LARGEST: Final = 50
-# Moves in basis points of the current price; the last bin is open.
+# The edges are moves in basis points of the current price; the last bin is open.
 _EDGES: Final = (
     -10_000,
     -5_000,
@@ -60,7 +60,7 @@ _EDGES: Final = (
 async def reading(
     database: Database, caller: Caller, settings: Settings
 ) -> AsyncIterator[AsyncSession]:
-    """The snapshot that a preview is made from, and the lease as long as it reads."""
+    """Open the snapshot that a preview is made from, and hold the lease while it is read."""
     caller.must_be_owner()
     async with (
         held_to_read(database, caller.seller_id, "preview", settings.lease_seconds),
@@ -72,7 +72,7 @@ async def reading(
 async def priced(
     session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime
 ) -> tuple[Stock, pl.DataFrame]:
-    """Every card that the search leaves, priced by the body's rules.
+    """Return every card that the search leaves, priced by the body's rules.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload.
     """
@@ -89,7 +89,7 @@ async def priced(
 
 
 async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], live: Run) -> Run:
-    """The live ones with drafts, unless the body brings its own.
+    """Return a run of the live rules with drafts, unless the body brings its own rules.
 
     Raises InvalidRule, InvalidQuery.
     """
@@ -121,7 +121,7 @@ async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict
 async def told(
     session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame
 ) -> dict[str, Any]:
-    """The preview as it goes over the wire."""
+    """Return the preview in its form on the wire."""
     counted = engine.summary(out)
     current, target = pl.col("current_price"), pl.col("target")
     quantity, kept = (
@@ -161,7 +161,8 @@ async def _largest(
     rows = moves.head(LARGEST).to_dicts()
     found = await session.execute(
         text(
-            "SELECT marketplace_id, product_name FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
+            "SELECT marketplace_id, product_name FROM card"
+            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
         ),
         {"seller": seller_id, "ids": [row["marketplace_id"] for row in rows]},
     )
@@ -180,7 +181,7 @@ async def _largest(
 
 
 def _reason(row: Mapping[str, Any], run: Run) -> str:
-    """The sentence of the last step that moved the price, the closing ones aside."""
+    """Return the sentence of the last step that moved the price, apart from the closing steps."""
     steps = explain(row, run)[2:-2]
     moved = [step for step in steps if step["input"] != step["output"]]
     return str((moved or steps)[-1]["summary"]) if steps else "The price is pinned."
@@ -202,7 +203,7 @@ def _histogram(out: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def every_card(out: pl.DataFrame, kind: str) -> bytes:
-    """Every card as CSV or Parquet, amounts in dollars."""
+    """Return every card as CSV or Parquet, with amounts in dollars."""
     codes = {bits: ";".join(blocker_codes(bits)) for bits in out["blockers"].unique().to_list()}
     frame = out.select(
         "marketplace_id",

@@ -1,5 +1,5 @@
-"""The rules of a seller on the cards as they stand: which cards each selects, in one pass over
-them; `analysis` says what it means.
+"""An analysis of a seller's rules on the stored cards: one pass over the cards finds those that
+each rule selects; `findings` interprets the counts.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Analysis:
 
 
 async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analysis:
-    """Every rule, by priority; drafts and rules that are switched off select, and govern
-    nothing.
+    """Analyse every rule, by priority; drafts and rules that are switched off select cards and
+    govern none.
     """
     caller.must_be_owner()
     seller_id = caller.seller_id
@@ -71,7 +71,7 @@ def _facts(
     *,
     live: bool,
 ) -> RuleFacts:
-    """`earlier`: the live rules before it, by priority."""
+    """Return a rule's facts; `earlier` holds the live rules before it, by priority."""
     shared: dict[int, int] = {}
     lost: dict[int, int] = {}
     selects = governs = 0
@@ -79,7 +79,7 @@ def _facts(
         if rule_id not in selecting:
             continue
         selects += count
-        # A rule that can't be read takes what no earlier one governs.
+        # A rule that cannot be read takes the cards that no earlier rule governs.
         first = next((id for id in earlier if id in selecting or id in broken), None)
         governs += count if first is None and live else 0
         if first is not None:

@@ -1,9 +1,9 @@
-"""A shop that goes on through stored snapshots as if other rules had priced it: a snapshot's
-changes in, what would have been asked out. Pure.
+"""A simulated shop runs through stored snapshots as if other rules had priced it: a snapshot's
+changes go in; the prices that the shop would have asked come out. The module is pure.
 
 A card begins with the price that it really had. Once the rules have priced it, it has the price
-that they asked, so caps and `never_lower` bind on it day after day as they would have; a card
-that they keep as it is has the price that it really had.
+that they asked, so caps and `never_lower` bind on it day after day as they would have; a card that
+the rules leave alone has the price that it really had.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ CURRENT: Final = pl.coalesce("asked", "price")
 
 
 class Shop:
-    """The cards as of the newest snapshot that came."""
+    """The shop holds the cards as of the newest snapshot."""
 
     def __init__(
         self, cards: pl.DataFrame, at: datetime, zone: str, past: pl.DataFrame | None = None
     ) -> None:
-        """`past`: (id, listed_since, last_sold_at, last_moved_at) of them, where a rule asks for
-        it.
+        """Take the cards' `past`, (id, listed_since, last_sold_at, last_moved_at), where a rule
+        needs it.
         """
         self._zone, self._at = zone, at
         never = [pl.lit(None, TIME).alias(name) for name in _STALE]
@@ -47,7 +47,7 @@ class Shop:
         )
 
     def advance(self, changed: pl.DataFrame, at: datetime) -> None:
-        """The next snapshot: cards that are other than before, new ones among them."""
+        """Go on to the next snapshot: its cards are new or differ from before."""
         begun = [
             name
             for name, start in _STARTS.items()
@@ -73,14 +73,18 @@ class Shop:
         self.cards = pl.concat([untouched, after.select(untouched.columns)])
 
     def seen(self, at: datetime, line: int | None) -> None:
-        """The snapshot spoke of every card of the line, by its number; None for all."""
+        """Note that the snapshot covered every card of the line, given by its number; None means
+        all lines.
+        """
         spoken = pl.lit(True) if line is None else pl.col("line") == line
         self.cards = self.cards.with_columns(
             seen_at=pl.when(spoken).then(pl.lit(at, TIME)).otherwise("seen_at"),
         )
 
     def sell(self, lines: pl.DataFrame) -> pl.DataFrame:
-        """Lines that were sold since the snapshot, each with what was asked for its card."""
+        """Return the lines that sold since the snapshot, each with the price that the shop asked
+        for its card.
+        """
         last = lines.group_by("marketplace_id").agg(newest=pl.col("sold_at").max())
         asked = self.cards.select("marketplace_id", asked_price=CURRENT)
         if lines.height:
@@ -92,7 +96,7 @@ class Shop:
         return lines.join(asked, on="marketplace_id", how="left", maintain_order="left")
 
     def price(self, run: Run, pins: dict[int, int]) -> pl.DataFrame:
-        """Every card in stock priced by the run, and its price asked from now on."""
+        """Price every card in stock by the run; the shop asks these prices from now on."""
         stocked = self.cards.filter(pl.col("quantity") > 0)
         pinned = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
         inputs = stocked.drop("price", "asked", "seen_at", "line").with_columns(

@@ -1,9 +1,9 @@
-"""A seller's stored snapshots, one after the other: a span of time in; for each inventory upload
-in it what had changed since the one before.
+"""A seller's stored snapshots, one after the other: a span of time goes in; the changes of each
+inventory upload in the span come out.
 
-The observations of the span are gathered once, in the order of time, into a table of this
-transaction alone; each snapshot then reads its own part of them, with the rule and the sale that
-select each card answered in the same pass.
+The module gathers the observations of the span once, in the order of time, into a temporary table
+of this transaction; each snapshot then reads its own part of them, and the same pass finds the rule
+and the sale that select each card.
 """
 
 from __future__ import annotations
@@ -35,16 +35,18 @@ def _list(names: Sequence[str], prefix: str = "") -> str:
     return ", ".join(prefix + name for name in names)
 
 
-# Of each card its newest observation up to the first snapshot, with its prices when the first
-# periods began; then every later one.
+# The table holds each card's newest observation up to the first snapshot, with its prices when the
+# first periods began, and then every later observation.
 _GATHER: Final = f"""
     CREATE TEMP TABLE gathered ON COMMIT DROP AS
-    SELECT k.id AS card_id, {_list(_VALUES, "began.")}, {{day}} AS day_start_price, {{week}} AS week_start_price
+    SELECT k.id AS card_id, {_list(_VALUES, "began.")},
+           {{day}} AS day_start_price, {{week}} AS week_start_price
       FROM card k CROSS JOIN LATERAL (
            SELECT * FROM (
                SELECT {_list(_VALUES, "k.")} WHERE k.observed_at <= :first
                UNION ALL (SELECT {_list(_VALUES, "o.")} FROM price_observation o
-                 WHERE o.seller_id = :seller AND o.card_id = k.id AND o.observed_at <= :first AND k.observed_at > :first
+                 WHERE o.seller_id = :seller AND o.card_id = k.id
+                   AND o.observed_at <= :first AND k.observed_at > :first
                  ORDER BY o.observed_at DESC LIMIT 1)) newest) began
      WHERE k.seller_id = :seller AND k.contribution IS NULL
     UNION ALL
@@ -52,25 +54,33 @@ _GATHER: Final = f"""
      WHERE seller_id = :seller AND observed_at > :first AND observed_at <= :last
     UNION ALL
     SELECT id, {_list(_VALUES)}, NULL, NULL FROM card
-     WHERE seller_id = :seller AND contribution IS NULL AND observed_at > :first AND observed_at <= :last
+     WHERE seller_id = :seller AND contribution IS NULL
+       AND observed_at > :first AND observed_at <= :last
      ORDER BY observed_at
 """
 _BEFORE: Final = """coalesce(
-        (SELECT o.price FROM price_observation o WHERE o.seller_id = :seller AND o.card_id = k.id AND o.observed_at < :{name}
-            AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1), CASE WHEN k.observed_at < :{name} THEN k.price END)"""
+        (SELECT o.price FROM price_observation o
+          WHERE o.seller_id = :seller AND o.card_id = k.id AND o.observed_at < :{name}
+            AND o.price IS NOT NULL ORDER BY o.observed_at DESC LIMIT 1),
+        CASE WHEN k.observed_at < :{name} THEN k.price END)"""
 _INDEX: Final = ("CREATE INDEX ON gathered (observed_at)", "ANALYZE gathered")
 
 _OF_THEN: Final = frozenset({*_VALUES, "gone", "target_price"})
 _OF_NOW: Final = [column.name for column in Card.__table__.columns if column.name not in _OF_THEN]
-# The cards as searches know them, with the values of then. What was asked then is not kept, and
-# counts as absent.
+# The source has the cards as searches read them, with the values of that time. The target prices of
+# that time are not stored and count as absent.
 _SNAPSHOT: Final = f"""
-    (SELECT c.id, c.marketplace_id, coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
-            c.custom::integer AS custom, {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
-            (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at, coalesce(array_position(:lines, c.product_line), 0) AS line
-      FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")}, g.quantity = 0 AS gone, NULL::numeric AS target_price,
-                   g.day_start_price, g.week_start_price
-              FROM (SELECT DISTINCT ON (card_id) * FROM gathered WHERE observed_at > :after AND observed_at <= :now
+    (SELECT c.id, c.marketplace_id,
+            coalesce({{rule}}, 0) AS rule_id, coalesce({{sale}}, 0) AS sale_id, c.quantity,
+            c.custom::integer AS custom,
+            {_list([f"coalesce((c.{name} * 10000)::bigint, 0) AS {name}" for name in _PRICES])},
+            (extract(epoch FROM c.observed_at) * 1000000)::bigint AS observed_at,
+            coalesce(array_position(:lines, c.product_line), 0) AS line
+       FROM (SELECT {_list(_OF_NOW, "k.")}, {_list(_VALUES, "g.")},
+                    g.quantity = 0 AS gone, NULL::numeric AS target_price,
+                    g.day_start_price, g.week_start_price
+               FROM (SELECT DISTINCT ON (card_id) * FROM gathered
+                      WHERE observed_at > :after AND observed_at <= :now
                      ORDER BY card_id, observed_at DESC) g
               JOIN card k ON k.seller_id = :seller AND k.id = g.card_id) c) snapshot
 """
@@ -87,11 +97,13 @@ _COLUMNS: Final = (
 )
 _UPLOADS: Final = """
     SELECT exported_at, array_agg(DISTINCT coalesce(product_line, '')) AS lines FROM upload
-     WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done' AND exported_at >= :since AND exported_at <= :until
+     WHERE seller_id = :seller AND stream = 'inventory' AND state = 'done'
+       AND exported_at >= :since AND exported_at <= :until
      GROUP BY exported_at ORDER BY exported_at LIMIT :most
 """
 _SOLD: Final = f"""
-    SELECT i.sku_id, (extract(epoch FROM {PLACED_AT}) * 1000000)::bigint, coalesce(i.quantity, 1), (i.unit_price * 10000)::bigint
+    SELECT i.sku_id, (extract(epoch FROM {PLACED_AT}) * 1000000)::bigint,
+           coalesce(i.quantity, 1), (i.unit_price * 10000)::bigint
       FROM order_item i JOIN orders ON orders.seller_id = i.seller_id AND orders.id = i.order_id
      WHERE i.seller_id = :seller AND i.sku_id IS NOT NULL AND orders.status_group <> 'Cancelled'
        AND {PLACED_AT} >= :since AND {PLACED_AT} <= :until ORDER BY 2, i.id
@@ -103,7 +115,9 @@ _SOLD_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An upload: when its file was exported, and the one line that it spoke of; None for all."""
+    """A snapshot is an upload: the time of its file's export and the one line that it covered; None
+    means all lines.
+    """
 
     at: datetime
     line: str | None
@@ -112,14 +126,16 @@ class Snapshot:
 async def stored(
     session: AsyncSession, seller_id: int, since: datetime, until: datetime, most: int
 ) -> list[Snapshot]:
-    """The uploads of the span that were believed, oldest first, not more than `most`."""
+    """Return the uploads of the span that were believed, oldest first, at most `most` of them."""
     bound = {"seller": seller_id, "since": since, "until": until, "most": most}
     rows = await session.execute(text(_UPLOADS), bound)
     return [Snapshot(at, lines[0] or None if len(lines) == 1 else None) for at, lines in rows]
 
 
 async def gather(session: AsyncSession, account: Account, first: Run, last: datetime) -> None:
-    """What `changed` reads, from the first snapshot, at the run's moment, up to the last."""
+    """Gather the rows that `changed` reads, from the first snapshot (the run's moment) up to the
+    last.
+    """
     starts = begins(first, account.time_zone)
     columns = {
         period: _BEFORE.format(name=period) if period in starts else "NULL::numeric"
@@ -141,8 +157,8 @@ async def gather(session: AsyncSession, account: Account, first: Run, last: date
 async def changed(
     session: AsyncSession, account: Account, chosen: Choices, after: datetime | None
 ) -> pl.DataFrame:
-    """The cards that were seen otherwise after that moment, up to the run's; without one, every
-    card that was known then.
+    """Return the cards that were observed with changes after that moment, up to the run's moment;
+    without a moment, return every card of that time.
     """
     bound: dict[str, Any] = {
         "seller": account.seller_id,
@@ -162,7 +178,7 @@ async def changed(
 async def sold_lines(
     session: AsyncSession, seller_id: int, since: datetime, until: datetime
 ) -> pl.DataFrame:
-    """(marketplace_id, sold_at, quantity, sold_price) of what was sold in the span, by time."""
+    """Return (marketplace_id, sold_at, quantity, sold_price) of the sales in the span, by time."""
     sql = await literal(session, _SOLD, {"seller": seller_id, "since": since, "until": until})
     frame = await asyncio.to_thread(frame_of, await copy_chunks(session, sql), _SOLD_SCHEMA)
     return frame.with_columns(pl.col("sold_at").cast(TIME))

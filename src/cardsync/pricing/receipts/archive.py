@@ -1,9 +1,9 @@
-"""Receipts in the object store: a priced run's file written under a key of its own, a card's
-latest receipt found and told again.
+"""Receipts in the object store: a priced run's file goes in under a key of its own; a card's latest
+receipt comes out, in sentences.
 
-The key stands in the run's summary; a run without one was made while attribution logging was off,
-or came of no sync. Files are deleted when they are old (`retention`), and so are those that a
-killed worker never told of.
+The key stands in the run's summary; a run without a key was made while attribution logging was off,
+or no sync caused it. `retention` deletes old files, and also those that a killed worker never
+recorded.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from cardsync.pricing.receipts import columns
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, input_told, money
 from cardsync.storage import ObjectMissing, Store
 
-# The last upload that spoke of the card's whole product line, or the run that followed it because
-# rules have queries.
+# The run is that of the last upload that covered the card's whole product line, or the run that
+# followed it because rules have queries.
 _LATEST = """
     SELECT r.id, r.summary ->> 'receipts' AS key FROM price_run r
      WHERE r.seller_id = :seller AND r.trigger = 'sync' AND r.state = 'completed'
        AND (r.upload_id IS NULL OR r.upload_id = (
-            SELECT l.upload_id FROM line_snapshot l WHERE l.seller_id = :seller AND l.product_line = :line))
+            SELECT l.upload_id FROM line_snapshot l
+             WHERE l.seller_id = :seller AND l.product_line = :line))
      ORDER BY r.id DESC LIMIT 1
 """
 
 
 async def keep(store: Store, seller_id: int, run_id: int, priced: pl.DataFrame, run: Run) -> str:
-    """The key of the file."""
+    """Write the file and return its key."""
     key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
     data = await asyncio.to_thread(columns.pack, priced, run)
     with store.spool() as (path, file):
@@ -48,8 +49,8 @@ async def keep(store: Store, seller_id: int, run_id: int, priced: pl.DataFrame, 
 
 
 async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str, Any]:
-    """`historical_breakdown`: what the last sync wrote down of this card; where that is null,
-    why, as `historical_breakdown_absent`.
+    """Return `historical_breakdown`, the last sync's receipt of this card; where it is null,
+    `historical_breakdown_absent` gives the reason.
     """
     latest = (
         await session.execute(text(_LATEST), {"seller": card.seller_id, "line": card.product_line})
@@ -71,8 +72,10 @@ async def breakdown(session: AsyncSession, store: Store, card: Card) -> dict[str
 
 _ABSENT: Final = {
     "never_synced": "No sync has priced the card yet.",
-    "not_kept": "The last sync wrote nothing down: attribution logging was off, or its pricing was not ended.",
-    "no_longer_kept": "What the last sync wrote down is no longer kept: receipts are deleted when they are old.",
+    "not_kept": (
+        "The last sync wrote no receipts: attribution logging was off, or its pricing did not end."
+    ),
+    "no_longer_kept": "The receipts of the last sync were deleted because of their age.",
     "not_priced": "The last sync did not price the card.",
 }
 

@@ -1,9 +1,8 @@
-"""Receipts of a run: what the engine was given and what every step left, in; one Parquet file
-out, and back again. Pure.
+"""Receipts of a run: the engine's inputs and every step's result go in; one Parquet file comes out,
+and can be read back. The module is pure.
 
-A step that left the price as it was is a null, which costs nothing; rules, sales, settings and
-the moment of the run stand in the file's metadata, so that a file alone prices every card of it
-again.
+A step that left the price as it was is a null, which costs nothing; rules, sales, settings and the
+moment of the run stand in the file's metadata, so that a file alone prices every card of it again.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from cardsync.pricing.engine.engine import INPUT_COLUMNS, PRICE_STEPS, RECEIPT_C
 from cardsync.pricing.engine.rules import Rule, Sale, SellerPricing
 from cardsync.pricing.engine.run_inputs import Run
 
-# No step reads them.
+# No step reads these columns.
 _TEXTS: Final = ("condition", "printing", "language")
 _INPUTS: Final = {name: dtype for name, dtype in INPUT_COLUMNS.items() if name not in _TEXTS}
 _COLUMNS: Final = {**_INPUTS, **RECEIPT_COLUMNS}
 _RUN: Final = "cardsync.run"
-# One row is found by the statistics of its group.
+# A reader finds one row by the statistics of its group.
 _GROUP_ROWS: Final = 16_384
 
 
@@ -37,8 +36,10 @@ class _Kept(msgspec.Struct):
 
 
 def pack(priced: pl.DataFrame, run: Run) -> bytes:
-    """The cards of a run, as `engine.price` left them, as a file sorted by marketplace_id."""
-    # Sorted last, when what most runs leave empty and what repeats is gone: sorting copies every
+    """Pack the cards of a run, as `engine.price` left them, into a file sorted by
+    marketplace_id.
+    """
+    # Sorting comes last, after empty columns and repeated values are gone, because it copies every
     # column.
     frame = filled(_without_repeats(filled(priced))).sort("marketplace_id")
     kept = _Kept(list(run.rules), list(run.sales), run.seller, run.now)
@@ -58,7 +59,7 @@ def unpack(data: bytes) -> tuple[pl.DataFrame, Run]:
 
 
 def receipt(data: bytes, marketplace_id: int) -> dict[str, Any] | None:
-    """One card's row, None if the run did not price it."""
+    """Return one card's row, None if the run did not price it."""
     found = pl.scan_parquet(data).filter(pl.col("marketplace_id") == marketplace_id).collect()
     return _whole(found).row(0, named=True) if found.height else None
 
@@ -69,7 +70,7 @@ def run_of(data: bytes) -> Run:
 
 
 def replay(data: bytes) -> int:
-    """How many cards come to another price when they are priced again from the file alone."""
+    """Return how many cards get another price when they are priced again from the file alone."""
     frame, run = unpack(data)
     given = frame.select(*_INPUTS, "rule_id", "sale_id").with_columns(
         pl.lit(None, pl.String).alias(name) for name in _TEXTS
@@ -79,8 +80,8 @@ def replay(data: bytes) -> int:
 
 
 def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
-    """Prices of steps that changed nothing left out; the target stands always, so that it can be
-    compared.
+    """Leave out the prices of steps that changed nothing; the target always stands, so that it can
+    be compared.
     """
     columns: list[pl.Expr] = []
     before = pl.col("base")
@@ -96,8 +97,8 @@ def _without_repeats(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a receipt that hold anything, and the card's id, which a file of no card has
-    too.
+    """Return the columns of a receipt that hold anything, and the card's id, which even a file
+    without cards has.
     """
     nulls = frame.null_count().row(0, named=True)
     return frame.select(

@@ -1,5 +1,5 @@
-"""Why a card asks for what it asks: one stored card priced anew by the live rules, told step by
-step, beside what they lost against.
+"""The explanation of a card's price: one stored card goes in; the steps by which the live rules
+price it anew come out, beside the rules and sales that lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cardsync.storage import Store
 async def explain_card(
     session: AsyncSession, store: Store, seller_id: int, marketplace_id: int, now: datetime
 ) -> dict[str, Any]:
-    """The explanation as it goes over the wire.
+    """Return the explanation in its form on the wire.
 
     Raises NotFound for a card that is not the seller's.
     """
@@ -85,7 +85,7 @@ _TEXTS: Final = ("condition", "printing", "language")
 async def _matching(
     session: AsyncSession, seller_id: int, chosen: Choices, card_id: int
 ) -> tuple[list[Rule], list[Sale]]:
-    """The live rules and active sales that select the card, by priority."""
+    """Return the live rules and active sales that select the card, by priority."""
     run = chosen.run
     bound: dict[str, Any] = {"seller": seller_id, "now": run.now, "wanted": card_id}
     of_rules = [condition_of(selection, bound, f"r{id}") for id, selection in chosen.rules]
@@ -113,7 +113,7 @@ def _losing(rules: Sequence[Rule], cards: pl.DataFrame) -> list[int]:
 async def _blockers(session: AsyncSession, account: Account, bits: int, now: datetime) -> list[str]:
     of_seller = SyncState.seller_id == account.seller_id
     waits = await session.scalar(select(SyncState.review_upload_id).where(of_seller)) is not None
-    # As the export has it: whoever is read_only looks at a run's file anyway.
+    # The export decides in the same way: a read_only seller reads a run's file anyway.
     if not waits and account.entitlements(now).sync_mode == "full":
         waits = await run_waits(session, account.seller_id)
     codes = blocker_codes(bits)

@@ -1,5 +1,5 @@
-"""A receipt told to a person: one priced card and the run it had in, its steps out, each with one
-sentence. Pure.
+"""The sentences of a receipt: one priced card and its run go in; the steps come out, each with one
+sentence. The module is pure.
 
 Each step's input is the output of the one before it; the steps before a base is found pass the
 current price on.
@@ -29,8 +29,8 @@ def blocker_codes(bits: int) -> list[str]:
 
 
 def explain(row: Row, run: Run) -> list[dict[str, object]]:
-    """The steps that ran for one card, as they go over the wire; `run` has the rules, sales and
-    settings that priced it.
+    """Return the steps that ran for one card in their form on the wire; `run` has the rules, sales
+    and settings that priced it.
     """
     if row["pin"] is not None:
         return []
@@ -43,7 +43,7 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
         return told
     before = row["base"]
     for step in PRICE_STEPS:
-        # A step that no rule of the run asks for left nothing, and so leaves the price.
+        # A step that no rule of the run uses left nothing, and so leaves the price.
         after = before if row[step.output] is None else row[step.output]
         name = "change" if step.output == "target" else step.output.removeprefix("after_")
         told.append(_step(name, before, after, *_TELL[step.output](row, rule, before, after, run)))
@@ -71,7 +71,7 @@ def money(units: int | None) -> str | None:
 
 
 def input_told(name: str, value: Any) -> Any:
-    """One of the engine's inputs as it goes over the wire."""
+    """Return one of the engine's inputs in its form on the wire."""
     if isinstance(value, datetime):
         return rfc3339(value)
     return money(value) if name in PRICE_INPUTS or name == "pin" else value
@@ -88,7 +88,7 @@ def _time(moment: datetime | None) -> str | None:
 def _tell_eligibility(row: Row) -> dict[str, object]:
     codes = blocker_codes(row["blockers"])
     reasons = "; ".join(BLOCKERS[code].removesuffix(".") for code in codes)
-    said = f"The price is kept: {reasons}." if codes else "Nothing blocks the card."
+    said = f"The card keeps its price: {reasons}." if codes else "Nothing blocks the card."
     return _step(
         "eligibility", row["current_price"], row["current_price"], said, {"blockers": codes}
     )
@@ -97,7 +97,7 @@ def _tell_eligibility(row: Row) -> dict[str, object]:
 def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
     losing = row["candidates"]
     if losing is None:
-        # Without queries every live rule selects every card, so those after the governing one
+        # Without queries every live rule selects every card, so the rules after the governing one
         # have lost.
         behind = run.live[run.live.index(rule) + 1 :] if rule in run.live else []
         losing = [later.id for later in behind if not later.query]
@@ -107,7 +107,10 @@ def _tell_rule(row: Row, rule: Rule | None, run: Run) -> dict[str, object]:
         else "No published rule selects the card."
     )
     if rule and rule.broken:
-        said = f"The query of rule “{rule.name}” cannot be read, so whatever no earlier rule governs is kept as it is."
+        said = (
+            f"The query of rule “{rule.name}” cannot be read, so every card that no earlier rule"
+            " governs keeps its price."
+        )
     own: dict[str, object] = {"rule_id": row["rule_id"], "losing_candidates": losing}
     return _step("governing_rule", row["current_price"], row["current_price"], said, own)
 
@@ -175,7 +178,7 @@ def _tell_gate(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told
     if verdict is None:
         return "The rule has no market gate.", own
     if verdict == "taken":
-        return f"The evidence allows to undercut the lowest listing: {aggressive}.", own
+        return f"The evidence allows undercutting the lowest listing: {aggressive}.", own
     return f"{money(after)} stands: {_VERDICTS[verdict]}.", own
 
 
@@ -197,13 +200,13 @@ def _tell_stale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Tol
     if rule.stale is None:
         said = "The rule reduces no stale cards."
     elif days is None:
-        said = "It is not known since when the card is for sale."
+        said = "The time when the card was first listed is not on record."
     elif spared:
-        said = f"Unsold for {days} days, but spared because its market moved lately."
+        said = f"The card is unsold for {days} days, but spared because its market moved lately."
     elif days < rule.stale.after_days:
-        said = f"Unsold for {days} days, fewer than {rule.stale.after_days}."
+        said = f"The card is unsold for {days} days, fewer than {rule.stale.after_days}."
     else:
-        said = f"Unsold for {days} days: {money(before)} becomes {money(after)}."
+        said = f"The card is unsold for {days} days: {money(before)} becomes {money(after)}."
     return said, own
 
 
@@ -245,11 +248,14 @@ def _tell_cap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     if cap is None:
         said = "The rule has no cap."
     elif row["current_price"] is None:
-        said = "The card has no price yet that a cap could be taken from."
+        said = "The card has no price yet, so the cap has nothing to start from."
     elif limit is None:
         said = f"{money(before)} is within the cap of the {cap.period}."
     elif row["held"]:
-        said = f"{money(before)} is beyond the limit of {money(limit)}, so the price is held at {money(after)}."
+        said = (
+            f"{money(before)} is beyond the limit of {money(limit)},"
+            f" so the price is held at {money(after)}."
+        )
     else:
         said = (
             f"{money(before)} is beyond the cap of the {cap.period}; its limit is {money(limit)}."
@@ -302,13 +308,19 @@ def _tell_fee_gap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _T
         return "The rule does not adjust to fees.", own
     if after > before:
         return (
-            f"{money(before)} nets {own['net_before']} after fees; {money(after)} nets {own['net_after']}.",
+            (
+                f"{money(before)} nets {own['net_before']} after fees;"
+                f" {money(after)} nets {own['net_after']}."
+            ),
             own,
         )
     gap = run.fee_gap if direct else None
     if gap is not None and gap[0] <= before < gap[1]:
         return (
-            f"{money(after)} is in the gap of the fees, but the ceiling is below its end, {money(gap[1])}.",
+            (
+                f"{money(after)} is in the gap of the fees, but the ceiling is below its end,"
+                f" {money(gap[1])}."
+            ),
             own,
         )
     return f"{money(after)} is in no gap of the fees.", own

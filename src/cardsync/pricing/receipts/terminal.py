@@ -1,7 +1,7 @@
-"""An explanation for a terminal: what `GET /api/v1/pricing/explain/{marketplace_id}` answers in,
-lines of text out. Pure.
+"""An explanation for a terminal: the answer of `GET /api/v1/pricing/explain/{marketplace_id}` goes
+in; lines of text come out. The module is pure.
 
-Every step is a row: the price before it, the price after it, and its sentence, wrapped to the
+Every step is a row with the price before it, the price after it and its sentence, wrapped to the
 width.
 """
 
@@ -56,7 +56,8 @@ def _heading(told: Mapping[str, Any]) -> str:
     card = told["card"]
     number = f" {card['number']}" if card["number"] else ""
     kind = " ".join(part for part in (card["condition"], card["printing"]) if part)
-    return f"{told['marketplace_id']}: {_clean(card['product_name'])} · {_clean(card['set_name'])}{number} · {kind}"
+    name = f"{_clean(card['product_name'])} · {_clean(card['set_name'])}"
+    return f"{told['marketplace_id']}: {name}{number} · {kind}"
 
 
 def _outcome(told: Mapping[str, Any]) -> str:
@@ -106,7 +107,7 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """What a file calls a card must not steer the terminal."""
+    """Remove control characters: a card's text from a file must not steer the terminal."""
     return "".join(
         " " if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp") else letter
         for letter in text

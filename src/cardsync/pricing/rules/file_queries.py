@@ -1,9 +1,9 @@
-"""Rules with queries over the cards of one file: a frame of rows and a run in, which rule and
-which sale selects each row out.
+"""Rules with queries over the cards of one file: a frame of rows and a run go in; the rule and the
+sale that select each row come out.
 
-The search language is PostgreSQL's to answer, so a database is asked: the rows go into a table of
-one transaction, and nothing stays. A file knows of no lists, shelves, orders or past; `untold`
-names what a rule asks of them.
+PostgreSQL evaluates the search language, so the rows go into a temporary table of one transaction,
+and nothing stays. A file holds no lists, shelves, orders or past; `untold` names the parts of a
+rule that need them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from cardsync.search.parser import parse
 from cardsync.search.tree import terms
 from cardsync.search.words import search_columns
 
-# No seller has this id: nothing of anybody's is seen.
+# No seller has this id, so the queries read no seller's rows.
 NOBODY: Final = 0
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
 _TEXTS: Final = (
-    "product_line", "set_name", "product_name", "title", "number", "rarity", "photo_url", "condition", "printing", "language",
+    "product_line", "set_name", "product_name", "title", "number", "rarity", "photo_url",
+    "condition", "printing", "language",
 )  # fmt: skip
 _TYPES: Final = {
     "id": "bigint",
@@ -50,8 +51,10 @@ _TYPES: Final = {
     "number_leading": "integer",
 }
 _CARDS: Final = """
-    SELECT i.*, :seller AS seller_id, i.listing_id AS marketplace_id, NULL::bigint AS product_id, '' AS match, i.quantity = 0 AS gone,
-           CAST(:now AS timestamptz) AS observed_at, NULL::timestamptz AS created_at, NULL::timestamptz AS priced_at,
+    SELECT i.*, :seller AS seller_id, i.listing_id AS marketplace_id,
+           NULL::bigint AS product_id, '' AS match, i.quantity = 0 AS gone,
+           CAST(:now AS timestamptz) AS observed_at, NULL::timestamptz AS created_at,
+           NULL::timestamptz AS priced_at,
            NULL::numeric AS target_price
       FROM rows_of_file i
 """
@@ -60,14 +63,17 @@ _FIELDS: Final = frozenset(
 )
 _FLAGS: Final = {
     "is": frozenset(
-        {"unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "moved", "audit", "confirmed", "in-flux", "review"}
+        {
+            "unshelved", "location-drift", "underpriced", "overpriced", "pinned", "held", "moved",
+            "audit", "confirmed", "in-flux", "review",
+        }
     ),
     "has": frozenset({"rule", "list", "receipt", "location"}),
 }  # fmt: skip
 
 
 def untold(query: str) -> list[str]:
-    """What the query asks for that no file tells."""
+    """Return the parts of the query that a file cannot answer."""
     try:
         asked = list(terms(parse(query)))
     except QueryError:
@@ -83,7 +89,7 @@ def untold(query: str) -> list[str]:
 
 
 async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """(rule_id, sale_id, candidates) of each row in its place.
+    """Return (rule_id, sale_id, candidates) of each row in its place.
 
     Raises InvalidQuery, naming the rule or sale.
     """

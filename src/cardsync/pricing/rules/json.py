@@ -1,7 +1,7 @@
-"""Rules, sales and settings between JSON and the engine's plain values: a body in, an object that
-holds out. Pure.
+"""Rules, sales and settings in JSON: a body goes in; a valid object of the engine comes out, and
+back. The module is pure.
 
-`errors.InvalidRule` names the field that a body may not have, or whose value it may not have.
+`errors.InvalidRule` names a field that the body may not have, or a field with a wrong value.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cardsync.pricing.engine.rules import Cap, InvalidRule, MarketGate, Rule, Sa
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
-# Longer than any amount: what is longer is not read.
+# No amount is longer than this; a longer text is not read.
 _AMOUNT_CHARACTERS: Final = 40
-# What a body may hold because an answer held it, and that nobody sets.
+# A body may hold these fields because an answer held them, but no client sets them.
 _TOLD: Final = frozenset({"id", "created_at", "updated_at", "warnings"})
 
 
@@ -71,7 +71,7 @@ def read_flag(value: Any, field: str) -> bool:
 
 
 def read_money(value: Any, field: str) -> int:
-    """Ten-thousandths of a dollar, from a decimal string or a JSON number."""
+    """Return ten-thousandths of a dollar, read from a decimal string or a JSON number."""
     amount = _decimal(value)
     if amount is None:
         raise _refuse(field, 'must be an amount in dollars like "1.25"')
@@ -216,7 +216,7 @@ _MONEY: Final = frozenset({"adjust_amount", "floor", "ceiling", "below"})
 
 
 def told(thing: Rule | Sale | Cap | SmallCap | Stale | MarketGate) -> dict[str, Any]:
-    """The object as it goes over the wire; the inverse of reading it."""
+    """Return the object in its form on the wire; this is the inverse of reading it."""
     return {
         field.name: _told(field.name, getattr(thing, field.name))
         for field in fields(thing)

@@ -1,6 +1,6 @@
-"""Queries of rules and sales: read when they are saved, looked at again whenever they are used.
+"""Queries of rules and sales are read when they are saved, and read again whenever they are used.
 
-A session and texts in, verdicts out.
+A session and texts go in; verdicts come out.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cardsync.search.tree import Tree
 
 
 class Selection(NamedTuple):
-    """What a query selects: a condition over `card c`, none if the query can't be read; and why
-    it may select less than it says.
+    """A selection holds a condition over `card c`, none if the query cannot be read, and the
+    reasons why it may select less than it says.
     """
 
     where: Where | None
@@ -31,8 +31,8 @@ class Selection(NamedTuple):
 async def need_readable(
     session: AsyncSession, seller_id: int, query: str, field: str = "query"
 ) -> None:
-    """Raises InvalidQuery naming the field, also for a list that is not the seller's, and for one
-    that asks for rules.
+    """Raise InvalidQuery, naming the field, also for a list that is not the seller's, and for a
+    query that refers to rules.
     """
     if not query:
         return
@@ -46,7 +46,7 @@ async def need_readable(
 async def selections(
     session: AsyncSession, seller_id: int, queries: Sequence[str]
 ) -> list[Selection]:
-    """What saved queries select now, in one look at the names that they ask for."""
+    """Return the current selections of saved queries; all names in them are read at once."""
     trees = [_tree(query) for query in queries]
     readable = [tree for tree in trees if isinstance(tree, Tree)]
     known = await known_names(_rows(session), seller_id, *readable) if readable else None

@@ -1,4 +1,6 @@
-"""A seller's rules and settings between the tables and the engine's plain values."""
+"""A seller's rules and settings: rows of the tables go in; the engine's plain values come out, and
+back.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from cardsync.pricing.models import PinnedPrice, PricingRule, PricingSale
 
 Row = TypeVar("Row", PricingRule, PricingSale)
 _CALLED: Final[Mapping[type, str]] = {PricingRule: "rule", PricingSale: "sale"}
-# Columns of their own; every other field of a rule stands in `settings`.
+# These fields have columns of their own; every other field of a rule stands in `settings`.
 _COLUMNS = ("id", "name", "priority", "enabled", "state", "query")
 
 
@@ -37,13 +39,13 @@ def rule_of(row: PricingRule) -> Rule:
 
 
 async def make_preset_rule(session: AsyncSession, seller_id: int, preset: str) -> None:
-    """The one ordinary rule that a preset stands for."""
+    """Add the one ordinary rule that a preset stands for."""
     session.add(row_of(seller_id, preset_rule(preset), preset))
     await session.flush()
 
 
 async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> list[Row]:
-    """The seller's rules or sales, by priority."""
+    """Return the seller's rules or sales, by priority."""
     rows = await session.scalars(
         select(kind).where(kind.seller_id == seller_id).order_by(kind.priority, kind.id)
     )
@@ -82,7 +84,7 @@ async def sales_of(session: AsyncSession, seller_id: int) -> list[Sale]:
 
 
 async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
-    """marketplace_id → the fixed price."""
+    """Return the pins as marketplace_id → fixed price."""
     rows = await session.execute(
         select(PinnedPrice.marketplace_id, PinnedPrice.price).where(
             PinnedPrice.seller_id == seller_id
@@ -92,7 +94,7 @@ async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
 
 
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
-    """What the seller's live rules, sales and settings ask for at this moment."""
+    """Return a run of the seller's live rules, sales and settings at this moment."""
     rules = await rules_of(session, account.seller_id)
     return Run(rules, seller_pricing(account), now, await sales_of(session, account.seller_id))
 

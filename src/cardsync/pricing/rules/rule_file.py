@@ -1,9 +1,9 @@
-"""Whole sets of rules and sales as they stand in a body or in a file: JSON values in, objects
-that hold out, and back. Pure.
+"""Whole sets of rules and sales in a body or in a file: JSON values go in; valid objects come out,
+and back. The module is pure.
 
-`errors.InvalidRule` names the entry and the field that may not be so. A file is what `GET
-/api/pricing/rules`, `/sales` and `/settings` answer, put together: `{"rules": […], "sales": […],
-"settings": {…}}`, of which all but the rules may be left out.
+`errors.InvalidRule` names the entry and the field that is not allowed. A file joins the answers of
+`GET /api/pricing/rules`, `/sales` and `/settings`: `{"rules": […], "sales": […], "settings": {…}}`,
+of which all but the rules may be left out.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ SETTING_FIELDS: Final[dict[str, wire.Reader]] = {
     "max_age_hours": wire.read_whole,
     "fee_level": wire.read_text,
 }
-# What no body may say, and what stands for nothing said until all are read.
+# No body may give this priority; it stands for an omitted one until all entries are read.
 UNPLACED: Final = 0
 _MONEY: Final = ("direct_minimum", "minimum_move")
-# Says whether receipts are kept: no price depends on it.
+# The field decides whether receipts are stored; no price depends on it.
 _NO_PRICING: Final = frozenset({"attribution_logging"})
 
 
 def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
-    """In their order, published whatever they say; with `drafts`, as they say, and published if
-    they say nothing.
+    """Return the rules in their order, all published, whatever they say. With `drafts`, each has
+    the state that it says, and a rule that says none is published.
     """
 
     def read(body: Mapping[str, Any], place: int) -> Rule:
@@ -53,8 +53,8 @@ def read_rules(given: Any, *, drafts: bool = False) -> list[Rule]:
 
 
 def _placed(rules: Sequence[Rule]) -> list[Rule]:
-    """One without a priority stands directly behind the one before it, and as a posted one before
-    the default rule.
+    """Give a rule without a priority the place directly behind the rule before it, and before the
+    default rule, as a posted rule gets it.
     """
     _need_own_priorities(rules)
     order: dict[tuple[int, int], int] = {}
@@ -69,7 +69,7 @@ def _placed(rules: Sequence[Rule]) -> list[Rule]:
     for place in before:
         priorities[place] = last = max(rules[place].priority, last + 1)
     if last >= DEFAULT_PRIORITY:
-        # No room: all that stand before the default rule move together.
+        # There is no room, so all rules before the default rule move together.
         priorities = {place: new for new, place in enumerate(before, start=1)}
     return [
         replace(rule, priority=priorities.get(place, rule.priority))
@@ -88,7 +88,9 @@ def _need_own_priorities(rules: Sequence[Rule]) -> None:
 
 
 def read_sales(given: Any) -> list[Sale]:
-    """Those without a priority stand behind all others, in their order, as posted ones do."""
+    """Return the sales; those without a priority stand behind all others, in their order, as posted
+    ones do.
+    """
 
     def read(body: Mapping[str, Any], place: int) -> Sale:
         values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SALE_FIELDS)
@@ -121,7 +123,9 @@ def _each(given: Any, name: str, read: Callable[[Mapping[str, Any], int], T]) ->
 
 
 def _id(body: Mapping[str, Any], place: int) -> int:
-    """A draft that was never saved has none; it gets one that no saved rule has."""
+    """Return the entry's id; a draft that was never saved has none and gets one that no saved rule
+    has.
+    """
     given = body.get("id")
     return (
         given
@@ -132,7 +136,7 @@ def _id(body: Mapping[str, Any], place: int) -> int:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """Everything that a seller sets and that decides prices, pins aside."""
+    """A rule set holds all settings of a seller that decide prices, except the pins."""
 
     rules: Sequence[Rule]
     sales: Sequence[Sale] = ()
@@ -140,7 +144,7 @@ class RuleSet:
 
 
 def read_rule_set(text: str) -> RuleSet:
-    """A file of rules, or a bare list of them. Raises InvalidRule."""
+    """Read a file of rules, or a bare list of them. Raises InvalidRule."""
     try:
         # Amounts never become floats.
         body = json.loads(text, parse_float=str)
@@ -171,7 +175,7 @@ def _settings(body: Any) -> SellerPricing:
 
 
 def told_rule_set(given: RuleSet) -> str:
-    """The file's text; `read_rule_set` reads the same from it."""
+    """Return the file's text; `read_rule_set` reads the same set from it."""
     settings = {
         setting.name: getattr(given.seller, setting.name) for setting in fields(SellerPricing)
     }

@@ -1,8 +1,8 @@
-"""A seller's rules, written: one at a time under the lock of the seller's state row, so that no
-two share a priority.
+"""Writes of a seller's rules: a caller and values go in; the stored rules come out. Writes go one
+at a time, under the lock of the seller's state row, so that no two rules share a priority.
 
-Without a priority a rule goes directly before the default rule, behind all others that stand
-before it.
+A rule without a priority goes directly before the default rule, behind all others that stand before
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEP = 10
 
 
 async def read_all(session: AsyncSession, caller: Caller) -> list[PricingRule]:
-    """By priority."""
+    """Return the seller's rules by priority."""
     caller.must_be_owner()
     return await all_rows(session, PricingRule, caller.seller_id)
 
@@ -75,8 +75,8 @@ async def change(
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     rule = json.rule_from(values, rule_of(row))
     _need_free(rule, [other for other in rows if other.id != rule_id])
-    # A rule whose query rotted can be switched off and renamed, also with the whole rule sent
-    # back; it can't be published.
+    # A rule whose query no longer reads can be switched off and renamed, also when the whole rule
+    # is sent back; it cannot be published.
     if rule.query != row.query or (rule.state == "published" and row.state != "published"):
         await need_readable(session, caller.seller_id, rule.query)
     if rule != rule_of(row):
@@ -107,7 +107,9 @@ async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datet
 async def reorder(
     session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime
 ) -> list[PricingRule]:
-    """Rules in the order of `ids`; the default rule keeps its priority. Raises InvalidRule."""
+    """Put the rules in the order of `ids`; the default rule keeps its priority. Raises
+    InvalidRule.
+    """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
     rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
@@ -128,7 +130,7 @@ async def reorder(
 async def apply_preset(
     session: AsyncSession, caller: Caller, preset: str, now: datetime
 ) -> PricingRule:
-    """The preset's rule in place of the earlier preset's. Raises NotFound."""
+    """Put the preset's rule in place of the earlier preset's. Raises NotFound."""
     caller.must_be_owner()
     try:
         rule = preset_rule(preset)
@@ -155,8 +157,8 @@ def _need_free(rule: Rule, others: Sequence[PricingRule]) -> None:
 
 
 async def _before_default(session: AsyncSession, rows: Sequence[PricingRule], now: datetime) -> int:
-    """The last priority before the default rule's; the rules there move together when there is no
-    room.
+    """Return the last priority before the default rule's; the rules there move together when there
+    is no room.
     """
     before = [row for row in rows if row.priority < DEFAULT_PRIORITY]
     last = max((row.priority for row in before), default=0)
@@ -169,7 +171,7 @@ async def _before_default(session: AsyncSession, rows: Sequence[PricingRule], no
 
 
 def _spread(count: int) -> list[int]:
-    """As many priorities before the default rule's, evenly apart."""
+    """Return as many priorities before the default rule's, evenly apart."""
     step = min(_STEP, DEFAULT_PRIORITY // (count + 1)) if count else _STEP
     return [step * (place + 1) for place in range(count)]
 
@@ -177,7 +179,7 @@ def _spread(count: int) -> list[int]:
 async def _renumber(
     session: AsyncSession, seller_id: int, priorities: Mapping[int, int], now: datetime
 ) -> None:
-    # Out of the way first: no two published rules share a priority at any moment.
+    # The rules first move out of the way: no two published rules share a priority at any moment.
     for sign in (-1, 1):
         for rule_id, priority in priorities.items():
             await session.execute(

@@ -1,5 +1,5 @@
-"""A seller's sales, pinned prices and pricing settings, written: one at a time under the lock of
-the seller's state row.
+"""Writes of a seller's sales, pinned prices and pricing settings: a caller and values go in; the
+written values come out. Writes go one at a time, under the lock of the seller's state row.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
 
 
 async def _times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """The export's fingerprint may hold for another time, and the timer goes off at another."""
+    """Note new times: the export's fingerprint may hold until another time, and the timer goes off
+    at another.
+    """
     await note_until(session, state.seller_id, now)
     await set_timer(session, state, now)
 
@@ -139,7 +141,7 @@ async def pin(
     body: Mapping[str, Any],
     now: datetime,
 ) -> int:
-    """The pin in ten-thousandths.
+    """Pin a card and return the pin in ten-thousandths.
 
     Raises NotFound for a card that is not the caller's, InvalidRule.
     """
@@ -149,13 +151,15 @@ async def pin(
     if price is None or price < UNITS_PER_CENT:
         raise errors.InvalidRule("price: must be at least 0.01")
     if price % UNITS_PER_CENT:
-        # The marketplace would keep another price, and be sent the pin again and again.
+        # The marketplace would store another price, and the export would send the pin again and
+        # again.
         raise errors.InvalidRule("price: must be whole cents")
     await sync_state.locked(session, caller.seller_id)
     named = {"seller": caller.seller_id, "id": marketplace_id}
     known = await session.scalar(
         text(
-            "SELECT true FROM card WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"
+            "SELECT true FROM card"
+            " WHERE seller_id = :seller AND marketplace_id = :id AND contribution IS NULL"
         ),
         named,
     )
@@ -163,8 +167,10 @@ async def pin(
         raise errors.NotFound(f"there is no card {marketplace_id}")
     await session.execute(
         text("""
-            INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at) VALUES (:seller, :id, :price, :now)
-            ON CONFLICT (seller_id, marketplace_id) DO UPDATE SET price = excluded.price, created_at = excluded.created_at
+            INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
+            VALUES (:seller, :id, :price, :now)
+            ON CONFLICT (seller_id, marketplace_id)
+            DO UPDATE SET price = excluded.price, created_at = excluded.created_at
         """),
         named | {"price": from_units(price), "now": now},
     )
