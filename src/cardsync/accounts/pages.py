@@ -20,7 +20,7 @@ from cardsync.access import sessions, tokens
 from cardsync.access.admission import BY_SESSION, admitting, among_strangers, session_token
 from cardsync.access.caller import Caller
 from cardsync.accounts import invitations
-from cardsync.accounts.session_routes import cookie_of, signed_in, signed_out, who_asks
+from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out, who_asks
 from cardsync.credits import ledger
 from cardsync.credits.models import CreditTransaction
 from cardsync.database.session import Database

@@ -5,8 +5,7 @@ Polled by every agent, so the steady state writes nothing.
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from litestar import MediaType, Response, Router, delete, get, post
@@ -25,18 +24,30 @@ from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.database.session import Database
 from cardsync.pricing.export.price_updates import run_waits
 from cardsync.releases.offer import Installation
-from cardsync.releases.update import Update, update_fields
+from cardsync.releases.update import update_fields
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.kinds import read_kind
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync import cancel, request
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
-from cardsync.sync.decision import SyncDecision, decide, phase
+from cardsync.sync.decision import decide, phase
 from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.logs import CycleLog, record_cycle
-from cardsync.sync.planner import Plan, read_capabilities
+from cardsync.sync.planner import read_capabilities
 from cardsync.sync.poll import changes_something, facts_of, keep, poll, told_again
+from cardsync.sync.shown import (
+    Cancelled,
+    Heartbeat,
+    Pending,
+    PhaseProgress,
+    ProductLineBody,
+    Requested,
+    Status,
+    UploadApproval,
+    _rfc3339,
+    pending_body,
+)
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_AGENTS,
@@ -56,27 +67,6 @@ class HeartbeatBody(msgspec.Struct):
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
-class ProductLineBody(msgspec.Struct):
-    name: str
-    category_id: int
-
-
-class Heartbeat(Update, kw_only=True):
-    product_lines: list[ProductLineBody]
-    has_pending_tasks: bool
-    sync_mode: str
-    upload_approved: bool
-
-
-class Pending(msgspec.Struct, omit_defaults=True):
-    action: str
-    reason: str
-    sync_requested: bool
-    first_sync: bool | msgspec.UnsetType = msgspec.UNSET
-    kind: str | msgspec.UnsetType = msgspec.UNSET
-    plan: Plan | msgspec.UnsetType = msgspec.UNSET
-
-
 # Who is asking, where there may be several installations.
 AgentId = Annotated[
     str | None,
@@ -84,42 +74,11 @@ AgentId = Annotated[
 ]
 
 
-class PhaseProgress(msgspec.Struct):
-    done: int
-    total: int
-
-
-class Status(msgspec.Struct):
-    sync_in_progress: bool
-    last_sync_at: str | None
-    agent_last_seen_at: str | None
-    sync_mode: str
-    phase: str
-    phase_progress: PhaseProgress | None
-
-
 class SyncRequest(msgspec.Struct):
     """`full_history`: the orders of all years are fetched anew, as in a first sync."""
 
     kind: Any = None
     full_history: bool = False
-
-
-class Requested(msgspec.Struct):
-    status: str
-
-
-class Cancelled(msgspec.Struct):
-    status: Literal["cancelled", "cancelling"]
-
-
-class UploadApproval(msgspec.Struct):
-    status: str
-    upload_approved: bool
-
-
-def _rfc3339(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None
 
 
 @post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
@@ -186,24 +145,11 @@ async def pending(
     else:
         await keep(database, caller, agent, now)
         decision = told_again(caller, decision)
-    return Polled(_pending(decision))
+    return Polled(pending_body(decision))
 
 
 def _agent(agent_id: str | None) -> str | None:
     return storable(agent_id[:200]) if agent_id else None
-
-
-def _pending(decision: SyncDecision) -> Pending:
-    if decision.action == "wait":
-        return Pending("wait", decision.reason, decision.sync_requested)
-    return Pending(
-        "sync",
-        decision.reason,
-        decision.sync_requested,
-        decision.first_sync,
-        decision.kind or "full",
-        decision.plan or msgspec.UNSET,
-    )
 
 
 @get("/status", opt=BY_EITHER | POLLED, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))

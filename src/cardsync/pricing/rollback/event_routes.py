@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, post
@@ -13,6 +13,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pricing.rollback import apply_imported_prices, repricing_events
 from cardsync.pricing.rollback.repricing_events import Report
+from cardsync.pricing.rollback.shown import Recorded
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.logs import CycleId
@@ -55,11 +56,6 @@ class FailureReport(msgspec.Struct, kw_only=True):
     row_count: RowCount = 0
     sync_cycle_id: CycleId | None = None
     file_sha256: Sha256 | None = None
-
-
-class Recorded(msgspec.Struct):
-    status: Literal["recorded"]
-    id: int
 
 
 def _moment(value: str) -> datetime:
