@@ -11,6 +11,7 @@ from cardsync import clock
 from cardsync.releases.update import Update
 from cardsync.sync.decision import SyncDecision
 from cardsync.sync.planner import Plan
+from cardsync.sync.status import SyncStatus
 
 
 class ProductLineBody(msgspec.Struct):
@@ -63,6 +64,19 @@ class UploadApproval(msgspec.Struct):
 
 def _rfc3339(moment: datetime | None) -> str | None:
     return clock.rfc3339(moment) if moment else None
+
+
+def status_body(
+    status: SyncStatus, last_sync_at: datetime | None, last_seen_at: datetime | None
+) -> Status:
+    return Status(
+        sync_in_progress=status.in_progress,
+        last_sync_at=_rfc3339(last_sync_at),
+        agent_last_seen_at=_rfc3339(last_seen_at),
+        sync_mode=status.sync_mode,
+        phase=status.phase,
+        phase_progress=PhaseProgress(*status.progress) if status.progress else None,
+    )
 
 
 def pending_body(decision: SyncDecision) -> Pending:

@@ -11,7 +11,7 @@ from litestar import Router, post
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.pricing.rollback import apply_imported_prices, repricing_events
+from cardsync.pricing.rollback import repricing_events
 from cardsync.pricing.rollback.repricing_events import Report
 from cardsync.pricing.rollback.shown import Recorded
 from cardsync.settings import Settings
@@ -85,11 +85,8 @@ async def record_import(
         _sha256(data.file_sha256),
         repricing_events.moved_rows(rows),
     )
-    async with database.tenant(caller.seller_id) as session:
-        event_id, moving = await repricing_events.record(session, caller, report, clock.now())
-    if 0 < moving <= settings.slab_rows:
-        # At once, where nobody else writes prices; the job finds nothing left then.
-        await apply_imported_prices.work_off_one(Work(settings, database, store), caller.seller_id)
+    work = Work(settings, database, store)
+    event_id = await repricing_events.record_import(work, caller, report, clock.now())
     return Recorded("recorded", event_id)
 
 

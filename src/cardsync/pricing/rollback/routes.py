@@ -4,8 +4,6 @@ them.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import msgspec
 from litestar import Response, Router, get, post
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -14,8 +12,8 @@ from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.session import Database
-from cardsync.pricing.rollback import prepare, rollbacks
-from cardsync.pricing.rollback.scope import diff_of, read_scope
+from cardsync.pricing.rollback import rollbacks
+from cardsync.pricing.rollback.ask import ask_for
 from cardsync.pricing.rollback.shown import RollbackList, RollbackShown, diff_body, rollback_body
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
@@ -50,18 +48,15 @@ async def request_rollback(
     Asked again, it is the same rollback.
     """
     now = clock.now()
-    # Looked at first, without the seller's row: polls do not wait for it.
-    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
-        scope = await read_scope(session, caller, msgspec.to_builtins(data))
-        cards, diff = await diff_of(session, caller.seller_id, scope)
-    if data.dry_run:
-        return Response(RollbackShown(None, None, cards, diff_body(diff), **scope), status_code=200)
-    lasts = timedelta(seconds=settings.rollback_seconds)
-    async with database.tenant(caller.seller_id) as session:
-        rollback, is_new = await prepare.request(session, caller, scope, cards, now, lasts)
-        if not is_new and rollback.state != "requested":
-            diff = await rollbacks.diff_shown(session, rollback)
-    return Response(rollback_body(rollback, diff, now), status_code=201)
+    asked = await ask_for(
+        database, settings, caller, msgspec.to_builtins(data), now, dry_run=data.dry_run
+    )
+    if asked.rollback is None:
+        diff = diff_body(asked.diff)
+        return Response(
+            RollbackShown(None, None, asked.cards, diff, **asked.scope), status_code=200
+        )
+    return Response(rollback_body(asked.rollback, asked.diff, now), status_code=201)
 
 
 @get("/rollbacks", responses=problems(*READ_BY_OWNERS))
