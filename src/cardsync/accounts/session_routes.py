@@ -1,6 +1,6 @@
 """Signing in and out over JSON, and accepting an invitation.
 
-`browser_session` holds what the pages need of it too.
+The pages of `pages.py` call the same operations.
 """
 
 from __future__ import annotations

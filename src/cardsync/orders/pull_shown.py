@@ -1,4 +1,6 @@
-"""Pull sessions as the API shows them: rows of `pull_reads` and `pull_marks` in, the JSON's structs out. Pure."""
+"""Pull sessions as the API shows them: rows of `pull_reads` and `pull_marks` in, the JSON's
+structs out. Pure.
+"""
 
 from __future__ import annotations
 

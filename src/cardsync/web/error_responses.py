@@ -47,6 +47,9 @@ ADVICE = {
 }
 
 
+# Litestar's `request.accept` takes `text/html;q=0` for an offer, prefers a page where text/html
+# and application/json weigh the same, and lets `*/*` outweigh the q that application/json names;
+# the tests of this module hold the cases. So the header is read here.
 def _quality(accept: str) -> dict[str, float]:
     """Media ranges of an Accept header with their q; what can't be read counts as q=0."""
     ranges = {}

@@ -1,6 +1,6 @@
 """Rules, sales, pins and settings of pricing over HTTP.
 
-Bodies are read field by field (`wire`), so that an error names its field.
+Bodies are read field by field (`json.py`), so that an error names its field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Price runs and explanations as the API shows them: what was read in, the JSON's structs out. Pure."""
+"""Price runs and explanations as the API shows them: stored runs and explained cards in, the
+JSON's structs out. Pure.
+"""
 
 from __future__ import annotations
 
