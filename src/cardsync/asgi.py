@@ -20,7 +20,7 @@ from cardsync.access.caller import KeyRing
 from cardsync.access.patience import longest, patient
 from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import sessions_of
-from cardsync.accounts import pages
+from cardsync.accounts import pages as member_pages
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.agentwork import routes as agentwork
@@ -47,7 +47,7 @@ from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
-from cardsync.web import error_responses, health, request
+from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.late_bodies import reading_rests
 from cardsync.web.openapi import openapi_config
@@ -185,7 +185,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             _for_members(),
             accounts.router,
             members.router,
-            pages.router,
+            member_pages.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,
@@ -196,6 +196,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         dependencies=DEPENDENCIES,
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
+        template_config=pages.templates("cardsync.accounts"),
         openapi_config=_description(),
         logging_config=None,
         **testing,

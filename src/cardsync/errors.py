@@ -19,7 +19,8 @@ class Problem(Exception):
     code: ClassVar[str]
 
     def __init__(self, message: str = "", *, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message or type(self).__doc__ or self.code)
+        # The formatter breaks a long docstring into lines; the answer says it in one.
+        super().__init__(message or " ".join((type(self).__doc__ or self.code).split()))
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:

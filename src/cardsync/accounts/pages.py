@@ -6,12 +6,13 @@ Forms without scripts; the same operations as JSON.
 from __future__ import annotations
 
 from datetime import UTC
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from litestar import MediaType, Request, Response, Router, get, post
 from litestar.datastructures import Cookie
 from litestar.exceptions import NotFoundException
+from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
@@ -19,16 +20,15 @@ from cardsync.access import sessions, tokens
 from cardsync.access.admission import BY_SESSION, admitting, among_strangers, session_token
 from cardsync.access.caller import Caller
 from cardsync.accounts import invitations
-from cardsync.accounts.session_routes import cookie_of, signed_in, signed_out, who_asks
+from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out, who_asks
 from cardsync.credits import ledger
 from cardsync.credits.models import CreditTransaction
 from cardsync.database.session import Database
 from cardsync.settings import Settings
-from cardsync.web import markup
-from cardsync.web.markup import HEADERS, Html, LedgerLine
+from cardsync.web import pages
+from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest, storable
 
-ASSETS = {"pages.css": "text/css", "mark.svg": "image/svg+xml"}
 DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
 HEADINGS = {
     403: "Not allowed",
@@ -38,19 +38,12 @@ HEADINGS = {
 }
 FIELDS = 20
 LEDGER_SHOWN = 200
-
-
-def _page(content: Html, status: int = 200, headers: dict[str, str] | None = None) -> Response[str]:
-    return Response(
-        str(content),
-        status_code=status,
-        media_type=MediaType.HTML,
-        headers=HEADERS | (headers or {}),
-    )
+# An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
+ADDRESSES = ("https://", "http://", "mailto:")
 
 
 def _go(path: str, cookie: Cookie | None = None) -> Response[str]:
-    headers = HEADERS | {"Location": path}
+    headers = pages.HEADERS | {"Location": path}
     return Response(
         "",
         status_code=303,
@@ -60,12 +53,12 @@ def _go(path: str, cookie: Cookie | None = None) -> Response[str]:
     )
 
 
-def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[str]:
+def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
     """What the pages' own forms do not show beside their fields."""
     if isinstance(exc, errors.Unauthorized):
         return _go("/sign-in")
     heading = HEADINGS.get(exc.status, "This did not work")
-    return _page(markup.message(heading, _sentence(exc)), exc.status, exc.headers)
+    return page("message.html", exc.status, exc.headers, heading=heading, message=_sentence(exc))
 
 
 def _sentence(problem: errors.Problem) -> str:
@@ -86,11 +79,22 @@ async def _form(request: ApiRequest) -> dict[str, str]:
 @get("/sign-in")
 async def sign_in_page(
     request: ApiRequest, database: Database, settings: Settings
-) -> Response[str]:
+) -> Response[Any]:
     token = session_token(request.scope)
     if token and await _is_good(request, database, settings, token):
         return _go("/account")
-    return _page(markup.sign_in(done=DONE.get(request.query_params.get("signed_out", ""))))
+    return _sign_in(done=DONE.get(request.query_params.get("signed_out", ""), ""))
+
+
+def _sign_in(
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    *,
+    email: str = "",
+    problem: str = "",
+    done: str = "",
+) -> Template:
+    return page("sign_in.html", status, headers, email=email, problem=problem, done=done)
 
 
 async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
@@ -104,57 +108,81 @@ async def _is_good(request: ApiRequest, database: Database, settings: Settings, 
 
 
 @post("/sign-in", middleware=[among_strangers])
-async def sign_in(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
+async def sign_in(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
     form = await _form(request)
     email = form.get("email", "")
     try:
         who = await signed_in(request, database, settings, email, form.get("password", ""))
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
-        return _page(markup.sign_in(email, problem=_sentence(e)), e.status, e.headers)
+        return _sign_in(e.status, e.headers, email=email, problem=_sentence(e))
     return _go("/account", cookie_of(settings, who.token))
 
 
 @get("/invitations/{token:str}", middleware=[among_strangers])
-async def invitation_page(token: str, database: Database) -> Response[str]:
-    return _page(await _invitation(database, token))
+async def invitation_page(token: str, database: Database) -> Template:
+    return await _invitation(database, token)
 
 
 @post("/invitations/{token:str}", middleware=[among_strangers])
 async def accept_invitation(
     request: ApiRequest, token: str, database: Database, settings: Settings
-) -> Response[str]:
+) -> Response[Any]:
     form = await _form(request)
     name = form.get("name", "")
     try:
         who = await invitations.accept(database, settings, token, name, form.get("password", ""))
     except errors.InvalidPayload as e:
-        return _page(await _invitation(database, token, name=name, problem=_sentence(e)), e.status)
+        return await _invitation(database, token, e.status, name=name, problem=_sentence(e))
     return _go("/account", cookie_of(settings, who.token))
 
 
-async def _invitation(database: Database, token: str, **given: str) -> Html:
+async def _invitation(
+    database: Database, token: str, status: int = 200, *, name: str = "", problem: str = ""
+) -> Template:
     async with database.shared() as session:
         member, seller = await invitations.invited(session, token)
-    joined = member.password_hash is not None
-    return markup.invitation(seller, member.role, member.email, joined=joined, **given)
-
-
-@get("/account", middleware=[admitting], opt=BY_SESSION)
-async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Response[str]:
-    who = await who_asks(request, caller, session)
-    return _page(
-        markup.account(who.seller_name, who.name, who.email, who.role, tokens.csrf_token(who.token))
+    return page(
+        "invitation.html",
+        status,
+        seller=seller,
+        role=member.role,
+        email=member.email,
+        joined=member.password_hash is not None,
+        name=name,
+        problem=problem,
+        least=limits.PASSWORD_CHARACTERS,
+        most=limits.PASSWORD_CHARACTERS_MOST,
     )
 
 
+@get("/account", middleware=[admitting], opt=BY_SESSION)
+async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Template:
+    who = await who_asks(request, caller, session)
+    return page("account.html", who=who, form_token=tokens.csrf_token(who.token))
+
+
 @get("/account/credits", middleware=[admitting], opt=BY_SESSION)
-async def credits_page(caller: Caller, database: Database, settings: Settings) -> Response[str]:
+async def credits_page(caller: Caller, database: Database, settings: Settings) -> Template:
     """Where `top_up_path` leads."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         balance, rows = await ledger.history(session, caller.seller_id, LEDGER_SHOWN + 1)
-    shown = [_ledger_line(row) for row in rows[:LEDGER_SHOWN]]
-    complete = len(rows) <= LEDGER_SHOWN
-    return _page(markup.credits(balance, shown, settings.credits_top_up.strip(), complete=complete))
+    top_up = settings.credits_top_up.strip()
+    return page(
+        "credits.html",
+        balance=balance,
+        lines=[_ledger_line(row) for row in rows[:LEDGER_SHOWN]],
+        complete=len(rows) <= LEDGER_SHOWN,
+        top_up=top_up,
+        top_up_is_address=top_up.lower().startswith(ADDRESSES),
+    )
+
+
+class LedgerLine(NamedTuple):
+    moment: str
+    kind: str
+    reason: str
+    amount: int
+    balance: int
 
 
 def _ledger_line(row: CreditTransaction) -> LedgerLine:
@@ -188,10 +216,10 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
 
 @get("/pages/{name:str}")
 async def asset(name: str) -> Response[str]:
-    if name not in ASSETS:
+    if name not in pages.ASSETS:
         raise NotFoundException
     headers = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
-    return Response(markup.asset(name), media_type=ASSETS[name], headers=headers)
+    return Response(pages.asset(name), media_type=pages.ASSETS[name], headers=headers)
 
 
 router = Router(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, patch
@@ -12,44 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.accounts import account_settings
-from cardsync.money import dollars, to_units
+from cardsync.accounts.shown import AccountSettings, LineSwitch, SyncMode, settings_body
 from cardsync.web.request import BEHIND_A_KEY, FOR_MEMBERS, WITH_JSON_BODY, ApiRequest, problems
 
 Minutes = Annotated[int, msgspec.Meta(ge=30, le=60 * 24 * 366)]
-SyncMode = Literal["full", "read_only"]
-
-
-class LineSwitch(msgspec.Struct):
-    """A product line by its internal name.
-
-    Switched off, its cards stay, and no export holds them.
-    """
-
-    name: str
-    enabled: bool
-
-
-class AccountSettings(msgspec.Struct):
-    """As they are stored; what the plan allows of them is told by the heartbeat."""
-
-    sync_mode: SyncMode
-    sync_interval_minutes: int | None
-    quiet_hours: str | None
-    time_zone: str
-    auto_sync_paused: bool
-    automatic_pricing_paused: bool
-    planner_opt_in: bool
-    write_consent: bool
-    upload_approved: bool
-    tracking_threshold: str
-    direct_program: bool
-    attribution_logging: bool
-    store_name: str | None
-    network_consent: bool
-    network_published: bool
-    product_lines: list[LineSwitch]
 
 
 class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
@@ -76,15 +43,6 @@ class AccountChange(msgspec.Struct, forbid_unknown_fields=True):
     product_lines: list[LineSwitch] | UnsetType = UNSET
 
 
-def _shown(account: Account) -> AccountSettings:
-    own: dict[str, Any] = {
-        name: getattr(account, name) for name in AccountSettings.__struct_fields__
-    }
-    own["tracking_threshold"] = dollars(to_units(account.tracking_threshold))
-    own["product_lines"] = [LineSwitch(*line) for line in account_settings.line_switches(account)]
-    return AccountSettings(**own)
-
-
 async def _strictly(request: ApiRequest) -> AccountChange:
     """A setting that is not of its type is refused: the framework takes "true" and 1 for true."""
     try:
@@ -101,7 +59,7 @@ async def _strictly(request: ApiRequest) -> AccountChange:
 )
 async def read_account(caller: Caller, session: AsyncSession) -> AccountSettings:
     """What the owner has set."""
-    return _shown(await account_settings.account_of(session, caller))
+    return settings_body(await account_settings.account_of(session, caller))
 
 
 @patch(
@@ -119,7 +77,7 @@ async def change_account(
         name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET
     }
     lines = {line.name: line.enabled for line in values.pop("product_lines", ())}
-    return _shown(await account_settings.change(session, caller, values, lines, clock.now()))
+    return settings_body(await account_settings.change(session, caller, values, lines, clock.now()))
 
 
 router = Router(

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import psycopg
 from litestar import Request, Router, get
 from litestar.datastructures import State
@@ -17,7 +16,13 @@ from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import Found, find_cards, read_card
-from cardsync.cards.shown import CardBody, CardWithHistory, card_body, with_history
+from cardsync.cards.shown import (
+    CardsPage,
+    CardWithHistory,
+    QueryProblem,
+    card_body,
+    with_history,
+)
 from cardsync.database.session import Database
 from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
@@ -29,22 +34,6 @@ from cardsync.web.request import (
     provide_settings,
     reading,
 )
-
-
-class QueryProblem(msgspec.Struct):
-    """What of a search cannot be read, and where: characters from 0, at the start of the term."""
-
-    message: str
-    offset: int
-
-
-class CardsPage(msgspec.Struct):
-    cards: list[CardBody]
-    total: int
-    page: int
-    per_page: int
-    total_pages: int
-    query_errors: list[QueryProblem]
 
 
 def _words(*words: str) -> Schema:

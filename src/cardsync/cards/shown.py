@@ -168,3 +168,19 @@ def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory
     return CardWithHistory(
         **msgspec.structs.asdict(card_body(row)), history=[observation(one) for one in history]
     )
+
+
+class QueryProblem(msgspec.Struct):
+    """What of a search cannot be read, and where: characters from 0, at the start of the term."""
+
+    message: str
+    offset: int
+
+
+class CardsPage(msgspec.Struct):
+    cards: list[CardBody]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    query_errors: list[QueryProblem]

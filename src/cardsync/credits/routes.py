@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import msgspec
 from litestar import Router, post
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
@@ -17,18 +16,12 @@ from cardsync.access.admission import A_SESSION, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.credits import skip_wait as credits
+from cardsync.credits.shown import SkipWait
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_OWNERS, problems
 
 HEADER = "X-Idempotency-Key"
 VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
-
-
-class SkipWait(msgspec.Struct):
-    status: Literal["charged", "replayed", "no_charge_needed", "sync_in_flight"]
-    balance: int | msgspec.UnsetType = msgspec.UNSET
-    cooldown_remaining_seconds: int | msgspec.UnsetType = msgspec.UNSET
-    transaction_id: int | msgspec.UnsetType | None = msgspec.UNSET
 
 
 def requires_idempotency_key(

@@ -5,8 +5,7 @@ seller's word on a review.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import MediaType, Router, get, post, put
@@ -21,11 +20,16 @@ from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
-from cardsync.inventory import reviews, uploads
-from cardsync.pricing.runs import reprice
-from cardsync.seller_state import state as sync_state
+from cardsync.inventory import presigned_puts, reviews, uploads
+from cardsync.inventory.shown import (
+    Accepted,
+    InventoryReport,
+    UploadReport,
+    UploadSlot,
+)
+from cardsync.inventory.upload_report import report_on
 from cardsync.settings import Settings
-from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
+from cardsync.storage import Store
 from cardsync.web.request import (
     FOR_AGENTS,
     FOR_OWNERS,
@@ -35,122 +39,10 @@ from cardsync.web.request import (
     media_type,
     problems,
 )
-from cardsync.work.streams import queue_of
-from cardsync.work.uploads import Upload
 
 
 class UploadRequest(msgspec.Struct):
     product_line: str | None = None
-
-
-class UploadSlot(msgspec.Struct):
-    upload_url: str
-    key: str
-    expires_at: str
-
-
-class KeyForm(msgspec.Struct):
-    """The JSON form of POST /sync."""
-
-    key: Any = None
-    product_line: str | None = None
-    sync_cycle_id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
-    exported_at: str | None = None
-
-
-class Accepted(msgspec.Struct):
-    status: str
-    upload_id: int
-
-
-class Rejected(msgspec.Struct):
-    """Of an inventory upload the line of the file, of an order-data upload the row of the array;
-    both count from 1.
-    """
-
-    column: str | None
-    code: str
-    message: str
-    line: int | msgspec.UnsetType = msgspec.UNSET
-    row: int | msgspec.UnsetType = msgspec.UNSET
-
-
-class Failure(msgspec.Struct):
-    code: str
-    message: str
-
-
-class QueueBody(msgspec.Struct):
-    """`ahead`: uploads of this account before this one, and other accounts that wait for a turn;
-    each does one upload a turn. `oldest_seconds`: how long the longest of all that wait has
-    waited."""
-
-    ahead: int
-    oldest_seconds: int
-
-
-class UploadReport(msgspec.Struct, kw_only=True):
-    """What became of an accepted upload; while it is queued, how long the queue is."""
-
-    id: int
-    stream: str
-    state: str
-    received_at: str
-    finished_at: str | None
-    rows: int
-    applied: int
-    skipped: int
-    duplicates: int
-    rejected_count: int
-    rejected: list[Rejected]
-    error: Failure | None
-    queue: QueueBody | msgspec.UnsetType = msgspec.UNSET
-
-
-class InventoryReport(UploadReport, kw_only=True):
-    matched: int
-    provisional: int
-    ambiguous: int
-    priced: int
-    changed: int
-    gone: int
-    noted_count: int
-    noted: list[Rejected]
-    blocked: dict[str, int]
-    review: list[str]
-
-
-def report_of(upload: Upload) -> UploadReport:
-    report = upload.report
-    shared: dict[str, Any] = {
-        "id": upload.id,
-        "stream": upload.stream,
-        "state": upload.state,
-        "received_at": clock.rfc3339(upload.received_at),
-        "finished_at": clock.rfc3339(upload.finished_at) if upload.finished_at else None,
-        "rejected": [Rejected(**row) for row in report.get("rejected", [])],
-        "error": Failure(upload.error_code, upload.error_message or "")
-        if upload.error_code
-        else None,
-        **{
-            name: int(report.get(name, 0))
-            for name in ("rows", "applied", "skipped", "duplicates", "rejected_count")
-        },
-    }
-    if upload.stream != "inventory":
-        return UploadReport(**shared)
-    results: dict[str, Any] = {
-        name: int(report.get(name, 0))
-        for name in ("matched", "provisional", "ambiguous", "priced", "changed", "gone")
-    }
-    return InventoryReport(
-        **shared,
-        noted=[Rejected(**row) for row in report.get("noted", [])],
-        noted_count=int(report.get("noted_count", 0)),
-        blocked=report.get("blocked", {}),
-        review=report.get("review", []),
-        **results,
-    )
 
 
 @post(
@@ -176,20 +68,10 @@ async def request_upload(
 
     POST /sync with its key takes the product line that is named here.
     """
-    now = clock.now()
-    if not caller.object_store_pipeline_enabled:
-        raise errors.ObjectStorePipelineDisabled
-    key = await uploads.new_object_key(
-        session, caller, data.product_line if data else None, now, settings
-    )
-    await sync_state.refresh_lock(session, caller.seller_id, now)
-    expires_at = (now + timedelta(seconds=limits.PRESIGNED_SECONDS)).replace(microsecond=0)
-    url = store.presign_put(key, expires_at)
-    return UploadSlot(
-        settings.origin_for(request.headers.get("host")) + url if url.startswith("/") else url,
-        key,
-        clock.rfc3339(expires_at),
-    )
+    line = data.product_line if data else None
+    slot = await uploads.new_slot(session, store, settings, caller, line, clock.now())
+    origin = settings.origin_for(request.headers.get("host")) if slot.url.startswith("/") else ""
+    return UploadSlot(origin + slot.url, slot.key, clock.rfc3339(slot.expires_at))
 
 
 @dataclass
@@ -276,11 +158,8 @@ async def upload_inventory(
     content_type = media_type(request.headers)
     now = clock.now()
     if content_type == "application/json":
-        form = await _key_form(request)
-        if not caller.object_store_pipeline_enabled:
-            raise errors.ObjectStorePipelineDisabled
-        came = uploads.arrival(caller, form.product_line, form.sync_cycle_id, form.exported_at, now)
-        upload_id = await uploads.accept_key(database, store, settings, caller, form.key, came)
+        named = await _named_object(request)
+        upload_id = await uploads.accept_named(database, store, settings, caller, named, now)
     else:
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
         # An empty header is sent by who has nothing to say.
@@ -292,10 +171,10 @@ async def upload_inventory(
     return Accepted("accepted", upload_id)
 
 
-async def _key_form(request: ApiRequest) -> KeyForm:
+async def _named_object(request: ApiRequest) -> uploads.NamedObject:
     raw = await request.json()
     try:
-        return msgspec.convert(raw, KeyForm)
+        return msgspec.convert(raw, uploads.NamedObject)
     except msgspec.ValidationError as e:
         raise errors.InvalidPayload(str(e)) from e
 
@@ -310,26 +189,8 @@ async def read_upload(
     upload_id: int, caller: Caller, session: AsyncSession
 ) -> InventoryReport | UploadReport:
     """How far an upload is, and what was skipped and why."""
-    return await _told(session, await uploads.watched(session, caller, upload_id, clock.now()))
-
-
-async def _told(session: AsyncSession, upload: Upload) -> InventoryReport | UploadReport:
-    """The report.
-
-    Rules with queries price an upload once its rows are written: it tells how far that is.
-    """
-    report = report_of(upload)
-    if report.state == "queued":
-        queue = await queue_of(session, upload, clock.now())
-        return msgspec.structs.replace(report, queue=QueueBody(*queue))
-    if report.state != "done":
-        return report
-    run = await reprice.following(session, upload.seller_id, upload.id)
-    if run is None:
-        return report
-    if run.state == "running":
-        return msgspec.structs.replace(report, state="processing", finished_at=None)
-    return msgspec.structs.replace(report, state=run.state, review=["large_moves"])
+    now = clock.now()
+    return await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
 
 
 @post(
@@ -343,8 +204,9 @@ async def confirm_upload(
     upload_id: int, caller: Caller, session: AsyncSession
 ) -> InventoryReport | UploadReport:
     """The surprising upload is right: tombstone what is absent and reprice."""
-    upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", clock.now())
-    return await _told(session, upload)
+    now = clock.now()
+    upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", now)
+    return await report_on(session, upload, now)
 
 
 @post(
@@ -358,8 +220,9 @@ async def discard_upload(
     upload_id: int, caller: Caller, session: AsyncSession
 ) -> InventoryReport | UploadReport:
     """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
-    upload = await reviews.settle_upload(session, caller, upload_id, "discarded", clock.now())
-    return await _told(session, upload)
+    now = clock.now()
+    upload = await reviews.settle_upload(session, caller, upload_id, "discarded", now)
+    return await report_on(session, upload, now)
 
 
 @put(
@@ -385,26 +248,14 @@ async def put_object(
     request: ApiRequest, key: str, state: State, expires: str = "", signature: str = ""
 ) -> None:
     """The embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
-    store: Store = state.store
-    if not isinstance(store, LocalStore):
-        raise errors.NotFound("uploads go to the object store directly")
+    store = presigned_puts.local(state.store)
     key = key.removeprefix("/")
     try:
         store.verify_put(key, expires, signature, clock.now())
     except errors.Problem:
         await state.rate_limits.admit_anonymous(request.scope)
         raise
-    if await store.exists(key):
-        raise errors.AlreadyUsed
-    with store.spool() as (path, file):
-        await spool_body(
-            file, request.stream(), limits.PRESIGNED_PLAIN_BYTES, limits.PRESIGNED_COMPRESSED_BYTES
-        )
-        file.flush()
-        try:
-            await store.write(key, path)
-        except ObjectExists:
-            raise errors.AlreadyUsed from None
+    await presigned_puts.receive(store, key, request.stream())
 
 
 router = Router(

@@ -13,8 +13,9 @@ from collections.abc import AsyncIterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -66,11 +67,40 @@ def arrival(
     return Arrival(product_line, sync_cycle_id, moment if moment and moment <= now else now)
 
 
+def _need_pipeline(caller: Caller) -> None:
+    if not caller.object_store_pipeline_enabled:
+        raise errors.ObjectStorePipelineDisabled
+
+
 def _refuse_line(caller: Caller, product_line: str | None) -> None:
     if product_line is not None and product_line not in caller.product_lines:
         raise errors.InvalidProductLine(
             f"product_line {product_line!r} is not one of this account's: {', '.join(caller.product_lines)}"
         )
+
+
+class Slot(NamedTuple):
+    """`url` takes one PUT of the object; of our own store it begins with a slash."""
+
+    url: str
+    key: str
+    expires_at: datetime
+
+
+async def new_slot(
+    session: AsyncSession,
+    store: Store,
+    settings: Settings,
+    caller: Caller,
+    product_line: str | None,
+    now: datetime,
+) -> Slot:
+    """Raises ObjectStorePipelineDisabled, InvalidProductLine."""
+    _need_pipeline(caller)
+    key = await new_object_key(session, caller, product_line, now, settings)
+    await sync_state.refresh_lock(session, caller.seller_id, now)
+    expires_at = (now + timedelta(seconds=limits.PRESIGNED_SECONDS)).replace(microsecond=0)
+    return Slot(store.presign_put(key, expires_at), key, expires_at)
 
 
 async def new_object_key(
@@ -118,6 +148,15 @@ def check_file(path: Path, content_type: str) -> None:
     accept_check(head)
 
 
+class NamedObject(msgspec.Struct):
+    """An object that was PUT before, as POST /sync names it in JSON."""
+
+    key: Any = None
+    product_line: str | None = None
+    sync_cycle_id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
+    exported_at: str | None = None
+
+
 async def accept_bytes(
     database: Database,
     store: Store,
@@ -138,6 +177,23 @@ async def accept_bytes(
         return await _accept(session, settings, caller, came, source_key=None, storage_key=key)
 
 
+async def accept_named(
+    database: Database,
+    store: Store,
+    settings: Settings,
+    caller: Caller,
+    named: NamedObject,
+    now: datetime,
+) -> int:
+    """The key form of POST /sync.
+
+    Raises ObjectStorePipelineDisabled, InvalidProductLine, InvalidObjectKey, PayloadTooLarge.
+    """
+    _need_pipeline(caller)
+    came = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
+    return await accept_key(database, store, settings, caller, named.key, came)
+
+
 async def accept_key(
     database: Database,
     store: Store,
@@ -146,7 +202,7 @@ async def accept_key(
     key: Any,
     came: Arrival,
 ) -> int:
-    """The key form of POST /sync. The same key again is the same upload, whatever the cycle."""
+    """The same key again is the same upload, whatever the cycle."""
     match = OBJECT_KEY.fullmatch(key) if isinstance(key, str) else None
     if match is None or int(match[1]) != caller.seller_id:
         raise errors.InvalidObjectKey

@@ -9,7 +9,6 @@ import msgspec
 from litestar import Request, Router, delete, get, patch, post
 from litestar.di import Provide
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
-from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -18,7 +17,7 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.database.session import Database
 from cardsync.lists import entries, lists
-from cardsync.lists.lists import ListRow
+from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists, list_body
 from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -36,55 +35,6 @@ class ListName(msgspec.Struct):
     """`name`: 1 to 100 characters, unlike the names of the other lists whatever the case."""
 
     name: Any = None
-
-
-class CardListBody(msgspec.Struct):
-    """`query` finds its cards in a search.
-
-    `member` is there when a card was asked for, `add_cards_url` for members who are signed in.
-    """
-
-    id: int
-    name: str
-    slug: str
-    position: int
-    card_count: int
-    active_count: int
-    gone_count: int
-    query: str
-    member: bool | UnsetType = UNSET
-    add_cards_url: str | UnsetType = UNSET
-
-
-class Lists(msgspec.Struct):
-    lists: list[CardListBody]
-    max_cards_per_list: int
-
-
-class CardsAdded(msgspec.Struct):
-    """`requested`: how many of the caller's cards the selection has; of those `added` were not on
-    the list before.
-    """
-
-    list: CardListBody
-    added: int
-    requested: int
-    truncated: bool
-
-
-class CardsRemoved(msgspec.Struct):
-    list: CardListBody
-    removed: int
-
-
-def _body(caller: Caller, row: ListRow, *, member: bool = False) -> CardListBody:
-    told = {name: value for name, value in row._asdict().items() if name != "member"}
-    return CardListBody(
-        **told,
-        query=f"list:{row.slug}",
-        member=row.member if member else UNSET,
-        add_cards_url=UNSET if caller.member_id is None else f"/api/lists/{row.id}/cards",
-    )
 
 
 def _asked(given: dict[str, list[str]]) -> dict[str, int]:
@@ -109,7 +59,9 @@ async def read_lists(
     asked = _asked(request.query_params.dict())
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         found = await lists.all_lists(reading.rows, caller, asked)
-    return Lists([_body(caller, row, member=bool(asked)) for row in found], limits.CARDS_PER_LIST)
+    return Lists(
+        [list_body(caller, row, member=bool(asked)) for row in found], limits.CARDS_PER_LIST
+    )
 
 
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
@@ -122,7 +74,7 @@ OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 )
 async def create_list(caller: Caller, session: AsyncSession, data: ListName) -> CardListBody:
     """A new list, at the end."""
-    return _body(caller, await lists.create_list(session, caller, data.name, clock.now()))
+    return list_body(caller, await lists.create_list(session, caller, data.name, clock.now()))
 
 
 OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound)
@@ -137,7 +89,9 @@ async def rename_list(
     caller: Caller, session: AsyncSession, list_id: int, data: ListName
 ) -> CardListBody:
     """Another name; the slug stays."""
-    return _body(caller, await lists.rename_list(session, caller, list_id, data.name, clock.now()))
+    return list_body(
+        caller, await lists.rename_list(session, caller, list_id, data.name, clock.now())
+    )
 
 
 @delete("/lists/{list_id:int}", status_code=200, opt=WRITES, responses=problems(*OF_AN_OWNER))
@@ -162,7 +116,7 @@ async def add_cards(
     done = await entries.add_cards(
         session, caller, list_id, data, clock.now(), settings.read_seconds
     )
-    return CardsAdded(_body(caller, await lists.one_list(session, caller, list_id)), *done)
+    return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
 
 _SELECTED = {
@@ -217,7 +171,7 @@ async def remove_cards(
     removed = await entries.remove_cards(
         session, caller, list_id, selection, clock.now(), settings.read_seconds
     )
-    return CardsRemoved(_body(caller, await lists.one_list(session, caller, list_id)), removed)
+    return CardsRemoved(list_body(caller, await lists.one_list(session, caller, list_id)), removed)
 
 
 router = Router(

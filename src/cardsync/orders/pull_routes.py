@@ -4,8 +4,7 @@ orders.
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import msgspec
 from litestar import Router, get, post
@@ -17,6 +16,14 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.session import Database
 from cardsync.orders import pull_marks, pull_reads, pull_sessions
 from cardsync.orders.filters import read_filter
+from cardsync.orders.pull_shown import (
+    OrderMarks,
+    PullSession,
+    PullSessionOrders,
+    order_marks,
+    pull_session,
+    pull_session_orders,
+)
 from cardsync.web.request import BEHIND_A_KEY, FOR_EITHER, WITH_JSON_BODY, problems
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -58,100 +65,8 @@ def _texts(value: list[str] | Filter) -> list[str]:
     return [str(value).lower() if isinstance(value, bool) else str(value)]
 
 
-class PullSession(msgspec.Struct):
-    id: int
-    status: Literal["open", "completed", "cancelled"]
-    opened_at: str
-    completed_at: str | None
-    order_count: int
-    item_count: int
-    pulled_count: int
-    review_count: int
-
-
-class PullItem(msgspec.Struct):
-    """`location_code` is the first place on the shelves, or null."""
-
-    id: int
-    product_name: str | None
-    product_line: str | None
-    condition: str | None
-    set_name: str | None
-    rarity: str | None
-    quantity: int | None
-    main_photo_url: str | None
-    location_code: str | None
-
-
-class PullOrder(msgspec.Struct):
-    """The order as it was when the session was opened. `changed` names what an upload made
-    another since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it
-    is no longer to be pulled. `deferred`: pushed to the end.
-    """
-
-    id: int
-    order_number: str
-    buyer_name: str | None
-    order_date: date | None
-    status: str | None
-    shipping_type: str
-    item_count: int
-    shipped_marked_at: str | None
-    pulled_at: str | None
-    deferred: bool
-    in_review: bool
-    changed: list[str]
-    needs_review: bool
-    items: list[PullItem]
-
-
-class PullSessionOrders(PullSession, kw_only=True):
-    orders: list[PullOrder]
-
-
-class OrderMarks(msgspec.Struct):
-    id: int
-    shipped_marked_at: str | None
-    marked_shipped_pending: bool
-    pull_dismissed_at: str | None
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None
-
-
-def _told(row: pull_reads.Summary) -> dict[str, Any]:
-    return row._asdict() | {
-        "opened_at": clock.rfc3339(row.opened_at),
-        "completed_at": _moment(row.completed_at),
-    }
-
-
-def _order(row: pull_reads.PullOrder) -> PullOrder:
-    fields = row._asdict()
-    deferred = fields.pop("deferred_turn") is not None
-    times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
-    items = [PullItem(**item._asdict()) for item in row.items]
-    return PullOrder(
-        **fields | times | {"deferred": deferred, "needs_review": row.needs_review, "items": items}
-    )
-
-
-def pull_session(row: pull_reads.Summary) -> PullSession:
-    return PullSession(**_told(row))
-
-
 async def _summary(session: AsyncSession, seller_id: int, session_id: int) -> PullSession:
     return pull_session(await pull_reads.summary(session, seller_id, session_id))
-
-
-def _marks(row: pull_marks.Marks) -> OrderMarks:
-    return OrderMarks(
-        row.id,
-        _moment(row.shipped_marked_at),
-        row.marked_shipped_pending,
-        _moment(row.pull_dismissed_at),
-    )
 
 
 @post(
@@ -179,7 +94,7 @@ async def read_pull_session(
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         told = await pull_reads.summary(session, caller.seller_id, session_id)
         orders = await pull_reads.orders_of(session, caller.seller_id, session_id)
-    return PullSessionOrders(**_told(told), orders=[_order(order) for order in orders])
+    return pull_session_orders(told, orders)
 
 
 IN_A_SESSION = problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
@@ -253,25 +168,25 @@ OF_AN_ORDER = problems(*FOR_EITHER, errors.NotFound)
 @post("/orders/{order_id:int}/dismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def dismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Set the order aside: it leaves the open session, and no other takes it."""
-    return _marks(await pull_marks.dismiss(session, caller, order_id, clock.now()))
+    return order_marks(await pull_marks.dismiss(session, caller, order_id, clock.now()))
 
 
 @post("/orders/{order_id:int}/undismiss", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def undismiss_order(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back a dismissal; the order can be pulled again."""
-    return _marks(await pull_marks.undismiss(session, caller, order_id, clock.now()))
+    return order_marks(await pull_marks.undismiss(session, caller, order_id, clock.now()))
 
 
 @post("/orders/{order_id:int}/mark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def mark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Shipped, as its seller says; the mark is pending until an upload says so too."""
-    return _marks(await pull_marks.mark_shipped(session, caller, order_id, clock.now()))
+    return order_marks(await pull_marks.mark_shipped(session, caller, order_id, clock.now()))
 
 
 @post("/orders/{order_id:int}/unmark_shipped", status_code=200, opt=WRITES, responses=OF_AN_ORDER)
 async def unmark_order_shipped(caller: Caller, session: AsyncSession, order_id: int) -> OrderMarks:
     """Take back the mark; the order can be pulled again."""
-    return _marks(await pull_marks.unmark_shipped(session, caller, order_id, clock.now()))
+    return order_marks(await pull_marks.unmark_shipped(session, caller, order_id, clock.now()))
 
 
 router = Router(

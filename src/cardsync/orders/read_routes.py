@@ -5,52 +5,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from litestar import Request, Router, get
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 
 from cardsync import errors, limits
-from cardsync.orders.customers import Customer, customers
+from cardsync.orders.customers import customers
 from cardsync.orders.filters import Given, read_filter, read_page
-from cardsync.orders.pull_routes import PullSession, pull_session
+from cardsync.orders.pull_shown import pull_session
 from cardsync.orders.queries import Found, find_orders
-from cardsync.orders.shown import OrderBody, moment, money, order_body
+from cardsync.orders.shown import (
+    CustomersPage,
+    OrderBody,
+    OrdersPage,
+    customer_bodies,
+    order_body,
+)
 from cardsync.web.request import BEHIND_A_KEY, Polled, problems, provide_caller, reading
 
 # So many items are built into an answer without letting other requests in between.
 _AT_ONCE = 2_000
-
-
-class OrdersPage(msgspec.Struct):
-    orders: list[OrderBody]
-    total: int
-    page: int
-    per_page: int
-    total_pages: int
-    status_counts: dict[str, int]
-    pull_sessions: list[PullSession]
-
-
-class CustomerBody(msgspec.Struct):
-    buyer_name: str
-    order_count: int
-    first_order_at: str | None
-    last_order_at: str | None
-    lifetime_total: str
-
-
-class CustomersPage(msgspec.Struct):
-    customers: list[CustomerBody]
-    total: int
-    page: int
-    per_page: int
-    total_pages: int
-    repeat_rate: float
 
 
 def _words(*words: str) -> Schema:
@@ -161,19 +138,6 @@ async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
     )
 
 
-def _customers(found: Sequence[Customer]) -> list[CustomerBody]:
-    return [
-        CustomerBody(
-            buyer_name=customer.buyer_name,
-            order_count=customer.order_count,
-            first_order_at=moment(customer.first_order_at),
-            last_order_at=moment(customer.last_order_at),
-            lifetime_total=money(customer.lifetime_total) or "",
-        )
-        for customer in found
-    ]
-
-
 @get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
 async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
     """The seller's customers by what their orders add up to, and the share of them with more than
@@ -184,7 +148,7 @@ async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
         found = await customers(reads, provide_caller(request).seller_id, page, per_page)
     return Polled(
         CustomersPage(
-            customers=_customers(found.page),
+            customers=customer_bodies(found.page),
             total=found.total,
             page=page,
             per_page=per_page,

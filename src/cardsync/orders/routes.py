@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from litestar import Router, post
 from litestar.openapi.spec import (
     OpenAPIMediaType,
@@ -24,26 +23,11 @@ from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
 from cardsync.orders import feedback
 from cardsync.orders.accept import accept
+from cardsync.orders.shown import AcceptedRows, FeedbackStored
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web.request import FOR_AGENTS, ApiRequest, problems, takes_json
 from cardsync.work.jobs import Work
-
-
-class AcceptedRows(msgspec.Struct):
-    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} tells what
-    became of them.
-    """
-
-    status: str
-    count: int
-    upload_id: int
-
-
-class FeedbackStored(msgspec.Struct):
-    status: str
-    updated: int
-
 
 _BODY_REFUSALS = (
     errors.BadRequest,

@@ -6,11 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
-from typing import Any
 
-import msgspec
 from litestar import Router, get, post
 from litestar.openapi.spec import (
     OpenAPIFormat,
@@ -28,54 +24,10 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
 from cardsync.orders import sales_reports
-from cardsync.orders.models import SalesReport
+from cardsync.orders.sales_shown import Gaps, MonthReports, ReportStored, month_report
 from cardsync.seller_state import state as sync_state
 from cardsync.web import bodies
 from cardsync.web.request import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems, takes_json
-
-
-class ReportStored(msgspec.Struct, omit_defaults=True):
-    """`empty`: the report had no revenue.
-
-    `ignored` names fields that were no such number and count as absent.
-    """
-
-    status: str
-    month: str
-    empty: bool = False
-    ignored: list[str] = []
-
-
-class ReportFields(msgspec.Struct):
-    """USD as strings, with the scale they came with."""
-
-    gross_sales: str | None
-    order_count: int | None
-    product_amount: str | None
-    total_fees: str | None
-    shipping_amount: str | None
-    total_refund_amount: str | None
-    refunded_orders: int | None
-    refunded_fees: str | None
-    adjustments: str | None
-    net_sales_minus_fees: str | None
-    net_sales: str | None
-
-
-class MonthReport(msgspec.Struct):
-    month: str
-    date_from: date
-    date_to: date
-    report: ReportFields
-    received_at: str
-
-
-class MonthReports(msgspec.Struct):
-    reports: list[MonthReport]
-
-
-class Gaps(msgspec.Struct):
-    gaps: list[date]
 
 
 @dataclass
@@ -107,23 +59,6 @@ class _ReportBody(Operation):
                 ),
             },
         )
-
-
-def _dollars(amount: Decimal | None) -> str | None:
-    """At least two decimals; what came with more keeps them."""
-    if amount is None:
-        return None
-    exponent = amount.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return f"{amount:.{max(2, -exponent)}f}"
-
-
-def _told(row: SalesReport) -> MonthReport:
-    amounts: dict[str, Any] = {name: _dollars(getattr(row, name)) for name in sales_reports.AMOUNTS}
-    fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
-    return MonthReport(
-        f"{row.month:%Y-%m}", row.month, row.date_to, fields, clock.rfc3339(row.received_at)
-    )
 
 
 @post(
@@ -167,7 +102,7 @@ async def upload_sales_report(
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
     """The stored months, oldest first."""
     return MonthReports(
-        [_told(row) for row in await sales_reports.stored(session, caller.seller_id)]
+        [month_report(row) for row in await sales_reports.stored(session, caller.seller_id)]
     )
 
 

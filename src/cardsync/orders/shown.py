@@ -16,6 +16,8 @@ import msgspec
 
 from cardsync import clock, limits
 from cardsync.database.marketplace_time import PLACED_AT
+from cardsync.orders.customers import Customer
+from cardsync.orders.pull_shown import PullSession
 from cardsync.orders.pullable import marked_shipped_pending
 
 _CENT = Decimal("0.01")
@@ -180,3 +182,58 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
 def _refund(order: OrderRow) -> _Refund:
     reason, note = readable(order.refund_reason), readable(order.refund_note)
     return order.refund_type, order.refund_origin, money(order.refund_amt), reason, note
+
+
+class OrdersPage(msgspec.Struct):
+    orders: list[OrderBody]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    status_counts: dict[str, int]
+    pull_sessions: list[PullSession]
+
+
+class CustomerBody(msgspec.Struct):
+    buyer_name: str
+    order_count: int
+    first_order_at: str | None
+    last_order_at: str | None
+    lifetime_total: str
+
+
+class CustomersPage(msgspec.Struct):
+    customers: list[CustomerBody]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+    repeat_rate: float
+
+
+def customer_bodies(found: Sequence[Customer]) -> list[CustomerBody]:
+    return [
+        CustomerBody(
+            buyer_name=customer.buyer_name,
+            order_count=customer.order_count,
+            first_order_at=moment(customer.first_order_at),
+            last_order_at=moment(customer.last_order_at),
+            lifetime_total=money(customer.lifetime_total) or "",
+        )
+        for customer in found
+    ]
+
+
+class AcceptedRows(msgspec.Struct):
+    """`count` is the number of rows in the request; GET /api/v1/uploads/{upload_id} tells what
+    became of them.
+    """
+
+    status: str
+    count: int
+    upload_id: int
+
+
+class FeedbackStored(msgspec.Struct):
+    status: str
+    updated: int

@@ -15,13 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.bulk_selection import Selection
-from cardsync.cards.shown import Location
 from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
-from cardsync.shelving.boxes import BoxBody, CardInSlot
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
-from cardsync.shelving.places import Shelved
+from cardsync.shelving.shown import BoxPage, PutCards, ShelvedCard, Shelves, shelved_card
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -72,57 +70,8 @@ class PutMany(Selection, kw_only=True):
     per_slot: Quantity
 
 
-class PutCards(msgspec.Struct):
-    """How many cards, and of all of them how many; `first` and `last` are codes of slots.
-
-    `truncated`: the same again puts the next.
-    """
-
-    cards: int
-    quantity: int
-    requested: int
-    truncated: bool
-    first: str | None
-    last: str | None
-
-
-class ShelvedCard(msgspec.Struct):
-    """`location_code` is the first on the way.
-
-    `drift`: more lie on the shelves than are on hand.
-    """
-
-    card_id: int
-    locations: list[Location]
-    location_code: str | None
-    unshelved_quantity: int
-    drift: bool
-
-
-class Shelves(msgspec.Struct):
-    boxes: list[BoxBody]
-
-
-class BoxPage(msgspec.Struct):
-    box: int
-    cards: list[CardInSlot]
-    total: int
-    page: int
-    per_page: int
-    total_pages: int
-
-
 def _place(body: PlaceBody) -> Place:
     return Place(body.box, body.slot)
-
-
-def _told(card: Shelved) -> ShelvedCard:
-    locations = [
-        Location(place.box, place.slot, place.code, quantity) for place, quantity in card.places
-    ]
-    first = locations[0].code if locations else None
-    unshelved = max(card.on_hand - card.quantity, 0)
-    return ShelvedCard(card.card_id, locations, first, unshelved, card.quantity > card.on_hand)
 
 
 READS = (*BEHIND_A_KEY, errors.SessionRequired)
@@ -161,7 +110,7 @@ async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedC
 
     More than are on hand is allowed, and drift.
     """
-    return _told(
+    return shelved_card(
         await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now())
     )
 
@@ -188,7 +137,7 @@ async def put_many_cards(
 async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
     """Move a card, or some of it, to another slot."""
     origin, target = _place(data.origin), _place(data.target)
-    return _told(
+    return shelved_card(
         await places.move(session, caller, data.card_id, origin, target, data.quantity, clock.now())
     )
 
@@ -196,7 +145,7 @@ async def move_card(caller: Caller, session: AsyncSession, data: Move) -> Shelve
 @post("/shelves/remove", status_code=200, responses=WRITES)
 async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> ShelvedCard:
     """Take a card, or some of it, off the shelves. How many are on hand stays as it is."""
-    return _told(
+    return shelved_card(
         await places.remove(session, caller, data.card_id, _place(data), data.quantity, clock.now())
     )
 

@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.seller_state.state import locked, refresh
 from cardsync.sync.cycle_end import end_cycle, is_of_another
@@ -74,13 +75,14 @@ async def record_cycle(
     caller: Caller,
     log: CycleLog,
     agent_id: str | None,
-    started_at: datetime,
     now: datetime,
 ) -> None:
     """Insert or update the cycle's row.
 
-    Only the first log of a cycle moves the lock; a repeated one only updates the row.
+    Only the first log of a cycle moves the lock; a repeated one only updates the row. A cycle
+    whose `started_at` cannot be read counts as begun now.
     """
+    started_at = clock.read_moment(log.started_at) or now
     # The state row first: two logs of one cycle at the same time go one after the other.
     state = await locked(session, caller.seller_id)
     refresh(state, now)

@@ -26,7 +26,25 @@ from cardsync.settings import Settings
 from cardsync.sync import cancel
 from cardsync.sync.decision import Lock, SyncDecision, SyncFacts, decide, due_at, in_quiet_hours
 from cardsync.sync.models import SyncStep
-from cardsync.sync.planner import Advertised, Plan, PlanFacts, make_plan
+from cardsync.sync.planner import Advertised, Plan, PlanFacts, make_plan, read_capabilities
+
+
+async def answer_poll(
+    database: Database,
+    caller: Caller,
+    agent_id: str | None,
+    capabilities: list[str] | None,
+    now: datetime,
+    settings: Settings,
+) -> SyncDecision:
+    """The decision for one poll, taken under the row's lock only where the poll changes it."""
+    decision = decide(facts_of(caller, caller, agent_id, now, settings))
+    if changes_something(caller, decision, agent_id, now, settings):
+        async with database.tenant(caller.seller_id) as session:
+            advertised = read_capabilities(capabilities)
+            return await poll(session, caller, agent_id, advertised, now, settings)
+    await keep(database, caller, agent_id, now)
+    return told_again(caller, decision)
 
 
 def facts_of(

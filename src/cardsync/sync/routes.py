@@ -5,8 +5,7 @@ Polled by every agent, so the steady state writes nothing.
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from litestar import MediaType, Response, Router, delete, get, post
@@ -20,23 +19,32 @@ from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import sellers
-from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.database.session import Database
 from cardsync.pricing.export.price_updates import run_waits
 from cardsync.releases.offer import Installation
-from cardsync.releases.update import Update, update_fields
-from cardsync.seller_state import state as sync_state
+from cardsync.releases.update import update_fields
 from cardsync.seller_state.kinds import read_kind
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync import cancel, request
 from cardsync.sync.debug import DebugScreenshotBody, keep_screenshot
-from cardsync.sync.decision import SyncDecision, decide, phase
+from cardsync.sync.heartbeat import heartbeat as beat
 from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.logs import CycleLog, record_cycle
-from cardsync.sync.planner import Plan, read_capabilities
-from cardsync.sync.poll import changes_something, facts_of, keep, poll, told_again
+from cardsync.sync.poll import answer_poll
+from cardsync.sync.shown import (
+    Cancelled,
+    Heartbeat,
+    Pending,
+    ProductLineBody,
+    Requested,
+    Status,
+    UploadApproval,
+    pending_body,
+    status_body,
+)
+from cardsync.sync.status import status_of
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_AGENTS,
@@ -56,27 +64,6 @@ class HeartbeatBody(msgspec.Struct):
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
-class ProductLineBody(msgspec.Struct):
-    name: str
-    category_id: int
-
-
-class Heartbeat(Update, kw_only=True):
-    product_lines: list[ProductLineBody]
-    has_pending_tasks: bool
-    sync_mode: str
-    upload_approved: bool
-
-
-class Pending(msgspec.Struct, omit_defaults=True):
-    action: str
-    reason: str
-    sync_requested: bool
-    first_sync: bool | msgspec.UnsetType = msgspec.UNSET
-    kind: str | msgspec.UnsetType = msgspec.UNSET
-    plan: Plan | msgspec.UnsetType = msgspec.UNSET
-
-
 # Who is asking, where there may be several installations.
 AgentId = Annotated[
     str | None,
@@ -84,42 +71,11 @@ AgentId = Annotated[
 ]
 
 
-class PhaseProgress(msgspec.Struct):
-    done: int
-    total: int
-
-
-class Status(msgspec.Struct):
-    sync_in_progress: bool
-    last_sync_at: str | None
-    agent_last_seen_at: str | None
-    sync_mode: str
-    phase: str
-    phase_progress: PhaseProgress | None
-
-
 class SyncRequest(msgspec.Struct):
     """`full_history`: the orders of all years are fetched anew, as in a first sync."""
 
     kind: Any = None
     full_history: bool = False
-
-
-class Requested(msgspec.Struct):
-    status: str
-
-
-class Cancelled(msgspec.Struct):
-    status: Literal["cancelled", "cancelling"]
-
-
-class UploadApproval(msgspec.Struct):
-    status: str
-    upload_approved: bool
-
-
-def _rfc3339(moment: datetime | None) -> str | None:
-    return clock.rfc3339(moment) if moment else None
 
 
 @post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
@@ -133,18 +89,7 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
     now = clock.now()
     body = data or HeartbeatBody()
     state.last_seen.note(caller.seller_id, now, body.version, body.platform)
-    if sync_state.lock_is_stale(caller, now, settings) or cancel.is_left(caller, now):
-        async with database.tenant(caller.seller_id) as session:
-            await cancel.end_left(session, caller.seller_id, now)
-            await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
-    allowed = caller.entitlements(now)
-    if tasks.lost(caller.price_tasks_due_at, allowed.price_tasks, now):
-        # Time made the account read-only (a trial's end): no change of it cancelled them.
-        async with database.tenant(caller.seller_id) as session:
-            await tasks.cancel_lost(session, caller.seller_id, now)
-    waiting = tasks.advertised(
-        caller.tasks_due_at, caller.price_tasks_due_at, allowed.price_tasks, now
-    )
+    alive = await beat(database, caller, now, settings)
     lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
     asks = Installation(str(caller.seller_id), body.version, body.platform)
     origin = settings.origin_for(request.headers.get("host"))
@@ -152,9 +97,7 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
         Heartbeat(
             **update_fields(state.releases, "agent", asks, now, origin),
             product_lines=lines,
-            has_pending_tasks=waiting,
-            sync_mode=allowed.sync_mode,
-            upload_approved=allowed.upload_approved,
+            **alive._asdict(),
         )
     )
 
@@ -177,33 +120,12 @@ async def pending(
     settings: Settings = state.settings
     now = clock.now()
     agent = _agent(agent_id)
-    decision = decide(facts_of(caller, caller, agent, now, settings))
-    if changes_something(caller, decision, agent, now, settings):
-        async with database.tenant(caller.seller_id) as session:
-            decision = await poll(
-                session, caller, agent, read_capabilities(capabilities), now, settings
-            )
-    else:
-        await keep(database, caller, agent, now)
-        decision = told_again(caller, decision)
-    return Polled(_pending(decision))
+    decision = await answer_poll(database, caller, agent, capabilities, now, settings)
+    return Polled(pending_body(decision))
 
 
 def _agent(agent_id: str | None) -> str | None:
     return storable(agent_id[:200]) if agent_id else None
-
-
-def _pending(decision: SyncDecision) -> Pending:
-    if decision.action == "wait":
-        return Pending("wait", decision.reason, decision.sync_requested)
-    return Pending(
-        "sync",
-        decision.reason,
-        decision.sync_requested,
-        decision.first_sync,
-        decision.kind or "full",
-        decision.plan or msgspec.UNSET,
-    )
 
 
 @get("/status", opt=BY_EITHER | POLLED, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
@@ -213,37 +135,8 @@ async def status(
     """What the seller's sync is doing."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
-    allowed = caller.entitlements(now)
-    # Like a stale lock: over, though nobody has come by yet to end it.
-    cancelled = cancel.is_left(caller, now)
-    held = (
-        caller.lock_kind is not None
-        and not cancelled
-        and not sync_state.lock_is_stale(caller, now, settings)
-    )
-    live = sync_state.lease_is_live(caller, now)
-    full = allowed.sync_mode == "full"
-    current = phase(
-        lock_held=held,
-        requested=caller.requested_kind is not None,
-        uploads_open=0 if cancelled else caller.uploads_open,
-        lease_is_live=live,
-        work_phase=caller.work_phase,
-        cancelling=caller.cancel_requested_at is not None,
-        in_review=caller.review_upload_id is not None
-        or (full and await run_waits(session, caller.seller_id)),
-        push=await tasks.push_of(session, caller.seller_id, now) if full else None,
-    )
-    return Status(
-        sync_in_progress=held,
-        last_sync_at=_rfc3339(caller.last_sync_at),
-        agent_last_seen_at=_rfc3339(await seen.at(session, caller.seller_id)),
-        sync_mode=allowed.sync_mode,
-        phase=current,
-        phase_progress=PhaseProgress(caller.work_done, caller.work_total)
-        if live and caller.work_total
-        else None,
-    )
+    current = await status_of(session, caller, run_waits, now, settings)
+    return status_body(current, caller.last_sync_at, await seen.at(session, caller.seller_id))
 
 
 @post(
@@ -307,8 +200,7 @@ async def log_cycle(
 ) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()
-    started_at = clock.read_moment(data.started_at) or now
-    await record_cycle(session, caller, data, _agent(agent_id), started_at, now)
+    await record_cycle(session, caller, data, _agent(agent_id), now)
 
 
 @post(

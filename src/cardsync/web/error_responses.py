@@ -26,8 +26,8 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from cardsync import errors
 from cardsync.storage import StoreAway
-from cardsync.web import markup
 from cardsync.web.access_log import request_id_of
+from cardsync.web.pages import page
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +47,9 @@ ADVICE = {
 }
 
 
+# Litestar's `request.accept` takes `text/html;q=0` for an offer, prefers a page where text/html
+# and application/json weigh the same, and lets `*/*` outweigh the q that application/json names;
+# the tests of this module hold the cases. So the header is read here.
 def _quality(accept: str) -> dict[str, float]:
     """Media ranges of an Accept header with their q; what can't be read counts as q=0."""
     ranges = {}
@@ -77,13 +80,14 @@ def internal_error(request: AnyRequest, status: int, message: str) -> Response[A
     request_id = request_id_of(request.scope)
     headers = {"Vary": "Accept"}
     if wants_html(request.headers.get("accept")):
-        title, advice = TITLES.get(status, TITLES[500]), ADVICE.get(status, ADVICE[500])
-        page = markup.failure(status, title, advice, request_id)
-        return Response(
-            str(page),
-            status_code=status,
-            media_type=MediaType.HTML,
-            headers=markup.HEADERS | headers,
+        return page(
+            "failure.html",
+            status,
+            headers,
+            heading=TITLES.get(status, TITLES[500]),
+            status=status,
+            advice=ADVICE.get(status, ADVICE[500]),
+            request_id=request_id,
         )
     code = CODES.get(status, "internal_server_error")
     body = {"error": message, "code": code, "status": status, "request_id": request_id}

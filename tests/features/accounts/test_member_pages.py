@@ -3,11 +3,11 @@
 With one: tests/system/test_browser.py.
 """
 
-import html
 import re
 from html.parser import HTMLParser
 
 import pytest
+from markupsafe import escape
 
 from browsers import A_PASSWORD, accept, invited, joined, reset, signed_in
 from cardsync import clock
@@ -179,7 +179,7 @@ async def test_what_is_typed_comes_back_as_text_alone(a_seller, service):
     _, browser = await accept(service, token, name=NASTY, password=A_PASSWORD)
     page = await browser.get("/account")
     elements(page)
-    assert html.escape(NASTY) in page.text
+    assert escape(NASTY) in page.text
 
 
 async def test_an_invitation_is_accepted_on_its_page(a_seller, service):
@@ -252,7 +252,7 @@ async def test_the_assets_are_there_and_nothing_else(service):
         assert style.headers["Content-Type"].startswith("text/css")
         assert mark.headers["Content-Type"].startswith("image/svg+xml")
         assert not re.search(r"url\(|@import", style.text)
-        for other in ("frame.html", "..%2fmarkup.py", "x"):
+        for other in ("frame.html", "..%2fpages.py", "x"):
             assert (await http.get(f"/pages/{other}")).status_code == 404
 
 

@@ -12,10 +12,8 @@ from litestar.params import HeaderParameter
 from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.pricing.export import content as price_export
-from cardsync.pricing.export import price_updates as answers
-from cardsync.pricing.rollback import serve
-from cardsync.seller_state import state as sync_state
+from cardsync.pricing.export.content import REASONS
+from cardsync.pricing.served_file import served_file
 from cardsync.web.request import FOR_AGENTS, problems
 
 _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
@@ -35,7 +33,7 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
         ResponseHeader(
             "X-Price-Export-Empty-Reason",
             documentation_only=True,
-            description=f"Why the CSV is header-only, joined by commas: {', '.join(price_export.REASONS)}",
+            description=f"Why the CSV is header-only, joined by commas: {', '.join(REASONS)}",
         ),
     ],
     responses={
@@ -58,27 +56,15 @@ async def price_updates(
 
     While a rollback is ready or served, its file is the answer, whatever the account may push.
     """
-    now = clock.now()
-    if caller.lock_kind is not None:
-        async with database.tenant(caller.seller_id) as session:
-            await sync_state.refresh_lock(session, caller.seller_id, now)
-    if price_export.rollback_waits(caller, now):
-        body = await serve.serve(database, caller, now)
-        if body is not None:
-            return Response(body, media_type="text/csv", headers=_CACHE)
-    if (etag := price_export.unchanged(caller, if_none_match, now)) is not None:
-        return Response(b"", status_code=304, headers={**_CACHE, "ETag": etag})
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        answer = await answers.export(session, caller, now)
+    file = await served_file(database, caller, if_none_match, clock.now())
     headers = dict(_CACHE)
-    if answer.etag:
-        headers["ETag"] = answer.etag
-        if price_export.matches(if_none_match, answer.etag):
-            return Response(b"", status_code=304, headers=headers)
-    await answers.note_served(database, caller, answer)
-    if answer.empty_reason:
-        headers["X-Price-Export-Empty-Reason"] = answer.empty_reason
-    return Response(answer.body, media_type="text/csv", headers=headers)
+    if file.etag:
+        headers["ETag"] = file.etag
+    if file.body is None:
+        return Response(b"", status_code=304, headers=headers)
+    if file.empty_reason:
+        headers["X-Price-Export-Empty-Reason"] = file.empty_reason
+    return Response(file.body, media_type="text/csv", headers=headers)
 
 
 router = Router(path="", route_handlers=[price_updates], tags=["pricing"])

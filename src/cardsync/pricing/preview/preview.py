@@ -25,10 +25,9 @@ from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards.write import decimal
 from cardsync.database.session import Database
-from cardsync.pricing.engine import engine
+from cardsync.pricing.engine import engine, evidence
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
-from cardsync.pricing.preview import evidence
 from cardsync.pricing.receipts.sentences import blocker_codes, explain, money
 from cardsync.pricing.rules.queries import need_readable, selections
 from cardsync.pricing.rules.rows import run_of
@@ -38,6 +37,7 @@ from cardsync.seller_state.lease import held_to_read
 from cardsync.settings import Settings
 
 LARGEST: Final = 50
+FORMATS: Final = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 # The edges are moves in basis points of the current price; the last bin is open.
 _EDGES: Final = (
     -10_000,
@@ -200,6 +200,12 @@ def _histogram(out: pl.DataFrame) -> list[dict[str, Any]]:
         }
         for low, high in edges
     ]
+
+
+def need_format(name: str) -> None:
+    """Raises InvalidPayload for a format that `every_card` does not write."""
+    if name not in FORMATS:
+        raise errors.InvalidPayload("format: must be csv or parquet")
 
 
 def every_card(out: pl.DataFrame, kind: str) -> bytes:

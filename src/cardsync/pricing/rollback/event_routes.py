@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, post
@@ -11,8 +11,9 @@ from litestar import Router, post
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
-from cardsync.pricing.rollback import apply_imported_prices, repricing_events
+from cardsync.pricing.rollback import repricing_events
 from cardsync.pricing.rollback.repricing_events import Report
+from cardsync.pricing.rollback.shown import Recorded
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.sync.logs import CycleId
@@ -57,11 +58,6 @@ class FailureReport(msgspec.Struct, kw_only=True):
     file_sha256: Sha256 | None = None
 
 
-class Recorded(msgspec.Struct):
-    status: Literal["recorded"]
-    id: int
-
-
 def _moment(value: str) -> datetime:
     moment = clock.read_moment(value)
     if moment is None:
@@ -89,11 +85,8 @@ async def record_import(
         _sha256(data.file_sha256),
         repricing_events.moved_rows(rows),
     )
-    async with database.tenant(caller.seller_id) as session:
-        event_id, moving = await repricing_events.record(session, caller, report, clock.now())
-    if 0 < moving <= settings.slab_rows:
-        # At once, where nobody else writes prices; the job finds nothing left then.
-        await apply_imported_prices.work_off_one(Work(settings, database, store), caller.seller_id)
+    work = Work(settings, database, store)
+    event_id = await repricing_events.record_import(work, caller, report, clock.now())
     return Recorded("recorded", event_id)
 
 

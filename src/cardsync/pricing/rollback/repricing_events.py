@@ -26,6 +26,7 @@ from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback import apply_imported_prices
 from cardsync.pricing.rollback.rollbacks import OPEN, end
 from cardsync.seller_state import state as sync_state
+from cardsync.work.jobs import Work
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,17 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
         if price is not None and to_units(Decimal(price)) >= UNITS_PER_CENT:
             kept[id] = {"id": id, "old": was, "price": price}
     return list(kept.values())
+
+
+async def record_import(work: Work, caller: Caller, report: Report, now: datetime) -> int:
+    """The event's id. Few cards are moved at once, where nobody else writes prices; the job finds
+    nothing left then.
+    """
+    async with work.database.tenant(caller.seller_id) as session:
+        event_id, moving = await record(session, caller, report, now)
+    if 0 < moving <= work.settings.slab_rows:
+        await apply_imported_prices.work_off_one(work, caller.seller_id)
+    return event_id
 
 
 async def record(

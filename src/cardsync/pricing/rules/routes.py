@@ -1,11 +1,11 @@
 """Rules, sales, pins and settings of pricing over HTTP.
 
-Bodies are read field by field (`wire`), so that an error names its field.
+Bodies are read field by field (`json.py`), so that an error names its field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,24 +14,23 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
-from cardsync.access.models import Account
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.money import dollars
-from cardsync.pricing.engine.rules import (
-    CapMode,
-    CapPeriod,
-    FeeLevel,
-    PriceSource,
-    Rounding,
-    Rule,
-    RuleState,
-    Sale,
-)
 from cardsync.pricing.models import PricingRule, PricingSale
-from cardsync.pricing.preview.evidence import in_vain
-from cardsync.pricing.rules import json, rule_sets, sale_sets
-from cardsync.pricing.rules.queries import selections
-from cardsync.pricing.rules.rows import all_rows, one_row, rule_of, sale_of, seller_pricing
+from cardsync.pricing.rules import rule_sets, sale_sets
+from cardsync.pricing.rules.rows import all_rows, one_row
+from cardsync.pricing.rules.rule_warnings import warnings_of
+from cardsync.pricing.rules.shown import (
+    PinnedCard,
+    PricingRuleShown,
+    PricingSettings,
+    RuleList,
+    SaleList,
+    SaleShown,
+    rule_bodies,
+    sale_bodies,
+    settings_body,
+)
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_OWNERS,
@@ -44,130 +43,14 @@ from cardsync.web.request import (
 Body = dict[str, Any]
 
 
-class StaleCuts(msgspec.Struct):
-    after_days: int
-    step_bp: int
-    every_days: int
-    limit_bp: int
-
-
-class SmallLimits(msgspec.Struct):
-    below: str
-    up_bp: int | None
-    down_bp: int | None
-
-
-class CapLimits(msgspec.Struct):
-    up_bp: int | None
-    down_bp: int | None
-    period: CapPeriod
-    mode: CapMode
-    small: SmallLimits | None
-
-
-class Gate(msgspec.Struct):
-    min_listings: int
-    min_sales_30d: int
-    max_age_hours: int
-    undercut_bp: int
-
-
-class PricingRuleShown(msgspec.Struct):
-    """Money is in dollars, percentages are whole basis points."""
-
-    id: int
-    name: str
-    priority: int
-    enabled: bool
-    state: RuleState
-    query: str
-    price_source: PriceSource
-    fallback_sources: list[PriceSource]
-    adjust_bp: int
-    adjust_amount: str
-    floor: str | None
-    ceiling: str | None
-    never_lower: bool
-    stale: StaleCuts | None
-    velocity_boost_enabled: bool
-    cap: CapLimits | None
-    market_gate: Gate | None
-    fee_gap_adjustment: bool
-    rounding: Rounding
-    created_at: str
-    updated_at: str
-    warnings: list[str]
-
-
-class RuleList(msgspec.Struct):
-    rules: list[PricingRuleShown]
-
-
-class SaleShown(msgspec.Struct):
-    id: int
-    name: str
-    priority: int
-    enabled: bool
-    query: str
-    adjust_bp: int
-    starts_at: str
-    ends_at: str
-    floor: str | None
-    created_at: str
-    updated_at: str
-    warnings: list[str]
-
-
-class SaleList(msgspec.Struct):
-    sales: list[SaleShown]
-
-
 class RuleOrder(msgspec.Struct):
     """Every rule's id, first wins; the default rule keeps its priority."""
 
     ids: list[int]
 
 
-class PricingSettings(msgspec.Struct):
-    direct_minimum: str
-    direct_program: bool
-    default_rule_enabled: bool
-    minimum_move: str
-    attribution_logging: bool
-    max_age_hours: int
-    fee_level: FeeLevel
-
-
-class PinnedCard(msgspec.Struct):
-    marketplace_id: int
-    price: str
-
-
-def _times(row: PricingRule | PricingSale) -> dict[str, str]:
-    return {name: clock.rfc3339(getattr(row, name)) for name in ("created_at", "updated_at")}
-
-
-async def _told(
-    session: AsyncSession,
-    rows: Sequence[PricingRule | PricingSale],
-    read: Callable[[Any], Rule | Sale],
-) -> list[dict[str, Any]]:
-    """Each as it goes over the wire, with what its query can't find any more and what it asks in
-    vain.
-    """
-    found = (
-        await selections(session, rows[0].seller_id, [row.query for row in rows]) if rows else []
-    )
-    return [
-        json.told(thing)
-        | _times(row)
-        | {"warnings": selection.warnings + (in_vain(thing) if isinstance(thing, Rule) else [])}
-        for row, thing, selection in zip(rows, map(read, rows), found, strict=True)
-    ]
-
-
 async def _rules(session: AsyncSession, rows: Sequence[PricingRule]) -> list[PricingRuleShown]:
-    return msgspec.convert(await _told(session, rows, rule_of), list[PricingRuleShown])
+    return rule_bodies(rows, await warnings_of(session, rows))
 
 
 async def _rule(session: AsyncSession, row: PricingRule) -> PricingRuleShown:
@@ -175,7 +58,7 @@ async def _rule(session: AsyncSession, row: PricingRule) -> PricingRuleShown:
 
 
 async def _sales(session: AsyncSession, rows: Sequence[PricingSale]) -> list[SaleShown]:
-    return msgspec.convert(await _told(session, rows, sale_of), list[SaleShown])
+    return sale_bodies(rows, await warnings_of(session, rows))
 
 
 async def _sale(session: AsyncSession, row: PricingSale) -> SaleShown:
@@ -307,23 +190,10 @@ async def delete_sale(caller: Caller, session: AsyncSession, sale_id: int) -> De
     return Deleted(True)
 
 
-def _settings(account: Account) -> PricingSettings:
-    pricing = seller_pricing(account)
-    return PricingSettings(
-        dollars(pricing.direct_minimum),
-        account.direct_program,
-        account.default_rule_enabled,
-        dollars(pricing.minimum_move),
-        account.attribution_logging,
-        account.max_age_hours,
-        pricing.fee_level,
-    )
-
-
 @get("/settings", responses=READ_BY_OWNER)
 async def read_pricing_settings(caller: Caller, session: AsyncSession) -> PricingSettings:
     """What holds for all rules."""
-    return _settings(await sale_sets.settings_of(session, caller))
+    return settings_body(await sale_sets.settings_of(session, caller))
 
 
 @patch("/settings", opt=WRITES, responses=WITHOUT_QUERY)
@@ -331,7 +201,7 @@ async def change_pricing_settings(
     caller: Caller, session: AsyncSession, data: Body
 ) -> PricingSettings:
     """Set the fields that the body names."""
-    return _settings(await sale_sets.change_settings(session, caller, data, clock.now()))
+    return settings_body(await sale_sets.change_settings(session, caller, data, clock.now()))
 
 
 @put(

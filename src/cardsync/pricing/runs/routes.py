@@ -5,7 +5,7 @@ cards; why a card asks what it asks.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from litestar import Response, Router, get, post
@@ -18,109 +18,23 @@ from cardsync.access.patience import BACKTEST
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
-from cardsync.pricing.models import PriceRun
 from cardsync.pricing.preview import preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
-from cardsync.pricing.preview.findings import Finding
+from cardsync.pricing.preview.shown import Backtest, Preview
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.run_reads import newest_runs
+from cardsync.pricing.runs.shown import (
+    Explanation,
+    PriceRuns,
+    PriceRunShown,
+    RuleAnalysis,
+    RunRequested,
+    run_body,
+)
 from cardsync.settings import Settings
 from cardsync.storage import Store
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
-
-
-class RunRequested(msgspec.Struct):
-    run_id: int
-
-
-class PriceRunShown(msgspec.Struct):
-    id: int
-    trigger: str
-    state: Literal["running", "completed", "awaiting_review", "discarded", "cancelled", "failed"]
-    # The upload that the run prices, or that it follows.
-    upload_id: int | None
-    started_at: str
-    finished_at: str | None
-    cards: int
-    priced: int
-    changed: int
-    held: int
-    blocked: dict[str, int]
-
-
-class PriceRuns(msgspec.Struct):
-    runs: list[PriceRunShown]
-
-
-class RuleAnalysis(msgspec.Struct):
-    rules: list[Finding]
-    unmatched: int
-
-
-class ExplainedCard(msgspec.Struct):
-    id: int
-    product_name: str
-    set_name: str
-    number: str
-    condition: str | None
-    printing: str
-
-
-class ExplainedBlocker(msgspec.Struct):
-    code: str
-    message: str
-
-
-class MatchingRule(msgspec.Struct):
-    id: int
-    name: str
-    kind: Literal["base", "sale"]
-    priority: int
-    outcome: Literal["governs", "blocks", "applies", "lost"]
-    reason: str
-
-
-class GoverningRule(msgspec.Struct):
-    id: int
-    name: str
-    priority: int
-
-
-class Explanation(msgspec.Struct):
-    """Every step has `name`, `input`, `output`, `summary` and its own fields."""
-
-    marketplace_id: int
-    card: ExplainedCard
-    currency: str
-    current_price: str | None
-    target_price: str | None
-    computed_at: str
-    blockers: list[ExplainedBlocker]
-    matching_rules: list[MatchingRule]
-    governing_rule: GoverningRule | None
-    steps: list[dict[str, Any]]
-    inputs: dict[str, Any]
-    historical_breakdown: dict[str, Any] | None
-    # Why there is none.
-    historical_breakdown_absent: ExplainedBlocker | None
-
-
-def _shown(run: PriceRun) -> PriceRunShown:
-    told: dict[str, Any] = run.summary
-    return msgspec.convert(
-        {
-            "id": run.id,
-            "trigger": run.trigger,
-            "state": run.state,
-            "upload_id": run.upload_id or told.get("follows"),
-            "started_at": clock.rfc3339(run.started_at),
-            "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
-            **{name: told.get(name) or 0 for name in ("cards", "priced", "changed", "held")},
-            "blocked": told.get("blocked") or {},
-        },
-        PriceRunShown,
-    )
 
 
 @post("/reprice", status_code=202, opt=WRITES, responses=problems(*FOR_OWNERS, errors.MutexHeld))
@@ -132,13 +46,13 @@ async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested
 @get("/runs", responses=problems(*BEHIND_A_KEY))
 async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     """The newest runs first."""
-    return PriceRuns([_shown(run) for run in await newest_runs(session, caller.seller_id)])
+    return PriceRuns([run_body(run) for run in await newest_runs(session, caller.seller_id)])
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
     """One run."""
-    return _shown(await reprice.run_of(session, caller.seller_id, run_id))
+    return run_body(await reprice.run_of(session, caller.seller_id, run_id))
 
 
 REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
@@ -147,47 +61,13 @@ REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
 @post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
 async def confirm_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
     """What is surprising is right: the run goes on, and the upload that it prices."""
-    return _shown(await reviews.settle_run(session, caller, run_id, "confirmed", clock.now()))
+    return run_body(await reviews.settle_run(session, caller, run_id, "confirmed", clock.now()))
 
 
 @post("/runs/{run_id:int}/discard", status_code=200, opt=WRITES, responses=REVIEWING)
 async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
     """The run's prices are not wanted: targets stay, and nothing of its upload is tombstoned."""
-    return _shown(await reviews.settle_run(session, caller, run_id, "discarded", clock.now()))
-
-
-class LargestMove(msgspec.Struct):
-    marketplace_id: int
-    product_name: str | None
-    current_price: str | None
-    target_price: str
-    rule_id: int | None
-    reason: str
-
-
-class MoveBin(msgspec.Struct):
-    """Moves of from_bp up to, not including, to_bp; the last bin is open."""
-
-    from_bp: int
-    to_bp: int | None
-    count: int
-
-
-class Preview(msgspec.Struct):
-    cards: int
-    up: int
-    down: int
-    unchanged: int
-    held: int
-    blocked: dict[str, int]
-    listed_value_before: str
-    listed_value_after: str
-    largest: list[LargestMove]
-    histogram: list[MoveBin]
-    warnings: list[str]
-
-
-_DOWNLOADS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+    return run_body(await reviews.settle_run(session, caller, run_id, "discarded", clock.now()))
 
 
 @post(
@@ -206,56 +86,15 @@ async def preview_prices(
     selects; without `rules`, the live ones with drafts. Nothing is written. `format=csv` or
     `parquet` downloads every card.
     """
-    if format is not None and format not in _DOWNLOADS:
-        raise errors.InvalidPayload("format: must be csv or parquet")
+    if format is not None:
+        preview.need_format(format)
     async with preview.reading(database, caller, settings) as session:
         stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
         if format is not None:
-            return Response(preview.every_card(out, format), media_type=_DOWNLOADS[format])
+            table = preview.every_card(out, format)
+            return Response(table, media_type=preview.FORMATS[format])
         told = await preview.told(session, caller.seller_id, stock, out)
     return Response(msgspec.convert(told, Preview))
-
-
-class BacktestDay(msgspec.Struct):
-    """A day that has a snapshot: what was in stock at its last one and what it would have been
-    listed for; price changes of the day.
-    """
-
-    date: str
-    cards: int
-    listed_value: str
-    changed: int
-
-
-class SoldLine(msgspec.Struct):
-    """`asked_price` is null for what was sold before the first snapshot, and for cards that none
-    knows.
-    """
-
-    marketplace_id: int
-    sold_at: str
-    sold_price: str | None
-    asked_price: str | None
-
-
-class BacktestSummary(msgspec.Struct):
-    """Values of the lines that have both prices, `compared` of the `sold`."""
-
-    snapshots: int
-    changed: int
-    blocked: dict[str, int]
-    listed_value_before: str
-    listed_value_after: str
-    sold: int
-    compared: int
-    sold_value: str
-    asked_value: str
-
-
-class Backtest(msgspec.Struct):
-    days: list[BacktestDay]
-    sold: list[SoldLine]
-    summary: BacktestSummary
 
 
 @post(

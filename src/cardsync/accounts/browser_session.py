@@ -1,0 +1,61 @@
+"""A browser's session, for the JSON routes and the pages alike: a request in, the member signed in
+or out, and the cookie that tells the browser so.
+
+`cookie_of` makes every cookie that cardsync sets.
+"""
+
+from __future__ import annotations
+
+from litestar.datastructures import Cookie
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access import sessions, tokens
+from cardsync.access.admission import session_token
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.admission import RateLimits
+from cardsync.access.sessions import SignedIn
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.web.request import ApiRequest
+
+
+def cookie_of(settings: Settings, token: str) -> Cookie:
+    return Cookie(
+        tokens.cookie_name(settings.origin),
+        value=token,
+        path="/",
+        max_age=settings.session_seconds if token else 0,
+        secure=tokens.is_secure(settings.origin),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+async def signed_in(
+    request: ApiRequest, database: Database, settings: Settings, email: str, password: str
+) -> SignedIn:
+    rate_limits: RateLimits = request.app.state.rate_limits
+    await rate_limits.admit_sign_in(request.scope, email)
+    return await sessions.sign_in(database, settings, email, password, session_token(request.scope))
+
+
+def _own(request: ApiRequest, caller: Caller) -> tuple[int, str]:
+    """Member and token of the session that let the caller in."""
+    token = session_token(request.scope)
+    assert token is not None
+    assert caller.member_id is not None
+    return caller.member_id, token
+
+
+async def who_asks(request: ApiRequest, caller: Caller, session: AsyncSession) -> SignedIn:
+    return await sessions.who(session, caller.seller_id, *_own(request, caller))
+
+
+async def signed_out(
+    request: ApiRequest, caller: Caller, session: AsyncSession, *, everywhere: bool
+) -> None:
+    member_id, token = _own(request, caller)
+    if everywhere:
+        await sessions.end_all(session, caller.seller_id, member_id)
+    else:
+        await sessions.sign_out(session, caller.seller_id, member_id, token)

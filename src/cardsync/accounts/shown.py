@@ -1,0 +1,87 @@
+"""Settings and sessions as the API shows them: rows in, the JSON's structs out. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync.access import tokens
+from cardsync.access.models import Account
+from cardsync.access.sessions import SignedIn
+from cardsync.accounts import account_settings
+from cardsync.money import dollars, to_units
+
+SyncMode = Literal["full", "read_only"]
+
+
+class LineSwitch(msgspec.Struct):
+    """A product line by its internal name.
+
+    Switched off, its cards stay, and no export holds them.
+    """
+
+    name: str
+    enabled: bool
+
+
+class AccountSettings(msgspec.Struct):
+    """As they are stored; what the plan allows of them is told by the heartbeat."""
+
+    sync_mode: SyncMode
+    sync_interval_minutes: int | None
+    quiet_hours: str | None
+    time_zone: str
+    auto_sync_paused: bool
+    automatic_pricing_paused: bool
+    planner_opt_in: bool
+    write_consent: bool
+    upload_approved: bool
+    tracking_threshold: str
+    direct_program: bool
+    attribution_logging: bool
+    store_name: str | None
+    network_consent: bool
+    network_published: bool
+    product_lines: list[LineSwitch]
+
+
+def settings_body(account: Account) -> AccountSettings:
+    own: dict[str, Any] = {
+        name: getattr(account, name) for name in AccountSettings.__struct_fields__
+    }
+    own["tracking_threshold"] = dollars(to_units(account.tracking_threshold))
+    own["product_lines"] = [LineSwitch(*line) for line in account_settings.line_switches(account)]
+    return AccountSettings(**own)
+
+
+class MemberBody(msgspec.Struct):
+    id: int
+    name: str
+    email: str
+    role: str
+
+
+class SellerBody(msgspec.Struct):
+    id: int
+    name: str
+
+
+class SessionBody(msgspec.Struct):
+    """Requests other than GET and HEAD carry `csrf_token` in X-CSRF-Token."""
+
+    csrf_token: str
+    member: MemberBody
+    seller: SellerBody
+
+
+class SignedOut(msgspec.Struct):
+    deleted: bool
+
+
+def session_body(who: SignedIn) -> SessionBody:
+    return SessionBody(
+        tokens.csrf_token(who.token),
+        MemberBody(who.member_id, who.name, who.email, who.role),
+        SellerBody(who.seller_id, who.seller_name),
+    )

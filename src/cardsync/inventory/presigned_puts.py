@@ -1,0 +1,33 @@
+"""An upload that a presigned address takes: the body in, the object in the local store out.
+
+Every other store takes such uploads itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable
+
+from cardsync import errors, limits
+from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
+
+
+def local(store: Store) -> LocalStore:
+    """Raises NotFound where the object store takes uploads itself."""
+    if not isinstance(store, LocalStore):
+        raise errors.NotFound("uploads go to the object store directly")
+    return store
+
+
+async def receive(store: LocalStore, key: str, body: AsyncIterable[bytes]) -> None:
+    """An address is good for one upload. Raises AlreadyUsed, PayloadTooLarge."""
+    if await store.exists(key):
+        raise errors.AlreadyUsed
+    with store.spool() as (path, file):
+        await spool_body(
+            file, body, limits.PRESIGNED_PLAIN_BYTES, limits.PRESIGNED_COMPRESSED_BYTES
+        )
+        file.flush()
+        try:
+            await store.write(key, path)
+        except ObjectExists:
+            raise errors.AlreadyUsed from None

@@ -1,0 +1,111 @@
+"""Uploads as the API shows them: the upload's row in, its report as the JSON's struct out. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cardsync import clock
+from cardsync.work.uploads import Upload
+
+
+class UploadSlot(msgspec.Struct):
+    upload_url: str
+    key: str
+    expires_at: str
+
+
+class Accepted(msgspec.Struct):
+    status: str
+    upload_id: int
+
+
+class Rejected(msgspec.Struct):
+    """Of an inventory upload the line of the file, of an order-data upload the row of the array;
+    both count from 1.
+    """
+
+    column: str | None
+    code: str
+    message: str
+    line: int | msgspec.UnsetType = msgspec.UNSET
+    row: int | msgspec.UnsetType = msgspec.UNSET
+
+
+class Failure(msgspec.Struct):
+    code: str
+    message: str
+
+
+class QueueBody(msgspec.Struct):
+    """`ahead`: uploads of this account before this one, and other accounts that wait for a turn;
+    each does one upload a turn. `oldest_seconds`: how long the longest of all that wait has
+    waited."""
+
+    ahead: int
+    oldest_seconds: int
+
+
+class UploadReport(msgspec.Struct, kw_only=True):
+    """What became of an accepted upload; while it is queued, how long the queue is."""
+
+    id: int
+    stream: str
+    state: str
+    received_at: str
+    finished_at: str | None
+    rows: int
+    applied: int
+    skipped: int
+    duplicates: int
+    rejected_count: int
+    rejected: list[Rejected]
+    error: Failure | None
+    queue: QueueBody | msgspec.UnsetType = msgspec.UNSET
+
+
+class InventoryReport(UploadReport, kw_only=True):
+    matched: int
+    provisional: int
+    ambiguous: int
+    priced: int
+    changed: int
+    gone: int
+    noted_count: int
+    noted: list[Rejected]
+    blocked: dict[str, int]
+    review: list[str]
+
+
+def report_of(upload: Upload) -> UploadReport:
+    report = upload.report
+    shared: dict[str, Any] = {
+        "id": upload.id,
+        "stream": upload.stream,
+        "state": upload.state,
+        "received_at": clock.rfc3339(upload.received_at),
+        "finished_at": clock.rfc3339(upload.finished_at) if upload.finished_at else None,
+        "rejected": [Rejected(**row) for row in report.get("rejected", [])],
+        "error": Failure(upload.error_code, upload.error_message or "")
+        if upload.error_code
+        else None,
+        **{
+            name: int(report.get(name, 0))
+            for name in ("rows", "applied", "skipped", "duplicates", "rejected_count")
+        },
+    }
+    if upload.stream != "inventory":
+        return UploadReport(**shared)
+    results: dict[str, Any] = {
+        name: int(report.get(name, 0))
+        for name in ("matched", "provisional", "ambiguous", "priced", "changed", "gone")
+    }
+    return InventoryReport(
+        **shared,
+        noted=[Rejected(**row) for row in report.get("noted", [])],
+        noted_count=int(report.get("noted_count", 0)),
+        blocked=report.get("blocked", {}),
+        review=report.get("review", []),
+        **results,
+    )

@@ -1,0 +1,112 @@
+"""Pull sessions as the API shows them: rows of `pull_reads` and `pull_marks` in, the JSON's
+structs out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync import clock
+from cardsync.orders import pull_marks, pull_reads
+
+
+class PullSession(msgspec.Struct):
+    id: int
+    status: Literal["open", "completed", "cancelled"]
+    opened_at: str
+    completed_at: str | None
+    order_count: int
+    item_count: int
+    pulled_count: int
+    review_count: int
+
+
+class PullItem(msgspec.Struct):
+    """`location_code` is the first place on the shelves, or null."""
+
+    id: int
+    product_name: str | None
+    product_line: str | None
+    condition: str | None
+    set_name: str | None
+    rarity: str | None
+    quantity: int | None
+    main_photo_url: str | None
+    location_code: str | None
+
+
+class PullOrder(msgspec.Struct):
+    """The order as it was when the session was opened. `changed` names what an upload made
+    another since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it
+    is no longer to be pulled. `deferred`: pushed to the end.
+    """
+
+    id: int
+    order_number: str
+    buyer_name: str | None
+    order_date: date | None
+    status: str | None
+    shipping_type: str
+    item_count: int
+    shipped_marked_at: str | None
+    pulled_at: str | None
+    deferred: bool
+    in_review: bool
+    changed: list[str]
+    needs_review: bool
+    items: list[PullItem]
+
+
+class PullSessionOrders(PullSession, kw_only=True):
+    orders: list[PullOrder]
+
+
+class OrderMarks(msgspec.Struct):
+    id: int
+    shipped_marked_at: str | None
+    marked_shipped_pending: bool
+    pull_dismissed_at: str | None
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return clock.rfc3339(moment) if moment else None
+
+
+def _told(row: pull_reads.Summary) -> dict[str, Any]:
+    return row._asdict() | {
+        "opened_at": clock.rfc3339(row.opened_at),
+        "completed_at": _moment(row.completed_at),
+    }
+
+
+def _order(row: pull_reads.PullOrder) -> PullOrder:
+    fields = row._asdict()
+    deferred = fields.pop("deferred_turn") is not None
+    times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
+    items = [PullItem(**item._asdict()) for item in row.items]
+    return PullOrder(
+        **fields | times | {"deferred": deferred, "needs_review": row.needs_review, "items": items}
+    )
+
+
+def pull_session_orders(
+    row: pull_reads.Summary, orders: Iterable[pull_reads.PullOrder]
+) -> PullSessionOrders:
+    return PullSessionOrders(**_told(row), orders=[_order(order) for order in orders])
+
+
+def pull_session(row: pull_reads.Summary) -> PullSession:
+    return PullSession(**_told(row))
+
+
+def order_marks(row: pull_marks.Marks) -> OrderMarks:
+    return OrderMarks(
+        row.id,
+        _moment(row.shipped_marked_at),
+        row.marked_shipped_pending,
+        _moment(row.pull_dismissed_at),
+    )

@@ -1,0 +1,74 @@
+"""Sales reports as the API shows them: stored months in, the JSON's structs out. Pure."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from cardsync import clock
+from cardsync.orders import sales_reports
+from cardsync.orders.models import SalesReport
+
+
+class ReportStored(msgspec.Struct, omit_defaults=True):
+    """`empty`: the report had no revenue.
+
+    `ignored` names fields that were no such number and count as absent.
+    """
+
+    status: str
+    month: str
+    empty: bool = False
+    ignored: list[str] = []
+
+
+class ReportFields(msgspec.Struct):
+    """USD as strings, with the scale they came with."""
+
+    gross_sales: str | None
+    order_count: int | None
+    product_amount: str | None
+    total_fees: str | None
+    shipping_amount: str | None
+    total_refund_amount: str | None
+    refunded_orders: int | None
+    refunded_fees: str | None
+    adjustments: str | None
+    net_sales_minus_fees: str | None
+    net_sales: str | None
+
+
+class MonthReport(msgspec.Struct):
+    month: str
+    date_from: date
+    date_to: date
+    report: ReportFields
+    received_at: str
+
+
+class MonthReports(msgspec.Struct):
+    reports: list[MonthReport]
+
+
+class Gaps(msgspec.Struct):
+    gaps: list[date]
+
+
+def _dollars(amount: Decimal | None) -> str | None:
+    """At least two decimals; what came with more keeps them."""
+    if amount is None:
+        return None
+    exponent = amount.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return f"{amount:.{max(2, -exponent)}f}"
+
+
+def month_report(row: SalesReport) -> MonthReport:
+    amounts: dict[str, Any] = {name: _dollars(getattr(row, name)) for name in sales_reports.AMOUNTS}
+    fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
+    return MonthReport(
+        f"{row.month:%Y-%m}", row.month, row.date_to, fields, clock.rfc3339(row.received_at)
+    )

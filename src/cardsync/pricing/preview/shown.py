@@ -1,0 +1,78 @@
+"""Previews and backtests as the API shows them, as the JSON's structs. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class LargestMove(msgspec.Struct):
+    marketplace_id: int
+    product_name: str | None
+    current_price: str | None
+    target_price: str
+    rule_id: int | None
+    reason: str
+
+
+class MoveBin(msgspec.Struct):
+    """Moves of from_bp up to, not including, to_bp; the last bin is open."""
+
+    from_bp: int
+    to_bp: int | None
+    count: int
+
+
+class Preview(msgspec.Struct):
+    cards: int
+    up: int
+    down: int
+    unchanged: int
+    held: int
+    blocked: dict[str, int]
+    listed_value_before: str
+    listed_value_after: str
+    largest: list[LargestMove]
+    histogram: list[MoveBin]
+    warnings: list[str]
+
+
+class BacktestDay(msgspec.Struct):
+    """A day that has a snapshot: what was in stock at its last one and what it would have been
+    listed for; price changes of the day.
+    """
+
+    date: str
+    cards: int
+    listed_value: str
+    changed: int
+
+
+class SoldLine(msgspec.Struct):
+    """`asked_price` is null for what was sold before the first snapshot, and for cards that none
+    knows.
+    """
+
+    marketplace_id: int
+    sold_at: str
+    sold_price: str | None
+    asked_price: str | None
+
+
+class BacktestSummary(msgspec.Struct):
+    """Values of the lines that have both prices, `compared` of the `sold`."""
+
+    snapshots: int
+    changed: int
+    blocked: dict[str, int]
+    listed_value_before: str
+    listed_value_after: str
+    sold: int
+    compared: int
+    sold_value: str
+    asked_value: str
+
+
+class Backtest(msgspec.Struct):
+    days: list[BacktestDay]
+    sold: list[SoldLine]
+    summary: BacktestSummary

@@ -1,0 +1,52 @@
+"""Asking for a rollback: one scope in; out the cards that go back, and the rollback that will
+bring them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.pricing.models import PriceRollback
+from cardsync.pricing.rollback import prepare, rollbacks
+from cardsync.pricing.rollback.scope import Scope, diff_of, read_scope
+from cardsync.settings import Settings
+
+
+class Asked(NamedTuple):
+    """`rollback` is None for a dry run; `diff` is the first of the cards."""
+
+    rollback: PriceRollback | None
+    scope: Scope
+    cards: int
+    diff: rollbacks.Diff
+
+
+async def ask_for(
+    database: Database,
+    settings: Settings,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+    *,
+    dry_run: bool,
+) -> Asked:
+    """Asked again, it is the same rollback.
+
+    Raises InvalidPayload, NotFound, MutexHeld, RollbackOpen.
+    """
+    # The cards are read before the seller's row is locked, so polls do not wait for them.
+    async with database.bounded(caller.seller_id, settings.read_seconds, snapshot=True) as session:
+        scope = await read_scope(session, caller, body)
+        cards, diff = await diff_of(session, caller.seller_id, scope)
+    if dry_run:
+        return Asked(None, scope, cards, diff)
+    lasts = timedelta(seconds=settings.rollback_seconds)
+    async with database.tenant(caller.seller_id) as session:
+        rollback, is_new = await prepare.request(session, caller, scope, cards, now, lasts)
+        if not is_new and rollback.state != "requested":
+            diff = await rollbacks.diff_shown(session, rollback)
+    return Asked(rollback, scope, cards, diff)

@@ -1,0 +1,82 @@
+"""Rollbacks as the API shows them: the stored row and its diff in, the JSON's structs out. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync import clock
+from cardsync.money import dollars, to_units
+from cardsync.pricing.models import PriceRollback
+from cardsync.pricing.rollback import rollbacks
+
+State = Literal["requested", "ready", "served", "applied", "failed", "expired", "cancelled"]
+
+
+class RolledBackCard(msgspec.Struct):
+    """`price` is what the card goes back to, `target_price` what it is asked for now."""
+
+    marketplace_id: int
+    product_name: str
+    current_price: str | None
+    target_price: str | None
+    price: str
+
+
+CardDiff = list[RolledBackCard]
+
+
+class RollbackShown(msgspec.Struct):
+    """`diff` is the first of the cards. A dry run has neither id nor state."""
+
+    id: int | None
+    state: State | None
+    cards: int
+    diff: CardDiff
+    run_id: int | None = None
+    rule_id: int | None = None
+    list: int | None = None
+    since: str | None = None
+    error: dict[str, Any] | None = None
+    requested_at: str | None = None
+    ready_at: str | None = None
+    served_at: str | None = None
+    finished_at: str | None = None
+    expires_at: str | None = None
+
+
+class RollbackList(msgspec.Struct):
+    rollbacks: list[RollbackShown]
+
+
+_TIMES = ("requested_at", "ready_at", "served_at", "finished_at", "expires_at")
+
+
+_AMOUNTS = ("current_price", "target_price", "price")
+
+
+def diff_body(diff: rollbacks.Diff) -> CardDiff:
+    told = [
+        row | {name: row[name] and dollars(to_units(row[name])) for name in _AMOUNTS}
+        for row in diff
+    ]
+    return msgspec.convert(told, CardDiff)
+
+
+def rollback_body(rollback: PriceRollback, diff: rollbacks.Diff, now: datetime) -> RollbackShown:
+    moments = {name: getattr(rollback, name) for name in _TIMES}
+    times = {name: at and clock.rfc3339(at) for name, at in moments.items()}
+    told: dict[str, Any] = {
+        "id": rollback.id,
+        "state": rollbacks.state_at(rollback, now),
+        "cards": rollback.cards,
+        "diff": diff_body(diff),
+    }
+    return msgspec.convert(told | rollback.scope | times | {"error": rollback.error}, RollbackShown)
+
+
+class Recorded(msgspec.Struct):
+    status: Literal["recorded"]
+    id: int

@@ -1,0 +1,32 @@
+"""What the seller is warned of about stored rules and sales: rows in, a list of sentences for each
+out.
+
+A warning names what a query does not find any more, or what a rule asks for although no data for
+it is gathered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.pricing.engine.evidence import in_vain
+from cardsync.pricing.models import PricingRule, PricingSale
+from cardsync.pricing.rules.queries import selections
+from cardsync.pricing.rules.rows import rule_of
+
+Warnings = list[list[str]]
+
+
+async def warnings_of(
+    session: AsyncSession, rows: Sequence[PricingRule] | Sequence[PricingSale]
+) -> Warnings:
+    """All queries are looked up together; `rows` are one seller's."""
+    if not rows:
+        return []
+    found = await selections(session, rows[0].seller_id, [row.query for row in rows])
+    return [
+        selection.warnings + (in_vain(rule_of(row)) if isinstance(row, PricingRule) else [])
+        for row, selection in zip(rows, found, strict=True)
+    ]

@@ -1,0 +1,151 @@
+"""Rules, sales and settings of pricing as the API shows them: stored rows and their warnings in,
+the JSON's structs out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cardsync import clock
+from cardsync.access.models import Account
+from cardsync.money import dollars
+from cardsync.pricing.engine.rules import (
+    CapMode,
+    CapPeriod,
+    FeeLevel,
+    PriceSource,
+    Rounding,
+    RuleState,
+)
+from cardsync.pricing.models import PricingRule, PricingSale
+from cardsync.pricing.rules import json
+from cardsync.pricing.rules.rows import rule_of, sale_of, seller_pricing
+from cardsync.pricing.rules.rule_warnings import Warnings
+
+
+class StaleCuts(msgspec.Struct):
+    after_days: int
+    step_bp: int
+    every_days: int
+    limit_bp: int
+
+
+class SmallLimits(msgspec.Struct):
+    below: str
+    up_bp: int | None
+    down_bp: int | None
+
+
+class CapLimits(msgspec.Struct):
+    up_bp: int | None
+    down_bp: int | None
+    period: CapPeriod
+    mode: CapMode
+    small: SmallLimits | None
+
+
+class Gate(msgspec.Struct):
+    min_listings: int
+    min_sales_30d: int
+    max_age_hours: int
+    undercut_bp: int
+
+
+class PricingRuleShown(msgspec.Struct):
+    """Money is in dollars, percentages are whole basis points."""
+
+    id: int
+    name: str
+    priority: int
+    enabled: bool
+    state: RuleState
+    query: str
+    price_source: PriceSource
+    fallback_sources: list[PriceSource]
+    adjust_bp: int
+    adjust_amount: str
+    floor: str | None
+    ceiling: str | None
+    never_lower: bool
+    stale: StaleCuts | None
+    velocity_boost_enabled: bool
+    cap: CapLimits | None
+    market_gate: Gate | None
+    fee_gap_adjustment: bool
+    rounding: Rounding
+    created_at: str
+    updated_at: str
+    warnings: list[str]
+
+
+class RuleList(msgspec.Struct):
+    rules: list[PricingRuleShown]
+
+
+class SaleShown(msgspec.Struct):
+    id: int
+    name: str
+    priority: int
+    enabled: bool
+    query: str
+    adjust_bp: int
+    starts_at: str
+    ends_at: str
+    floor: str | None
+    created_at: str
+    updated_at: str
+    warnings: list[str]
+
+
+class SaleList(msgspec.Struct):
+    sales: list[SaleShown]
+
+
+class PricingSettings(msgspec.Struct):
+    direct_minimum: str
+    direct_program: bool
+    default_rule_enabled: bool
+    minimum_move: str
+    attribution_logging: bool
+    max_age_hours: int
+    fee_level: FeeLevel
+
+
+class PinnedCard(msgspec.Struct):
+    marketplace_id: int
+    price: str
+
+
+def _times(row: PricingRule | PricingSale) -> dict[str, str]:
+    return {name: clock.rfc3339(getattr(row, name)) for name in ("created_at", "updated_at")}
+
+
+def rule_bodies(rows: Sequence[PricingRule], warnings: Warnings) -> list[PricingRuleShown]:
+    told = [
+        json.told(rule_of(row)) | _times(row) | {"warnings": warned}
+        for row, warned in zip(rows, warnings, strict=True)
+    ]
+    return msgspec.convert(told, list[PricingRuleShown])
+
+
+def sale_bodies(rows: Sequence[PricingSale], warnings: Warnings) -> list[SaleShown]:
+    told = [
+        json.told(sale_of(row)) | _times(row) | {"warnings": warned}
+        for row, warned in zip(rows, warnings, strict=True)
+    ]
+    return msgspec.convert(told, list[SaleShown])
+
+
+def settings_body(account: Account) -> PricingSettings:
+    pricing = seller_pricing(account)
+    return PricingSettings(
+        dollars(pricing.direct_minimum),
+        account.direct_program,
+        account.default_rule_enabled,
+        dollars(pricing.minimum_move),
+        account.attribution_logging,
+        account.max_age_hours,
+        pricing.fee_level,
+    )

@@ -1,0 +1,106 @@
+"""Price runs and explanations as the API shows them: stored runs and explained cards in, the
+JSON's structs out. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from cardsync import clock
+from cardsync.pricing.models import PriceRun
+from cardsync.pricing.preview.findings import Finding
+
+
+class RunRequested(msgspec.Struct):
+    run_id: int
+
+
+class PriceRunShown(msgspec.Struct):
+    id: int
+    trigger: str
+    state: Literal["running", "completed", "awaiting_review", "discarded", "cancelled", "failed"]
+    # The upload that the run prices, or that it follows.
+    upload_id: int | None
+    started_at: str
+    finished_at: str | None
+    cards: int
+    priced: int
+    changed: int
+    held: int
+    blocked: dict[str, int]
+
+
+class PriceRuns(msgspec.Struct):
+    runs: list[PriceRunShown]
+
+
+class RuleAnalysis(msgspec.Struct):
+    rules: list[Finding]
+    unmatched: int
+
+
+class ExplainedCard(msgspec.Struct):
+    id: int
+    product_name: str
+    set_name: str
+    number: str
+    condition: str | None
+    printing: str
+
+
+class ExplainedBlocker(msgspec.Struct):
+    code: str
+    message: str
+
+
+class MatchingRule(msgspec.Struct):
+    id: int
+    name: str
+    kind: Literal["base", "sale"]
+    priority: int
+    outcome: Literal["governs", "blocks", "applies", "lost"]
+    reason: str
+
+
+class GoverningRule(msgspec.Struct):
+    id: int
+    name: str
+    priority: int
+
+
+class Explanation(msgspec.Struct):
+    """Every step has `name`, `input`, `output`, `summary` and its own fields."""
+
+    marketplace_id: int
+    card: ExplainedCard
+    currency: str
+    current_price: str | None
+    target_price: str | None
+    computed_at: str
+    blockers: list[ExplainedBlocker]
+    matching_rules: list[MatchingRule]
+    governing_rule: GoverningRule | None
+    steps: list[dict[str, Any]]
+    inputs: dict[str, Any]
+    historical_breakdown: dict[str, Any] | None
+    # Why there is none.
+    historical_breakdown_absent: ExplainedBlocker | None
+
+
+def run_body(run: PriceRun) -> PriceRunShown:
+    told: dict[str, Any] = run.summary
+    return msgspec.convert(
+        {
+            "id": run.id,
+            "trigger": run.trigger,
+            "state": run.state,
+            "upload_id": run.upload_id or told.get("follows"),
+            "started_at": clock.rfc3339(run.started_at),
+            "finished_at": clock.rfc3339(run.finished_at) if run.finished_at else None,
+            **{name: told.get(name) or 0 for name in ("cards", "priced", "changed", "held")},
+            "blocked": told.get("blocked") or {},
+        },
+        PriceRunShown,
+    )

@@ -1,0 +1,44 @@
+"""Which file of prices an agent gets: the caller in; a rollback's file, the price updates, or
+"unchanged" out.
+
+A rollback that waits is served in place of the updates, whatever the account may push.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.pricing.export import content, price_updates
+from cardsync.pricing.rollback.serve import serve
+from cardsync.seller_state import state as sync_state
+
+
+class ServedFile(NamedTuple):
+    """`body` is the CSV, or None where the caller's copy is still the same."""
+
+    body: bytes | None
+    etag: str | None = None
+    empty_reason: str | None = None
+
+
+async def served_file(
+    database: Database, caller: Caller, if_none_match: str | None, now: datetime
+) -> ServedFile:
+    if caller.lock_kind is not None:
+        async with database.tenant(caller.seller_id) as session:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
+    if content.rollback_waits(caller, now):
+        body = await serve(database, caller, now)
+        if body is not None:
+            return ServedFile(body)
+    if (etag := content.unchanged(caller, if_none_match, now)) is not None:
+        return ServedFile(None, etag)
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        updates = await price_updates.export(session, caller, now)
+    if updates.etag and content.matches(if_none_match, updates.etag):
+        return ServedFile(None, updates.etag)
+    await price_updates.note_served(database, caller, updates)
+    return ServedFile(updates.body, updates.etag, updates.empty_reason)

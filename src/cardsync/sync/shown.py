@@ -1,0 +1,92 @@
+"""What the sync protocol answers, as the JSON's structs. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from cardsync import clock
+from cardsync.releases.update import Update
+from cardsync.sync.decision import SyncDecision
+from cardsync.sync.planner import Plan
+from cardsync.sync.status import SyncStatus
+
+
+class ProductLineBody(msgspec.Struct):
+    name: str
+    category_id: int
+
+
+class Heartbeat(Update, kw_only=True):
+    product_lines: list[ProductLineBody]
+    has_pending_tasks: bool
+    sync_mode: str
+    upload_approved: bool
+
+
+class Pending(msgspec.Struct, omit_defaults=True):
+    action: str
+    reason: str
+    sync_requested: bool
+    first_sync: bool | msgspec.UnsetType = msgspec.UNSET
+    kind: str | msgspec.UnsetType = msgspec.UNSET
+    plan: Plan | msgspec.UnsetType = msgspec.UNSET
+
+
+class PhaseProgress(msgspec.Struct):
+    done: int
+    total: int
+
+
+class Status(msgspec.Struct):
+    sync_in_progress: bool
+    last_sync_at: str | None
+    agent_last_seen_at: str | None
+    sync_mode: str
+    phase: str
+    phase_progress: PhaseProgress | None
+
+
+class Requested(msgspec.Struct):
+    status: str
+
+
+class Cancelled(msgspec.Struct):
+    status: Literal["cancelled", "cancelling"]
+
+
+class UploadApproval(msgspec.Struct):
+    status: str
+    upload_approved: bool
+
+
+def _rfc3339(moment: datetime | None) -> str | None:
+    return clock.rfc3339(moment) if moment else None
+
+
+def status_body(
+    status: SyncStatus, last_sync_at: datetime | None, last_seen_at: datetime | None
+) -> Status:
+    return Status(
+        sync_in_progress=status.in_progress,
+        last_sync_at=_rfc3339(last_sync_at),
+        agent_last_seen_at=_rfc3339(last_seen_at),
+        sync_mode=status.sync_mode,
+        phase=status.phase,
+        phase_progress=PhaseProgress(*status.progress) if status.progress else None,
+    )
+
+
+def pending_body(decision: SyncDecision) -> Pending:
+    if decision.action == "wait":
+        return Pending("wait", decision.reason, decision.sync_requested)
+    return Pending(
+        "sync",
+        decision.reason,
+        decision.sync_requested,
+        decision.first_sync,
+        decision.kind or "full",
+        decision.plan or msgspec.UNSET,
+    )

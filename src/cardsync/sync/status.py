@@ -1,0 +1,63 @@
+"""What a seller's sync is doing: the caller's row in, the phase and its progress out.
+
+A cycle that is over counts as over, though nobody has come by yet to end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.agentwork import tasks
+from cardsync.seller_state import state as sync_state
+from cardsync.settings import Settings
+from cardsync.sync import cancel
+from cardsync.sync.decision import phase
+
+# Pricing stands on a floor above: the door hands its answer in, and it is asked for only where
+# the account pushes prices.
+RunWaits = Callable[[AsyncSession, int], Awaitable[bool]]
+
+
+class SyncStatus(NamedTuple):
+    """`progress` is what is done and the total, while a worker writes."""
+
+    in_progress: bool
+    sync_mode: str
+    phase: str
+    progress: tuple[int, int] | None
+
+
+async def status_of(
+    session: AsyncSession,
+    caller: Caller,
+    run_waits: RunWaits,
+    now: datetime,
+    settings: Settings,
+) -> SyncStatus:
+    allowed = caller.entitlements(now)
+    cancelled = cancel.is_left(caller, now)
+    held = (
+        caller.lock_kind is not None
+        and not cancelled
+        and not sync_state.lock_is_stale(caller, now, settings)
+    )
+    live = sync_state.lease_is_live(caller, now)
+    full = allowed.sync_mode == "full"
+    current = phase(
+        lock_held=held,
+        requested=caller.requested_kind is not None,
+        uploads_open=0 if cancelled else caller.uploads_open,
+        lease_is_live=live,
+        work_phase=caller.work_phase,
+        cancelling=caller.cancel_requested_at is not None,
+        in_review=caller.review_upload_id is not None
+        or (full and await run_waits(session, caller.seller_id)),
+        push=await tasks.push_of(session, caller.seller_id, now) if full else None,
+    )
+    progress = (caller.work_done, caller.work_total) if live and caller.work_total else None
+    return SyncStatus(held, allowed.sync_mode, current, progress)

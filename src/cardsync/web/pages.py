@@ -1,0 +1,64 @@
+"""What every page shares: the environment that renders templates, the headers that a page is
+sent with, and the files that it links.
+
+The frame and the failure page lie in `web/templates`; a package with pages of its own keeps them
+in its own `templates` and is named where the environment is made.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from litestar import MediaType
+from litestar.plugins.jinja import JinjaTemplateEngine
+from litestar.response import Template
+from litestar.template.config import TemplateConfig
+
+# The policy allows no script, no frame and no other site, and no cache keeps what a page says of
+# a member. The referrer policy keeps an invitation's token to ourselves, and lets our own forms
+# say their origin.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+ASSETS = {"pages.css": "text/css", "mark.svg": "image/svg+xml"}
+
+
+def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
+    """Litestar's template engine over the `templates` of web and of these packages.
+
+    Every value is escaped, and a template that names a value nobody gave it fails.
+    """
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
+
+
+def page(
+    template: str, status: int = 200, headers: dict[str, str] | None = None, /, **values: Any
+) -> Template:
+    return Template(
+        template,
+        context=values,
+        status_code=status,
+        media_type=MediaType.HTML,
+        headers=HEADERS | (headers or {}),
+    )
+
+
+@cache
+def asset(name: str) -> str:
+    return (files(__package__) / "static" / name).read_text("utf-8")
