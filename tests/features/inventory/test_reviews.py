@@ -9,6 +9,8 @@ import pytest
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
 
+pytestmark = pytest.mark.slow
+
 
 def rows(count, *, first=1, **cells):
     return [a_row(n, **cells) for n in range(first, first + count)]

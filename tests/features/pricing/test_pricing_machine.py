@@ -32,6 +32,8 @@ from builders import Seller, SellerBuilder, a_csv, a_row, read_csv
 from cardsync import clock
 from pricing_model import CARDS, Model, Prices
 
+pytestmark = pytest.mark.slow
+
 SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 TICK = timedelta(seconds=1)
 RULES = "/api/pricing/rules"
