@@ -47,8 +47,8 @@ openapi: .venv/.run ## Write openapi.json and docs/settings.md anew
 	@"$(BIN)/cardsync" openapi > openapi.json
 	@"$(BIN)/cardsync" settings > docs/settings.md
 
-bench: .venv/.dev ## Measure every figure; writes bench/RESULTS.md
-	@"$(BIN)/python" bench/run_all.py
+bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md
+	@"$(BIN)/python" bench/run_all.py $(PARTS)
 
 lock: ## Pin the dependencies anew (needs pip-tools)
 	@cd requirements && for part in run dev; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
