@@ -3,7 +3,8 @@
 SHELL := /bin/sh
 PYTHON ?= python3.11
 BIN := .venv/bin
-JOBS ?= 2
+# Tests of processes wait more than they work: one more at a time than there are cores.
+JOBS ?= 3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Programs start hundreds of times in the tests: what was compiled once is kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,7 +24,8 @@ run: .venv/.run ## A demo seller, one whole cycle told in the terminal, then a s
 test: .venv/.dev ## The whole suite, from nothing
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak"
 
-check: .venv/.dev ## The everyday part of the suite: what takes no long
+# tests/everyday.py says what is left out.
+check: .venv/.dev ## The everyday part of the suite, in two minutes
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not slow and not soak"
 
 # SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
@@ -45,8 +47,8 @@ openapi: .venv/.run ## Write openapi.json and docs/settings.md anew
 	@"$(BIN)/cardsync" openapi > openapi.json
 	@"$(BIN)/cardsync" settings > docs/settings.md
 
-bench: .venv/.dev ## Measure every figure; writes bench/RESULTS.md
-	@"$(BIN)/python" bench/run_all.py
+bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md
+	@"$(BIN)/python" bench/run_all.py $(PARTS)
 
 lock: ## Pin the dependencies anew (needs pip-tools)
 	@cd requirements && for part in run dev; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -31,6 +32,7 @@ from cardsync.pricing.engine.rules import (
 )
 from cardsync.pricing.engine.run_inputs import ENDING_CENTS, Run
 from cardsync.pricing.engine.steps import LARGEST_PRICE
+from ground import Report
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SELLER = SellerPricing(direct_program=True)
@@ -224,7 +226,8 @@ def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
     return sorted(taken)[rounds // 2]
 
 
-def main(count: int) -> None:
+def measure(_data: Path, count: int) -> Report:
+    report = Report("Engine")
     cards, preset = make_cards(count), preset_rule("competitive")
     rules, sales = every_step()
     resolved = cards.with_columns(
@@ -244,17 +247,21 @@ def main(count: int) -> None:
     every = seconds(lambda: price(resolved, rules, SELLER, NOW, sales))
     priced = price(cards, [preset], SELLER, NOW)
     counting = seconds(lambda: (summary(priced), stops(priced, leaps(priced))))
-    print(f"{count:,} cards, milliseconds (median of {ROUNDS})")
-    print(f"  engine, one preset                     {one * 1000:8.1f}")
-    print(
-        f"  engine, 20 rules, 3 sales, all steps   {every * 1000:8.1f}   {every / count * 1e6:.2f} µs a card"
+    report.note(f"{count:,} cards, milliseconds (median of {ROUNDS})")
+    report.note(f"engine, one preset                     {one * 1000:8.1f}")
+    report.note(
+        f"engine, 20 rules, 3 sales, all steps   {every * 1000:8.1f}   {every / count * 1e6:.2f} µs a card"
     )
-    print(f"  summary and breaker                    {counting * 1000:8.1f}")
-    print(
-        f"  plain Python loop of all steps         {loop * 1000:8.1f}   on {len(rows):,} cards, scaled"
+    report.note(f"summary and breaker                    {counting * 1000:8.1f}")
+    report.note(
+        f"plain Python loop of all steps         {loop * 1000:8.1f}   on {len(rows):,} cards, scaled"
     )
-    print(f"  ratio, all steps                       {loop / every:8.1f} x")
+    report.note(f"ratio, all steps                       {loop / every:8.1f} x")
+    report.at_most(f"engine of all steps, {count:,} cards", every, 0.6, "s")
+    report.at_most("the same, a card", every / count * 1e6, 1.5, "µs")
+    report.at_least("plain Python loop / engine, all steps", loop / every, 20)
+    return report
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300_000)
+    measure(Path(), int(sys.argv[1]) if len(sys.argv) > 1 else 300_000).show()

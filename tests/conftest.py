@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -20,6 +20,7 @@ import pytest
 from argon2 import PasswordHasher
 from litestar import Litestar
 
+import everyday
 import soak
 from builders import SellerBuilder, Service
 from cardsync import clock
@@ -34,6 +35,7 @@ from cardsync.processes import embedded
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.work.jobs import Work
+from one_run import one_at_a_time
 
 SHARED = Path(__file__).parents[2] / "shared"
 LIMITS = [f"rate_limit_{group}" for group in Group]
@@ -59,6 +61,7 @@ STOCK_URL = os.environ.get("CARDSYNC_TEST_DATABASE_URL")
 
 def pytest_configure(config: pytest.Config) -> None:
     soak.pytest_configure(config)
+    config.pluginmanager.register(everyday)
     # Every test makes sellers: their passwords are hashed at the least cost.
     passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     # One folder for all processes of a run, open to the database's own user, which is not root.
@@ -92,16 +95,48 @@ def owner_url() -> Iterator[str]:
             admin = stack.enter_context(
                 embedded.running(Path(os.environ["CARDSYNC_TEST_DIR"]) / "server")
             ).admin_url()
-        with psycopg.connect(libpq_url(admin, role=None), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+        url = _with_database(admin, name)
+        template = stack.enter_context(_template(admin))
+        _administer(
+            admin,
+            f"CREATE DATABASE {name} TEMPLATE {template}",
             # No test of these looks behind a crash of the database: commits need not wait for the
             # disk.
-            connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-        url = _with_database(admin, name)
-        migrate(url)
+            f"ALTER DATABASE {name} SET synchronous_commit = off",
+        )
         yield url
-        with psycopg.connect(libpq_url(admin, role=None), autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        _administer(admin, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@contextmanager
+def _template(admin: str) -> Iterator[str]:
+    """A migrated database that all processes of a run copy theirs from.
+
+    The first process makes it and the last one drops it.
+    """
+    folder = Path(os.environ["CARDSYNC_TEST_DIR"])
+    name = "template_" + "".join(letter for letter in folder.name.lower() if letter.isalnum())
+    users = folder / "users of the template"
+    mine = users / str(os.getpid())
+    with one_at_a_time("template"):
+        users.mkdir(exist_ok=True)
+        if not any(users.iterdir()):
+            _administer(admin, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
+            migrate(_with_database(admin, name))
+        mine.touch()
+    try:
+        yield name
+    finally:
+        with one_at_a_time("template"):
+            mine.unlink()
+            if not any(users.iterdir()):
+                _administer(admin, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def _administer(admin: str, *statements: str) -> None:
+    with psycopg.connect(libpq_url(admin, role=None), autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
 
 
 @pytest.fixture(scope="session")

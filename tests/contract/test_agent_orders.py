@@ -306,6 +306,7 @@ def many(count: int) -> str:
     return LIST + "".join(f"A-{n},{'o' * 3900},{today():%m/%d/%Y},,,,,,,\n" for n in range(count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_a_kill_between_parts_loses_nothing(
@@ -329,6 +330,7 @@ def test_a_kill_between_parts_loses_nothing(
     assert the_log(server) == ("success", dict.fromkeys(STEPS[:3], DONE))
 
 
+@pytest.mark.slow
 def test_killed_at_any_point_the_orders_arrive(
     agents: Agents, server: FakeServer, shop: Path
 ) -> None:
@@ -472,6 +474,7 @@ def test_with_no_month_missing_the_sales_are_done(
     assert (the_log(server), server.sales) == (("success", {"fetch_sales_report": DONE}), [])
 
 
+@pytest.mark.slow
 def test_a_kill_does_not_add_a_third_month(
     agents: Agents, server: FakeServer, folder: Path
 ) -> None:

@@ -299,6 +299,7 @@ def run_sleepy(server: FakeServer, folder: Path, minutes: int) -> int:
     ).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minutes", [10, -10])
 def test_a_lock_that_went_stale_while_the_computer_slept_is_no_cancel(
     folder: Path, minutes: int

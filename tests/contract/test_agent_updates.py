@@ -460,6 +460,7 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_long_download_leaves_room_for_heartbeats_and_survives_kill_9(
     loop: Callable[..., Running], server: ReleaseServer, folder: Path
 ) -> None:

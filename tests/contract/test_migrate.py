@@ -73,6 +73,7 @@ def test_a_database_that_is_away_is_told_in_a_line(look: Callable[[str], None]) 
     assert "secret" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cardsync.database.migrate.CONNECT_SECONDS", 2)
     with (
@@ -82,6 +83,7 @@ def test_a_database_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.M
         migrate(f"postgresql://somebody@127.0.0.1:{silent.getsockname()[1]}/nothing")
 
 
+@pytest.mark.slow
 def test_how_long_to_wait_for_it_is_the_operators_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cardsync.database.migrate.CONNECT_SECONDS", 3600)
     with (
@@ -130,6 +132,7 @@ KEPT = """
 """
 
 
+@pytest.mark.slow
 def test_pull_sessions_and_lost_refunds_come_along(
     owner_url: str, owner: psycopg.Connection
 ) -> None:

@@ -60,12 +60,14 @@ PROBLEMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_file_in_git_is_what_the_program_prints():
     printed = CliRunner().invoke(program, ["openapi"])
     assert printed.exit_code == 0
     assert FILE.read_text() == printed.output, "run: make openapi"
 
 
+@pytest.mark.slow
 async def test_the_server_serves_the_same_document(service):
     async with service.client() as http:
         assert (await http.get("/openapi/openapi.json")).json() == DOCUMENT

@@ -78,6 +78,7 @@ def oids(tables):
     return [table["oid"] for table in tables]
 
 
+@pytest.mark.slow
 def test_partitions_are_among_the_tables_looked_at(tables):
     assert [
         table["name"] for table in tables if re.fullmatch(r"price_observation_\d{6}", table["name"])

@@ -331,6 +331,7 @@ RUBBISH = st.lists(
 ).map(b"\n".join)  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(RUBBISH, RUBBISH)
 def test_a_good_row_survives_any_neighbours(before, after):
@@ -363,6 +364,7 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(
@@ -429,6 +431,7 @@ def generated(tmp_path: Path, *options: str) -> bytes:
     return out.read_bytes()
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     "options",

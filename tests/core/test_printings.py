@@ -5,6 +5,7 @@ each were looked at by itself.
 from __future__ import annotations
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(ROWS)
 def test_each_row_gets_the_keys_and_words_that_it_would_have_by_itself(made):

@@ -202,6 +202,7 @@ def test_is_gone_counts_outside_a_negation_only():
     ] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(trees)
 def test_the_canonical_text_means_the_same(tree):
@@ -237,6 +238,7 @@ def test_a_canonical_text_is_no_deeper_and_its_names_are_no_longer(text):
 PIECES = [*'aor-()":=<>!|. \\5', "is:", "price>", "v:no ", 'v:"Nó"', " symbol", "not:", "list:"]
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text())
 @example('v:"')
@@ -283,6 +285,7 @@ def test_texts_are_folded_and_cut(text, plain, cut):
     assert words(plain) == cut
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(

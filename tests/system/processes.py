@@ -35,6 +35,7 @@ from cardsync.accounts import sellers
 from cardsync.database.migrate import migrate
 from cardsync.database.session import Database
 from cardsync.processes import embedded
+from one_run import one_at_a_time
 
 T = TypeVar("T")
 PROGRAM = [sys.executable, "-m", "cardsync"]
@@ -82,12 +83,17 @@ def a_folder() -> Iterator[Path]:
 @cache
 def made_before() -> Path:
     """A data folder with a migrated database and nothing in it: what most servers here begin
-    with.
+    with. The first process of a test run makes it for all.
     """
-    path = Path(tempfile.mkdtemp(prefix="made-", dir=os.environ["CARDSYNC_TEST_DIR"]))
-    path.chmod(0o755)
-    with embedded.running(path / "data") as server:
-        migrate(server.admin_url())
+    path = Path(os.environ["CARDSYNC_TEST_DIR"]) / "made"
+    with one_at_a_time("made"):
+        if not (path / "ready").exists():
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir()
+            path.chmod(0o755)
+            with embedded.running(path / "data") as server:
+                migrate(server.admin_url())
+            (path / "ready").touch()
     return path / "data"
 
 

@@ -99,6 +99,7 @@ def test_it_left_no_process(ground: tuple[Server, str, float]) -> None:
     assert not processes_of(place.data_dir), told(processes_of(place.data_dir))
 
 
+@pytest.mark.slow
 def test_a_second_run_serves_the_same_seller_until_ctrl_c(
     ground: tuple[Server, str, float],
 ) -> None:

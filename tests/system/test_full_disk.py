@@ -56,8 +56,10 @@ def fill(disk: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[embedded.EmbeddedServer]:
-    with embedded.running(made_before()) as server:
-        yield server
+    with a_folder() as folder:
+        subprocess.run(["cp", "-a", made_before(), folder / "data"], check=True)
+        with embedded.running(folder / "data") as server:
+            yield server
 
 
 @pytest.fixture

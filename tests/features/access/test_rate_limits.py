@@ -116,6 +116,7 @@ async def test_over_the_limit_it_is_429_with_an_integer_retry_after(a_seller, a_
         assert "X-Request-Id" in answer.headers
 
 
+@pytest.mark.slow
 async def test_who_waits_as_long_as_retry_after_says_is_admitted(a_seller, a_service):
     async with a_service(general="60/min:2") as service:
         seller = through(await a_seller(), service)
@@ -234,6 +235,7 @@ async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_one
         assert {answer.status_code for answer in valid} == {200}
 
 
+@pytest.mark.slow
 async def test_addresses_of_one_ipv6_network_count_as_one(a_service):
     async with (
         a_service(anonymous=f"{SLOW}:2", trusted_proxies="127.0.0.0/8") as service,
@@ -313,6 +315,7 @@ async def test_a_key_revoked_in_the_middle_of_its_flood_is_soon_401(a_seller, a_
         assert await statuses(seller, 1) == [401]
 
 
+@pytest.mark.slow
 async def test_sign_ins_are_limited_by_address_and_account(a_service):
     def scope(address: str) -> dict:
         return {"type": "http", "client": (address, 1), "headers": []}
@@ -341,6 +344,7 @@ async def test_sign_ins_are_limited_by_address_and_account(a_service):
 # -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_several_processes_share_a_limit(a_seller, a_service):
     async with AsyncExitStack() as stack:
         services = [

@@ -7,6 +7,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from browsers import joined, signed_in
 from builders import a_csv, a_row
 from roles import AGENTS, OWNERS, STAFF, STRANGERS
@@ -70,6 +72,7 @@ async def a_shop(a_seller):
     return seller
 
 
+@pytest.mark.slow
 async def test_staff_may_do_what_is_listed_and_nothing_else(a_seller):
     seller = await a_shop(a_seller)
     staff = await joined(seller, f"staff-{seller.email}")
@@ -80,6 +83,7 @@ async def test_staff_may_do_what_is_listed_and_nothing_else(a_seller):
     assert (await staff.sign_out()).status_code == 200
 
 
+@pytest.mark.slow
 async def test_an_owner_may_do_everything_that_members_do(a_seller):
     seller = await a_shop(a_seller)
     owner = await signed_in(seller)

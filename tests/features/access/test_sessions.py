@@ -452,6 +452,7 @@ async def strict(service, alive):
         yield type(service)(settings, app, service.database, service.work)
 
 
+@pytest.mark.slow
 async def test_guessing_is_slowed_down_per_account_and_the_right_password_does_not_help(
     a_seller, strict
 ):

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from builders import a_csv, a_row
 from cardsync.inventory.drain import work_off_one
 
@@ -31,6 +33,7 @@ async def test_an_upload_that_two_workers_drain_is_imported_once(a_seller, servi
     await service.run_jobs()
 
 
+@pytest.mark.slow
 async def test_a_reupload_that_two_workers_drain_leaves_one_observation_of_each_card(
     a_seller, service
 ):
@@ -45,6 +48,7 @@ async def test_a_reupload_that_two_workers_drain_leaves_one_observation_of_each_
     await service.run_jobs()
 
 
+@pytest.mark.slow
 async def test_two_uploads_that_arrive_at_once_are_both_worked_off_in_order(a_seller):
     seller = await a_seller()
     answers = await asyncio.gather(

@@ -225,6 +225,7 @@ async def test_the_operator_can_set_all_that_the_owner_can_and_more(a_seller):
 TWO = [a_row(1, line="Magic", market="9.00"), a_row(2, line="Pokemon", market="9.00")]
 
 
+@pytest.mark.slow
 async def test_a_line_that_is_switched_off_keeps_its_cards_and_exports_none(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -247,6 +248,7 @@ async def test_a_line_that_is_switched_off_keeps_its_cards_and_exports_none(a_se
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_product_line")
 
 
+@pytest.mark.slow
 async def test_its_rows_are_rejected_and_its_cards_are_not_taken_for_gone(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)
@@ -281,6 +283,7 @@ async def test_switched_on_again_its_cards_are_priced_anew(a_seller):
     assert next(line["name"] for line in told["product_lines"] if line["enabled"]) == "yugioh"
 
 
+@pytest.mark.slow
 async def test_pinned_cards_and_all_of_the_lines_may_be_switched_off(a_seller):
     seller = await a_seller(lines=["magic"])
     browser = await signed_in(seller)
@@ -299,6 +302,7 @@ async def test_pinned_cards_and_all_of_the_lines_may_be_switched_off(a_seller):
     assert answer.status_code == 422, answer.text
 
 
+@pytest.mark.slow
 async def test_the_file_of_a_rollback_leaves_out_what_is_switched_off(a_seller):
     seller = await a_seller()
     browser = await signed_in(seller)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from builders import a_csv, a_row
 from cardsync import clock
 
@@ -21,6 +23,7 @@ async def tasks(seller, status="pending"):
     )
 
 
+@pytest.mark.slow
 async def test_an_import_with_changes_makes_one_task_and_read_only_none(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="2.00")))

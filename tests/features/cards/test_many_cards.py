@@ -12,6 +12,8 @@ from cardsync.cards.filters import CardPage
 from cardsync.cards.order import page_order
 from cardsync.cards.paging import looked_at
 
+pytestmark = pytest.mark.slow
+
 CARDS = 9_000
 FIRST = ["Ember", "Frost", "Gloom", "Élan", "Zeal", "ピカ"]
 

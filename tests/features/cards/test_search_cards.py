@@ -256,6 +256,7 @@ async def test_a_search_over_its_time_is_told(seller, service, monkeypatch):
     assert "longer than" in page["query_errors"][0]["message"]
 
 
+@pytest.mark.slow
 async def test_a_card_with_its_history(a_seller):
     seller = await a_seller()
     for day, price in enumerate(("1.00", "2.00", "3.00")):
@@ -310,6 +311,7 @@ async def test_a_rule_governs_what_no_rule_before_it_selects(a_seller, service):
     assert await found(seller, "has:rule") == []
 
 
+@pytest.mark.slow
 async def test_trust_is_what_imports_and_orders_tell(a_seller):
     seller = await a_seller()
 
@@ -348,6 +350,7 @@ async def test_trust_is_what_imports_and_orders_tell(a_seller):
     assert await found(seller, "is:audit") == []
 
 
+@pytest.mark.slow
 async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_earlier_one(a_seller):
     seller = await a_seller()
 
@@ -372,6 +375,7 @@ async def test_a_loss_is_neither_forgotten_for_a_later_sale_nor_covered_by_an_ea
     assert await found(seller, "is:audit") == []
 
 
+@pytest.mark.slow
 async def test_what_the_last_pricing_held_is_held(a_seller):
     """A rule may hold what would move too far: told after a pricing with the upload, and after
     one of its own.

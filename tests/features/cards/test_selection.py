@@ -160,6 +160,7 @@ async def picks_what_it_means(service, sellers, cases: int, seed: int) -> None:
     assert picked_something > done / 5
 
 
+@pytest.mark.slow
 async def test_a_selection_picks_what_it_means(service, sellers):
     await picks_what_it_means(service, sellers, 300, 1)
 

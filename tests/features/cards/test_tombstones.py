@@ -8,6 +8,8 @@ import pytest
 
 from builders import HEADER, a_csv, a_row, read_csv
 
+pytestmark = pytest.mark.slow
+
 POKEMON = [a_row(n, line="Pokemon") for n in (11, 12)]
 MAGIC = [a_row(n) for n in (1, 2, 3)]
 # As many as it takes for a file without them to be looked at.

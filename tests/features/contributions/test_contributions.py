@@ -330,6 +330,7 @@ async def test_keys_contribute_nothing(shop, path):
     assert (answer.status_code, answer.json()["code"]) == (403, "session_required")
 
 
+@pytest.mark.slow
 async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
     """The import retires the contribution at some moment among them: whoever came before is
     carried over, whoever comes after is told.

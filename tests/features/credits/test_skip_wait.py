@@ -12,6 +12,8 @@ from sqlalchemy.exc import ProgrammingError
 from builders import a_csv, a_row
 from cardsync import clock
 
+pytestmark = pytest.mark.slow
+
 MINUTE = timedelta(minutes=1)
 
 

@@ -20,6 +20,7 @@ def code(answer) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [ONE_CARD, gzip.compress(ONE_CARD)], ids=["plain", "gzip"])
 async def test_a_file_that_was_put_is_imported_by_its_key(a_seller, data):
     seller = await a_seller()
@@ -278,6 +279,7 @@ async def lines_of(seller) -> dict[int, str]:
     return {card["marketplace_id"]: card["product_line"] for card in await seller.cards()}
 
 
+@pytest.mark.slow
 async def test_the_line_of_the_upload_request_serves_rows_whose_cell_is_blank(a_seller):
     seller = await a_seller(lines=["magic", "pokemon"])
     blank = a_csv(a_row(1, line=""))

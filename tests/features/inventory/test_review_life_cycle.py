@@ -6,6 +6,8 @@ import asyncio
 import errno
 from dataclasses import replace
 
+import pytest
+
 from builders import a_csv, a_row, read_csv
 from cardsync import clock
 from cardsync.inventory import drain, finish, importer, uploads
@@ -48,6 +50,7 @@ async def test_a_discarded_upload_keeps_its_rows_and_cannot_be_confirmed(a_selle
     assert not any(card["gone"] for card in await seller.cards())
 
 
+@pytest.mark.slow
 async def test_a_newer_believable_upload_supersedes_a_review(a_seller):
     seller = await a_seller()
     upload = await an_upload_in_review(seller)

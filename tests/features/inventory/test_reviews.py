@@ -11,6 +11,8 @@ from cardsync import clock
 from cardsync.clock import rfc3339
 from cardsync.processes.worker import opened, sweep
 
+pytestmark = pytest.mark.slow
+
 
 def rows(count, *, first=1, **cells):
     return [a_row(n, **cells) for n in range(first, first + count)]

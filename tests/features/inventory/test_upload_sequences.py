@@ -7,10 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from builders import a_csv, a_row, read_csv
+
+pytestmark = pytest.mark.slow
 
 CENT = Decimal("0.01")
 LINES = {"Magic": "magic", "Pokemon": "pokemon"}

@@ -372,6 +372,7 @@ async def test_staff_adds_while_the_owner_deletes_and_no_card_is_left_behind(sel
     assert (await seller.service.sql(seller.id, left, s=seller.id))[0]["count"] == 0
 
 
+@pytest.mark.slow
 async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, service):
     """A list that somebody holds: writes to it are told to come again, and take no more than two
     connections of the pool.
@@ -397,6 +398,7 @@ async def test_who_waits_for_a_list_keeps_nobody_else_waiting(seller, a_seller, 
     assert {answer.status_code for answer in await asyncio.gather(*asked)} <= {200, 404, 503}
 
 
+@pytest.mark.slow
 async def test_a_write_that_searches_too_long_is_refused(seller, service, monkeypatch):
     monkeypatch.setitem(FLAGS, "held", "pg_sleep(3) IS NULL")
     made, browser = await make(seller), await signed_in(seller)

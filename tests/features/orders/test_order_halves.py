@@ -98,6 +98,7 @@ def test_a_cut_loses_and_doubles_nothing_and_keeps_the_order():
     ]
 
 
+@pytest.mark.slow
 async def test_the_next_worker_waits_for_a_writer_that_outlived_its_own(a_seller):
     """Whether it commits late or not at all, no order is doubled and no upload overtakes
     another.

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from cardsync.orders.shipping_type import shipping_type
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 PATHS = {
     "orders": "/orders",

@@ -272,6 +272,7 @@ async def test_a_key_is_needed(service, path):
         assert (await http.get(path)).status_code == 401
 
 
+@pytest.mark.slow
 async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_goes_on(
     a_seller, service, alive
 ):
@@ -585,6 +586,7 @@ QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 # With all orders within the reach of the short ways, and with most of them beyond.
+@pytest.mark.slow
 @pytest.mark.parametrize("reach", [10_000, 12])
 @settings(max_examples=250, deadline=None, database=None, suppress_health_check=QUIET)
 @given(QUERIES, st.integers(0, 1))

@@ -309,6 +309,7 @@ async def a_shop_with_two_orders(a_seller):
     return seller
 
 
+@pytest.mark.slow
 async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_seller):
     seller = await a_shop_with_two_orders(a_seller)
     pulls = await opened(seller)
@@ -415,6 +416,7 @@ async def test_what_is_taken_out_takes_its_lines_along(a_seller):
     )
 
 
+@pytest.mark.slow
 async def test_a_session_that_is_opened_while_an_upload_is_written_is_of_one_moment(a_seller):
     seller = await a_seller()
     numbers = [f"A-{n}" for n in range(40)]

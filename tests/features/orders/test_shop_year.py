@@ -18,6 +18,8 @@ from builders import Seller
 from cardsync import clock
 from shop_year import Sale, sales
 
+pytestmark = pytest.mark.slow
+
 FIRST, WINDOW = date(2026, 1, 5), timedelta(days=90)
 BEYOND = ("Shipped", "Cancel")
 

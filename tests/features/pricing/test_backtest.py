@@ -13,6 +13,8 @@ from builders import a_csv, a_row
 from cardsync import clock
 from orders_builder import an_item, an_order
 
+pytestmark = pytest.mark.slow
+
 BACKTEST = "/api/pricing/backtest"
 FIRST = clock.now().replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=9)
 AT_MARKET = [{"adjust_bp": 0}]

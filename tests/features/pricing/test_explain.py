@@ -288,6 +288,7 @@ async def test_whoever_asks_for_evidence_that_nobody_gathers_is_told_when_the_ru
     assert plain["warnings"] == []
 
 
+@pytest.mark.slow
 async def test_every_input_of_the_engine_is_fed_from_what_is_stored_or_told_as_unknown(a_seller):
     """An input that nobody feeds, and that nobody says is missing, would fall back in silence."""
     seller = await a_seller()

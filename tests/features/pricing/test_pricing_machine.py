@@ -35,6 +35,8 @@ from cardsync import clock
 from cardsync.processes.worker import opened, sweep
 from pricing_model import CARDS, Model, Prices
 
+pytestmark = pytest.mark.slow
+
 SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 TICK = timedelta(seconds=1)
 RULES = "/api/pricing/rules"

@@ -9,6 +9,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from click.testing import CliRunner
 
 from builders import a_csv, a_row
@@ -85,6 +86,7 @@ async def test_a_receipt_stays_as_it_was_and_says_that_the_target_is_another_now
     }
 
 
+@pytest.mark.slow
 async def test_without_attribution_logging_there_is_no_receipt(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00", price="1.00")))
@@ -159,6 +161,7 @@ async def test_every_file_prices_its_cards_again_to_the_same(a_seller):
     assert [columns.replay(data) for data in kept] == [0, 0]
 
 
+@pytest.mark.slow
 async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeypatch):
     monkeypatch.setenv("CARDSYNC_DATABASE_URL", owner_url)
     monkeypatch.setenv("CARDSYNC_DATA_DIR", str(settings.data_dir))
@@ -180,6 +183,7 @@ async def test_the_operator_replays_a_run(a_seller, settings, owner_url, monkeyp
     assert (unknown.exit_code, "there is no price run" in unknown.output) == (1, True)
 
 
+@pytest.mark.slow
 async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(
     a_seller, settings, owner_url, monkeypatch
 ):
@@ -207,6 +211,7 @@ async def test_the_operator_replays_every_run_of_a_seller_that_is_kept(
     )
 
 
+@pytest.mark.slow
 async def test_a_receipt_names_the_rules_with_queries_that_lost(a_seller):
     seller = await a_seller()
     asked = {

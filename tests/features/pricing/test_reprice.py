@@ -188,6 +188,7 @@ async def test_while_another_writes_prices_nothing_is_begun(a_seller):
     assert (answer.status_code, answer.json()["status"]) == (409, "mutex_held")
 
 
+@pytest.mark.slow
 async def test_a_run_whose_job_was_lost_is_found_by_the_sweep(a_seller):
     seller = await a_seller()
     await seller.import_csv(a_csv(a_row(1, market="2.00")))
@@ -334,6 +335,7 @@ async def test_losing_candidates_are_named(a_seller):
     assert told["steps"][1]["losing_candidates"] == [told["matching_rules"][1]["id"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["rename", "delete"])
 @pytest.mark.parametrize(
     ("query", "before"),

@@ -20,6 +20,8 @@ from cardsync.processes.worker import opened
 from cardsync.seller_state.state import release_lease, take_lease
 from stopped_workers import killed, state_of, stopped
 
+pytestmark = pytest.mark.slow
+
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB = 300, 50
 SLABS = ROWS // SLAB

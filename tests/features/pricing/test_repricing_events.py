@@ -16,6 +16,8 @@ from cardsync.agentwork.tasks import enqueue_task
 from rollbacks_builder import a_pushed_run as pushed
 from rollbacks_builder import a_rule, ask, exported, newest_run, read, ready, rows, targets, tasks
 
+pytestmark = pytest.mark.slow
+
 EVENTS = "/api/v1/repricing_events"
 FAILURE = f"{EVENTS}/failure"
 SHA = "a" * 64

@@ -35,6 +35,8 @@ from rollbacks_builder import (
     tasks,
 )  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 REASON = "X-Price-Export-Empty-Reason"
 
 

@@ -154,6 +154,7 @@ async def test_a_full_account_is_not_sent_an_ended_sale_either(a_seller):
     assert (answer.headers[REASON], read_csv(answer.content)) == ("no_updates", [])
 
 
+@pytest.mark.slow
 async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it_is_over(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller, ends=timedelta(minutes=10))
@@ -175,6 +176,7 @@ async def test_an_import_prices_with_a_sale_and_its_targets_are_left_out_when_it
     assert (left, until) == ([], [{"export_until": None}])
 
 
+@pytest.mark.slow
 async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is_over(a_seller):
     seller = await a_shop(a_seller)
     await a_sale(seller)
@@ -185,6 +187,7 @@ async def test_a_card_that_an_upload_does_not_price_is_left_out_when_its_sale_is
     assert await exported(seller) == {}
 
 
+@pytest.mark.slow
 async def test_many_edges_at_once_are_one_run(a_seller):
     seller = await a_shop(a_seller)
     for n in range(5):
@@ -259,6 +262,7 @@ async def test_a_worker_that_is_killed_at_the_edge_leaves_it_to_the_next_one(a_s
     assert await triggers(seller) == ["sale_started"]
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_killed_half_way_leaves_no_sale_behind_that_is_served_too_long(
     a_seller,
 ):

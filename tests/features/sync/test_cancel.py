@@ -17,6 +17,8 @@ from cardsync.inventory.uploads import upload_of
 from cardsync.seller_state.state import release_lease, take_lease
 from stopped_workers import killed, state_of, stopped
 
+pytestmark = pytest.mark.slow
+
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB, ABSENT = 300, 50, 30
 SLABS = ROWS // SLAB

@@ -201,6 +201,7 @@ async def work_off(service) -> None:
     await service.run_jobs()
 
 
+@pytest.mark.slow
 async def test_screenshots_go_after_fourteen_days_row_and_object(a_seller, service):
     seller = await a_seller()
     await log(seller, sync_cycle_id="c1")

@@ -161,6 +161,7 @@ async def test_the_newest_success_counts_and_names_we_do_not_know_are_not_kept(a
     assert second["fetch_orders"] - first["fetch_orders"] >= MINUTE
 
 
+@pytest.mark.slow
 async def test_a_log_that_comes_twice_makes_nothing_fresher(a_seller):
     seller = await a_planned_seller(a_seller)
     await log(seller, "fetch_orders", status="partial", cycle="c1")

@@ -7,6 +7,7 @@ import asyncio
 import base64
 from datetime import timedelta
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -76,11 +77,16 @@ ROWS = {
 TURNS = 6
 
 
+def _in_its_room(module: str) -> str:
+    [file] = Path(__file__).parents[1].glob(f"*/{module}.py")
+    return f"tests.features.{file.parent.name}.{module}"
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_every_row_has_its_tests(row):
     for name in ROWS[row]:
         module, _, test = name.rpartition(".")
-        where = vars(import_module(f"tests.features.{module}")) if module else globals()
+        where = vars(import_module(_in_its_room(module))) if module else globals()
         assert callable(where.get(test)), name
 
 
@@ -183,6 +189,7 @@ async def test_manual_sync_request_with_the_cooldown_not_enforced_is_requested(a
     ]
 
 
+@pytest.mark.slow
 async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_seller):
     """The cooldown may begin at this moment: the request comes before it and stays, or it is
     refused and leaves nothing.
@@ -190,6 +197,7 @@ async def test_manual_sync_request_metered_inside_the_cooldown_is_unchanged(a_se
     await cooldown_begins_meanwhile(a_seller, (402, "cooldown"), credits_metering_enabled=True)
 
 
+@pytest.mark.slow
 async def test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_unchanged(a_seller):
     await cooldown_begins_meanwhile(a_seller, (429, "cooldown"), plan="free")
     seller = await a_seller.synced(plan="free")

@@ -13,6 +13,8 @@ from builders import a_csv, a_png, a_row
 from cardsync import clock
 from cardsync.seller_state.kinds import KINDS
 
+pytestmark = pytest.mark.slow
+
 MINUTE = timedelta(minutes=1)
 HISTORY = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"]
 

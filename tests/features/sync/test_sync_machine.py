@@ -36,6 +36,8 @@ from cardsync.sync.planner import HISTORY_STEPS, STEPS, steps_of
 from cardsync.work.streams import oldest_open
 from sync_model import Answer, Model, matches
 
+pytestmark = pytest.mark.slow
+
 SOAK_EXAMPLES = soak.count("CARDSYNC_SOAK_EXAMPLES", 120, 12)
 # What comes later is later, though the clock stands; all of a sequence together is less than a
 # second.

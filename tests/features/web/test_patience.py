@@ -65,6 +65,7 @@ async def dripping(parts: int, size: int, pause: float):
     yield b'"1"}'
 
 
+@pytest.mark.slow
 async def test_an_answer_that_does_not_begin_in_its_time_is_unavailable(impatient):
     began = time.monotonic()
     answer = await impatient.get("/stuck")
@@ -77,11 +78,13 @@ async def test_an_answer_that_does_not_begin_in_its_time_is_unavailable(impatien
     assert 0.5 < time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 async def test_an_answer_that_has_begun_takes_as_long_as_it_takes(impatient):
     answer = await impatient.get("/streamed")
     assert (answer.status_code, answer.text) == (200, "part " * 5)
 
 
+@pytest.mark.slow
 async def test_the_time_of_the_body_is_not_the_answers(impatient, a_seller):
     seller = await a_seller()
     body = dripping(12, 150, 0.1)

@@ -169,6 +169,7 @@ def _the_clock_stands():
     clock.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 async def test_work_that_waits_rests_longer_each_time_and_goes_on(a_seller, owner_url, name):
     stream = STREAMS[name]
