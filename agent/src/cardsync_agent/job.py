@@ -65,7 +65,7 @@ class Job:
     def call(
         self, what: str, make: Callable[[], T], patience: float | None = None, *, aging: bool = True
     ) -> T:
-        """Make one server call, repeated over outages; with `aging`, only within the cycle's life."""
+        """Make one server call, repeated over outages; with `aging`, only in the cycle's life."""
 
         def on_retry(trouble: TryAgain, delay: float) -> None:
             if aging:
