@@ -1,4 +1,4 @@
-"""`python -m cardsync_agent`: the same as the `cardsync-agent` command."""
+"""`python -m cardsync_agent` does the same as the `cardsync-agent` command."""
 
 from cardsync_agent.cli import main
 

@@ -1,11 +1,10 @@
-"""The one upload that a seller approves in the dashboard: the newest saved price file to the
+"""The one upload that a seller approves in the dashboard: the newest saved price file goes to the
 marketplace, once, whatever the sync mode.
 
-In: the heartbeat's `upload_approved`. Out: the file delivered, then the flag cleared. Journaled
-before, between and after, so that a kill -9 anywhere neither loses nor repeats it. Two
-installations of one seller that see the flag in the same moments may each deliver their own
-newest file: the protocol has no claim, and the first DELETE only ends it for those who have not
-begun.
+The heartbeat's `upload_approved` comes in; the file is delivered, then the flag is cleared. Each
+stage is journaled, so that a kill -9 anywhere neither loses nor repeats it. Two installations of
+one seller that see the flag in the same moments may each deliver their own newest file: the
+protocol has no claim, and the first DELETE only ends it for installations that have not begun.
 """
 
 from __future__ import annotations
@@ -33,18 +32,22 @@ class ApprovedUpload:
     say: Reporter
 
     def honour(self, approved: bool) -> None:
-        """Do, or finish, what is approved; no-op otherwise."""
+        """Deliver, or finish, an approved upload; without an approval, end the unfinished one."""
         if not approved:
             self._end_without_flag()
             return
         begun = self._begun()
         if begun is None:
-            text = "an upload is approved, but exports/ holds no price file yet; the next one will be taken"
+            text = (
+                "an upload is approved, but exports/ holds no price file yet;"
+                " the next one will be taken"
+            )
             self.say.standing(_TOPIC, "approval_waits", text, problem=True)
             return
         try:
             self._deliver(begun)
-        except OSError as trouble:  # the file was taken away, the disk is full: asked again with the next heartbeat
+        except OSError as trouble:
+            # The file was taken away, or the disk is full: the next heartbeat tries again.
             if not begun.staged:
                 self._forget()
             self.say.standing(
@@ -81,16 +84,20 @@ class ApprovedUpload:
         except KeyRefused:
             raise
         except Refused as refused:
-            # Remembered as placed, so it is not repeated however long the flag stands.
-            text = f"{begun.file} is uploaded, but the server does not let its approval be cleared: {refused}"
+            # The upload is remembered as placed, so it is not repeated however long the flag
+            # stands.
+            text = (
+                f"{begun.file} is uploaded, but the server does not let its approval be cleared:"
+                f" {refused}"
+            )
             self.say.standing(_TOPIC, "problem", text, problem=True)
             return
         self._forget()
         self.say.ended(_TOPIC)
 
     def _end_without_flag(self) -> None:
-        """The flag was cleared by us before a kill, by another installation, or taken back by the
-        seller.
+        """End an upload whose flag is gone: this agent cleared it before a kill, another
+        installation did, or the seller took it back.
         """
         begun = self.store.memory.approved
         if begun is None:
@@ -112,7 +119,7 @@ class ApprovedUpload:
 
 
 def newest_export(exports: Path) -> Path | None:
-    """By the time in the name, which a backup or a copy does not change."""
+    """Find the newest file by the time in its name, which a backup or a copy does not change."""
     files = exports.glob("price-updates-*.csv")
     found = [
         (match[1], int(match[2] or 1), path)

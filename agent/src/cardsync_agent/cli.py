@@ -1,7 +1,7 @@
 """The command line: `cardsync-agent run` and `cardsync-agent imported`.
 
-In: arguments and environment. Out: an exit code (0 done or told to wait, 1 could not, 2 wrong
-usage).
+Arguments and the environment come in; an exit code goes out (0: done, or the server asks to wait;
+1: the command failed; 2: wrong usage).
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
 
 
 class UsageProblem(Exception):
-    """One sentence for the person at the command line."""
+    """The usage is wrong; the message is one sentence for the person at the command line."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
-    if isinstance(
-        sys.stdout, io.TextIOWrapper
-    ):  # a file name that the console cannot show must not silence us
+    # A file name that the console cannot show must not silence us.
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     say = Reporter(sys.stdout, json_events=arguments.json_events, quiet=arguments.quiet)
     try:
@@ -83,7 +82,7 @@ def _run(arguments: argparse.Namespace, say: Reporter) -> int:
 
 
 def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
-    """Beside a running agent too: it takes no folder."""
+    """Report a price file; this takes no folder, so it also runs beside a running agent."""
     prices = read_prices(Path(arguments.file).expanduser())
     client = Client(_server(arguments.server), _key(arguments))
     try:
@@ -102,7 +101,7 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
 
 
 def _open(folder: Path, server: str, say: Reporter) -> Store:
-    """The folder as the agent and the seller use it, and the agent's memory of it."""
+    """Open the folder that the agent and the seller share, and the agent's memory of it."""
     try:
         for name in ("inbox", "exports"):
             (folder / name).mkdir(exist_ok=True)
@@ -131,8 +130,8 @@ def _server(text: str) -> str:
 
 
 def _key(arguments: argparse.Namespace) -> str:
-    """From --key, else --key-file, else the environment: the last two keep it out of the process
-    list.
+    """Read the key from --key, else --key-file, else the environment: the last two keep it out of
+    the process list.
     """
     key: str = arguments.key or ""
     if not key and arguments.key_file:
@@ -164,7 +163,8 @@ def _policy(arguments: argparse.Namespace) -> UpdatePolicy:
     command = (arguments.update_command or os.environ.get(COMMAND_VARIABLE, "")).strip() or None
     if command and not keys:
         raise UsageProblem(
-            "--update-command needs --release-public-key: nothing is fetched that no pinned key signed"
+            "--update-command needs --release-public-key:"
+            " nothing is fetched that no pinned key signed"
         )
     return UpdatePolicy(keys, command)
 
@@ -213,7 +213,8 @@ def _parser() -> argparse.ArgumentParser:
         "--release-public-key",
         action="append",
         metavar="KEY",
-        help=f"fetch updates that this key signed; repeatable, or {PINNED_VARIABLE}; without it updates are only told",
+        help=f"fetch updates that this key signed; repeatable, or {PINNED_VARIABLE};"
+        " without it updates are only announced",
     )
     run.add_argument(
         "--update-command",
@@ -228,7 +229,8 @@ def _add_imported(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     imported = commands.add_parser(
         "imported",
         help="tell the server that a price file was imported into the marketplace",
-        description="Tell the server that a price file was imported into the marketplace, or was not: so ends a rollback.",
+        description="Tell the server that a price file was imported into the marketplace, or was"
+        " not; this ends a rollback.",
     )
     imported.set_defaults(work=_imported)
     imported.add_argument(

@@ -1,9 +1,9 @@
-"""The server's HTTP interface as the agent uses it: one method per call, one try each
-(pace.persist repeats).
+"""The server's HTTP interface as the agent uses it: each call is one method, and each method tries
+once (pace.persist repeats).
 
-In: the server's address and the API key. Out: small typed answers, or one of three exceptions:
-TryAgain (network, 5xx, 429), KeyRefused (401, 403 of the account), Refused (any other answer that
-is no success; Cooldown is one of them).
+The server's address and the API key come in; small typed answers go out, or one of three
+exceptions: TryAgain (network, 5xx, 429), KeyRefused (401, or a 403 of the account), Refused (any
+other answer that is no success; Cooldown is one of them).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from cardsync_agent import clock
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 MOST_RETRY_AFTER = 3600.0
 PART_BYTES = 65_536
-# 403 of these codes speak about one call; any other 403 speaks about the key or the account.
+# A 403 with one of these codes refuses one call; any other 403 refuses the key or the account.
 _CALL_CODES = frozenset({"object_store_pipeline_disabled", "invalid_signature", "url_expired"})
 
 
 class TryAgain(Exception):
-    """Nothing is decided: the same call may succeed later."""
+    """The call is not decided: it may succeed later."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class TryAgain(Exception):
 
 
 class Refused(Exception):
-    """The server understood and said no; the same call will get the same answer."""
+    """The server understood the call and refused it; the same call will get the same answer."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if message else code)
@@ -46,9 +46,9 @@ class Refused(Exception):
 
 
 class Cooldown(Refused):
-    """402 or 429: the seller is to wait, or to spend a credit.
+    """The answer is 402 or 429: the seller has to wait, or to spend a credit.
 
-    The message is the whole story in one sentence.
+    The message explains all of it in one sentence.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class KeyRefused(Refused):
 
 @dataclass(frozen=True)
 class Offer:
-    """An update as the server tells it; nothing of it is believed before `signed_release` has."""
+    """An update as the server describes it; `signed_release` decides whether to believe it."""
 
     version: str = ""
     url: str = ""
@@ -119,7 +119,9 @@ class PriceUpdates:
 
 
 class Client:
-    """One connection pool. The key goes with each API call, never with the presigned PUT."""
+    """A client has one connection pool. It sends the key with each API call, never with the
+    presigned PUT.
+    """
 
     def __init__(self, server: str, key: str, transport: httpx.BaseTransport | None = None) -> None:
         self._base = httpx.URL(server.rstrip("/") + "/")
@@ -131,9 +133,8 @@ class Client:
 
     def heartbeat(self, version: str, platform: str) -> Heartbeat:
         body = self._json("POST", "heartbeat", json={"version": version, "platform": platform})
-        mode = (
-            "full" if body.get("sync_mode") == "full" else "read_only"
-        )  # whatever is not full must not push prices
+        # Any mode but `full` must not push prices.
+        mode = "full" if body.get("sync_mode") == "full" else "read_only"
         latest = body.get("latest_version")
         return Heartbeat(
             mode,
@@ -185,21 +186,19 @@ class Client:
         return Ticket(body["key"], body["upload_url"])
 
     def is_elsewhere(self, upload_url: str) -> bool:
-        """Whether the upload goes to another machine than the server, which may be out of reach
-        when the server is not.
+        """Return whether the upload goes to another machine than the server: it may be out of
+        reach when the server is not.
         """
         url = self._base.join(upload_url)
         return (url.host, url.port) != (self._base.host, self._base.port)
 
     def put_object(self, upload_url: str, content: bytes, between: Callable[[], None]) -> None:
-        """`between` is called between the parts of a long upload."""
+        """Send the object; `between` is called between the parts of a long upload."""
         url = self._base.join(upload_url)
-        if url.scheme not in (
-            "http",
-            "https",
-        ):  # httpx would call it a transport error, and we would try for ever
+        # httpx would call it a transport error, and we would try for ever.
+        if url.scheme not in ("http", "https"):
             raise Refused(0, "bad_upload_url", f"{upload_url} is no web address")
-        # With its length, because S3 takes no chunked upload.
+        # The length is given, because S3 takes no chunked upload.
         headers = {"Content-Length": str(len(content))}
         answer = self._send(
             self._http.build_request("PUT", url, content=_parts(content, between), headers=headers)
@@ -208,9 +207,9 @@ class Client:
             raise _refusal(answer, about_the_key=False)
 
     def download(self, address: str, file: Path, most: int, go_on: Callable[[], bool]) -> bool:
-        """Fetch into `file`, on from where it ends; whether all has come.
+        """Fetch into `file`, from its present end on; return whether all has come.
 
-        The key stays at home: any host may serve it.
+        The request does not have the key, because any host may serve the file.
         """
         url = self._base.join(address)
         if url.scheme not in ("http", "https"):
@@ -245,7 +244,7 @@ class Client:
         return self._json("GET", f"uploads/{upload_id}")
 
     def price_updates(self, etag: str | None) -> PriceUpdates | None:
-        """The export, or None for 304."""
+        """Return the export, or None for 304."""
         headers = {"Accept": "text/csv, application/json;q=0.5"} | (
             {"If-None-Match": etag} if etag else {}
         )
@@ -270,8 +269,8 @@ class Client:
         self._api("POST", "sync/log", json=body, params={"agent_id": agent_id})
 
     def send_rows(self, path: str, body: bytes) -> dict[str, Any]:
-        """JSON rows, gzip or not, of an order upload; the answer names the upload, or how many
-        orders feedback met.
+        """Send JSON rows of an order upload, gzip or not; the answer names the upload, or the
+        number of orders that the feedback met.
         """
         packed = body[:2] == b"\x1f\x8b"
         return self._json(
@@ -282,7 +281,7 @@ class Client:
         )
 
     def sales_gaps(self) -> list[str]:
-        """First days of the months without a sales report."""
+        """Return the first days of the months without a sales report."""
         gaps = self._json("GET", "sales_report/gaps").get("gaps")
         return [str(day)[:10] for day in gaps] if isinstance(gaps, list) else []
 
@@ -407,7 +406,7 @@ def _whole(value: object) -> int | None:
 
 
 def _place(url: httpx.URL) -> str:
-    """Host and port, which is what is wrong with it more often."""
+    """Return host and port: they are the usual mistake in an address."""
     return url.netloc.decode("ascii", "replace")
 
 
@@ -421,7 +420,7 @@ def _body(answer: httpx.Response) -> dict[str, Any]:
 
 def _retry_after(answer: httpx.Response) -> float | None:
     text = answer.headers.get("Retry-After", "")
-    # A proxy's date, or nonsense, is no number; an hour is the most that an agent is sent away for.
+    # A proxy's date, or nonsense, is no number; an agent waits an hour at most.
     return min(float(text), MOST_RETRY_AFTER) if text.isascii() and text.isdigit() else None
 
 
@@ -439,7 +438,7 @@ def _upload_id(body: dict[str, Any]) -> int:
 
 
 def _count_rows(content: bytes) -> int | None:
-    """How many data rows a price file has; None if it is none."""
+    """Return the number of data rows of a price file, or None if it is none."""
     reader = csv.reader(io.StringIO(content.decode("utf-8-sig", "replace"), newline=""))
     header = next(reader, None)
     if not header or header[0].strip().casefold() != "tcgplayer id":

@@ -1,6 +1,6 @@
-"""The only module of the agent that reads the time or sleeps.
+"""Time: only this module of the agent reads the clock or sleeps.
 
-Out: moments in UTC, and their texts.
+It returns moments in UTC, and their texts.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """The current moment, timezone-aware, UTC."""
+    """Return the current moment, timezone-aware, in UTC."""
     return datetime.now(UTC)
 
 
 def monotonic() -> float:
-    """Seconds for measuring durations."""
+    """Return seconds for measuring durations."""
     return time.monotonic()
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment on both clocks, for neither tells an age alone: `monotonic` may stand still while
-    the computer sleeps, and `now` may be set back.
+    """A moment on both clocks, because neither gives an age alone: `monotonic` may stand still
+    while the computer sleeps, and `now` may be set back.
     """
 
     wall: datetime
@@ -39,37 +39,37 @@ def mark() -> Mark:
 
 
 def sleep(seconds: float) -> None:
-    """Sleep; callers that must stay interruptible go through `pace.Stop.sleep`."""
+    """Sleep; callers that must stay interruptible use `pace.Stop.sleep`."""
     time.sleep(seconds)
 
 
 def moment(epoch: float) -> datetime:
-    """A file's mtime as a moment, UTC."""
+    """Return a file's mtime as a moment in UTC."""
     return datetime.fromtimestamp(epoch, UTC)
 
 
 def rfc3339(when: datetime) -> str:
-    """`2026-11-21T08:00:00Z`; microseconds only where there are any."""
+    """Write a moment as `2026-11-21T08:00:00Z`, with microseconds only where there are any."""
     return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_rfc3339(text: str) -> datetime:
-    """The moment that `rfc3339` wrote."""
+    """Read the moment that `rfc3339` wrote."""
     return datetime.fromisoformat(text)
 
 
 def for_file_name(when: datetime) -> str:
-    """`20261121T080000Z`."""
+    """Write a moment as `20261121T080000Z`."""
     return when.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def for_people(when: datetime) -> str:
-    """Local wall-clock time, as a person at this computer reads it."""
+    """Write a moment in local wall-clock time, as a person at this computer reads it."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def span(seconds: float) -> str:
-    """`45 s`, `59 min`, `3 h`: how long that is, for people."""
+    """Write a duration for people: `45 s`, `59 min`, `3 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

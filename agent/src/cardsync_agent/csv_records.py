@@ -1,8 +1,8 @@
-"""A CSV file, damaged or not, as records with their physical line numbers. In: its bytes. Out:
-the header, and each record's cells or what is wrong. Pure.
+"""A CSV file, damaged or not, as records with their physical line numbers: its bytes come in; the
+header, and each record's cells or its problem, go out. Pure.
 
-A quote that never closes takes its own line with it, not those that follow. What is said of a
-line never quotes it: a name or a street may stand in any column of a damaged one.
+A quote that never closes spoils its own line, not those that follow. The description of a problem
+never quotes the line: a name or a street may stand in any column of a damaged one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Record:
-    """`cells` by column name, stripped; a column that the row stops before is blank."""
+    """`cells` are by column name, stripped; a column beyond the end of the row is blank."""
 
     line: int
     cells: dict[str, str] = field(repr=False)
@@ -40,16 +40,16 @@ class Record:
 
 
 def column(name: str) -> str:
-    """One name for `Order #`, `order_number` and `Order Number`; for `PostalCode` and
-    `postal_code`.
+    """Return one name for `Order #`, `order_number` and `Order Number`, and one for `PostalCode`
+    and `postal_code`.
     """
     return re.sub(r"[^a-z0-9]", "", name.casefold().replace("#", "number"))
 
 
 def lines_of(content: bytes) -> list[str]:
-    """Physical lines, gzip or plain, UTF-8 or with stray Latin-1.
+    """Return physical lines of gzip or plain bytes, in UTF-8 or with stray Latin-1.
 
-    Raises Damaged for gzip that is.
+    Raises Damaged if the gzip is damaged.
     """
     if content[:2] == GZIP_MAGIC:
         content = _inflated(content)
@@ -72,8 +72,9 @@ def header_of(lines: list[str]) -> list[str]:
 def records(
     lines: list[str], fewest: int | None = None, *, strict: bool = False
 ) -> Iterator[Record | Problem]:
-    """Every line after the header that is not blank. Rows have the header's columns, or at least
-    `fewest` of them; if `strict`, also no quote in a place where none belongs."""
+    """Yield every line after the header that is not blank. Rows have the header's columns, or at
+    least `fewest` of them; if `strict`, they also have no quote in a wrong place.
+    """
     header = header_of(lines)
     fewest = len(header) if fewest is None else fewest
     at = 1
@@ -83,7 +84,7 @@ def records(
             continue
         cells, used = _record_at(lines, at, strict)
         problem = _problem(cells, header, fewest)
-        # What spans lines and is no record was a quote gone astray: only its first line is given
+        # Lines that together are no record come from a stray quote: only the first line is given
         # up.
         if problem:
             used = 1

@@ -1,6 +1,5 @@
-"""Files that a kill -9 or a power cut leaves either absent or whole. In: bytes and a place.
-
-Out: the file, after fsync and rename.
+"""Files that a kill -9 or a power cut leaves either absent or whole: bytes and a place come in;
+the file is there after fsync and rename.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from pathlib import Path
 
 
 def write(target: Path, content: bytes) -> None:
-    """Put `content` at `target`, replacing what is there."""
+    """Put `content` at `target`; it replaces the file there."""
     part = _part_of(target)
     _write_through(part, content)
     os.replace(part, target)  # noqa: PTH105 - the one commit primitive of this module, kept visible
@@ -21,7 +20,7 @@ def write(target: Path, content: bytes) -> None:
 def place(
     target: Path, content: Callable[[], bytes], *, staged: bool, note_staged: Callable[[], None]
 ) -> None:
-    """Put a file in front of another program exactly once, also over crashes.
+    """Put a file in front of another program exactly once, even after crashes.
 
     `note_staged` journals that the hidden part file is whole; after that a missing part means
     that the rename has happened, even if the reader has taken the file away since.

@@ -1,5 +1,5 @@
-"""What the agent tells: a line for people, or one JSON object per event for programs
-(--json-events). Events are listed in loop.py.
+"""The agent's output: a line for people, or one JSON object per event for programs
+(--json-events). The events are listed in loop.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from cardsync_agent import clock
 
 
 class Reporter:
-    """Callable: `say("export_saved", "12 prices in ...", path=..., rows=12)`."""
+    """A reporter is called: `say("export_saved", "12 prices in ...", path=..., rows=12)`."""
 
     def __init__(self, out: TextIO, *, json_events: bool = False, quiet: bool = False) -> None:
         self._out, self._json, self._quiet = out, json_events, quiet
@@ -26,7 +26,7 @@ class Reporter:
         detail: bool = False,
         **fields: object,
     ) -> None:
-        """A `problem` is said even when quiet; a `detail` is for programs only."""
+        """Print an event: a `problem` even when quiet, a `detail` for programs only."""
         if self._json:
             body = {"event": event, "at": clock.rfc3339(clock.now()), "text": text, **fields}
             self._write(json.dumps(body))
@@ -36,15 +36,15 @@ class Reporter:
     def standing(
         self, topic: str, event: str, text: str, *, problem: bool = False, **fields: object
     ) -> None:
-        """What holds until it changes: said once, so that a poll every 30 s is not a line every
-        30 s.
+        """Print a state that lasts, once until it changes, so that a poll every 30 s is not a line
+        every 30 s.
         """
         if self._standing.get(topic) != text:
             self._standing[topic] = text
             self(event, text, problem=problem, detail=False, **fields)
 
     def ended(self, topic: str) -> None:
-        """The topic's state is over: the next one is news, even if it is the same."""
+        """End the topic's state: the next one is news, even if it is the same."""
         self._standing.pop(topic, None)
 
     def retrying(self, what: str, trouble: Exception, delay: float) -> None:
@@ -57,8 +57,6 @@ class Reporter:
         try:
             self._out.write(line + "\n")
             self._out.flush()
-        except (
-            OSError,
-            ValueError,
-        ):  # whoever read us has gone: the work goes on without an audience
+        # The reader of our output has gone: the work goes on without an audience.
+        except (OSError, ValueError):
             self._quiet = True

@@ -1,9 +1,9 @@
-"""The steps that carry orders up, and what belongs to them: a file of the marketplace becomes
-rows, rows become uploads, in order.
+"""The steps that carry orders up, and the rows that belong to orders: a file of the marketplace
+becomes rows, rows become uploads, in order.
 
-In: a Job. Out: rows that the server has applied, journaled part by part. Every upload is an
-upsert, so a part that is sent again after a kill -9 changes nothing. No cell of a file gets into
-the journal, a log or an error text.
+A Job comes in; rows that the server has applied go out, journaled part by part. Every upload is
+an upsert, so a part that is sent again after a kill -9 changes nothing. No cell of a file gets
+into the journal, a log or an error text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_TOLD, MOST_LISTED = 3, 1_000
 
 
 def fetch(kind: Kind) -> Callable[[Job], None]:
-    """The step that brings the files of one kind."""
+    """Return the step that brings the files of one kind."""
 
     def step(job: Job) -> None:
         since = _since(job)
@@ -38,8 +38,8 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
             for file in files
             if anew or not job.store.memory.has_sent(_sent(kind, file, since))
         ]
-        # After a kill -9 between the last part and the step's record, the file is known because
-        # of this very cycle.
+        # After a kill -9 between the last part and the step's record, the memory may hold the
+        # file because this very cycle sent it.
         if not wanted and not any(
             _sent(kind, file, since) in job.cycle.delivered for file in files
         ):
@@ -54,20 +54,24 @@ def fetch(kind: Kind) -> Callable[[Job], None]:
 
 
 def fetch_sales_report(job: Job) -> None:
-    """At most two months a cycle, oldest first, of those that the server misses and the files
-    cover. Which it misses is told by the orders, and those of this cycle are written by now."""
+    """Send at most two months a cycle, oldest first, of those that the server misses and the files
+    cover. The server finds the missing months in the orders; this cycle's orders are stored by
+    now.
+    """
     summary = Summary()
     for file in _files(job, SALES):
         found = _read(file, parse_summary)
         _tell(job, SALES, file, found.problems)
         summary.months |= found.months
     gaps = job.call("asking which months are missing", job.client.sales_gaps)
-    if job.cycle.months is None:  # chosen once, so that a kill -9 does not add to the two
+    # The months are chosen once, so that a kill -9 does not add to the two.
+    if job.cycle.months is None:
         job.cycle.months = months_to_send(gaps, summary.months)
         job.store.save()
     if gaps and not job.cycle.months:
         raise NothingThere(
-            f"the inbox holds no sales summary of the {len(gaps)} months that are missing since {gaps[0]}"
+            f"the inbox holds no sales summary of the {len(gaps)} months"
+            f" that are missing since {gaps[0]}"
         )
     for month in job.cycle.months:
         if report := summary.months.get(month):
@@ -76,9 +80,9 @@ def fetch_sales_report(job: Job) -> None:
 
 
 def _ended(job: Job, upload_id: int) -> dict[str, Any]:
-    """The report of an upload of rows.
+    """Return the report of an upload of rows.
 
-    It is worked off whatever the seller says of the sync, but not waited for after a cancel.
+    The server finishes it even after the seller cancels the sync, but a cancel ends the waiting.
     """
     ask = partial(job.client.upload, upload_id)
     return worked_off(job, "asking how the rows fare", ask, lambda _: job.check_wanted())
@@ -103,8 +107,8 @@ def _files(job: Job, kind: Kind) -> list[OrderFile]:
 
 
 def _since(job: Job) -> date:
-    # By the cycle's begin: a part sent yesterday and its rest sent today must have been cut from
-    # the same rows.
+    # The window counts from the cycle's begin: a part that was sent yesterday and its rest that is
+    # sent today must be cut from the same rows.
     started = clock.read_rfc3339(job.cycle.started_at).date()
     return window_start(first_sync=job.cycle.first_sync, today=started)
 
@@ -127,7 +131,7 @@ def _send(job: Job, kind: Kind, file: OrderFile, since: date) -> None:
             _send_part(job, kind, cycle.part, body)
     left_out = _left_out(job, kind, file, cycle.part.upload_ids)
     _say_sent(job, kind, file, parsed, cycle.part.upload_ids, since, left_out)
-    # Whatever names an order that the server had not heard of was skipped there: it comes again
+    # The server skipped rows that name an order which it had not received yet: they come again
     # after new orders.
     forget = {dependent.name for dependent in DEPENDENTS} if kind is ORDER_LIST else set()
     job.store.memory.remember_sent(sent, forget)
@@ -145,9 +149,9 @@ def _send_part(job: Job, kind: Kind, part: Part, body: bytes) -> None:
 
 
 def _left_out(job: Job, kind: Kind, file: OrderFile, upload_ids: list[int]) -> int:
-    """How many rows named orders that the server does not know.
+    """Return the number of rows that name orders which the server does not have.
 
-    Accepted is not applied: of what failed, nothing counts as delivered.
+    An accepted upload is not an applied one: rows of a failed upload do not count as delivered.
     """
     left_out = 0
     for report in [_ended(job, upload_id) for upload_id in upload_ids]:
@@ -162,7 +166,10 @@ def _left_out(job: Job, kind: Kind, file: OrderFile, upload_ids: list[int]) -> i
             )
         left_out += int(report.get("skipped") or 0)
         if rejected := int(report.get("rejected_count") or 0):
-            text = f"{file.path.name}: the server could not read {rejected:,} values; the upload's report says which"
+            text = (
+                f"{file.path.name}: the server could not read {rejected:,} values;"
+                " the upload's report says which"
+            )
             job.say(
                 "values_rejected",
                 text,
@@ -187,7 +194,10 @@ def _say_sent(
     if parsed.older:
         text += f"; {parsed.older:,} from before {since} left out"
     if left_out:
-        text += f"; {left_out:,} name orders that the server does not know, and come again after new orders"
+        text += (
+            f"; {left_out:,} name orders that the server does not know,"
+            " and come again after new orders"
+        )
     job.say(
         "rows_sent",
         text,
@@ -223,7 +233,9 @@ def _some(problems: list[Problem]) -> str:
 
 
 def _read(file: OrderFile, reading: Callable[[bytes], T]) -> T:
-    """A bug's own words may quote a cell, and would be reported: only its name is kept."""
+    """Read a file. The words of a bug may quote a cell and would be reported, so the error has
+    only the bug's name.
+    """
     try:
         return reading(file.content)
     except Damaged as damaged:

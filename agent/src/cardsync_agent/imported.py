@@ -1,8 +1,8 @@
-"""`cardsync-agent imported FILE`: a price file of exports/ or outbox/ that the seller imported
-into the marketplace, or could not.
+"""`cardsync-agent imported FILE`: the seller imported a price file of exports/ or outbox/ into the
+marketplace, or could not.
 
-In: the file. Out: the server's record of it; it moves the cards' current prices and ends the task
-or the rollback that the file was for.
+The file comes in; the server's record of it goes out. It moves the cards' current prices and ends
+the task or the rollback that the file was for.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Any
 from cardsync_agent import clock
 from cardsync_agent.client import Client
 
-# What fits a request; a longer file is reported without its rows, and the next inventory brings
-# their prices.
+# So many rows fit a request; a longer file is reported without its rows, and the next inventory
+# brings their prices.
 MOST_ROWS = 100_000
 _ID, _PRICE = "TCGplayer Id", "TCG Marketplace Price"
 
 
 class NoPriceFile(Exception):
-    """One sentence for the person at the command line."""
+    """The file is no price file; the message is one sentence for the person at the command line."""
 
 
 @dataclass(frozen=True)
 class PriceFile:
-    """`rows` are {marketplace_id, new_price}; the hash is over the file's bytes, by which the
-    server knows a rollback's.
+    """`rows` are {marketplace_id, new_price}; the hash is over the file's bytes, and the server
+    finds a rollback by it.
     """
 
     sha256: str
@@ -38,7 +38,7 @@ class PriceFile:
 
 
 def read_prices(path: Path) -> PriceFile:
-    """Raises NoPriceFile, naming the line."""
+    """Read a price file. Raises NoPriceFile, whose message names the line."""
     try:
         content = path.read_bytes()
     except OSError as trouble:
@@ -63,9 +63,9 @@ def _row(path: Path, line: int, row: dict[str, str | None]) -> dict[str, Any]:
 
 
 def report(client: Client, prices: PriceFile, failure: str | None) -> str:
-    """Tells the server; the sentence to say.
+    """Report the file to the server and return the sentence to print.
 
-    `failure` is why the marketplace did not take the file.
+    `failure` is the reason why the marketplace did not take the file.
     """
     told: dict[str, Any] = {
         "imported_at": clock.rfc3339(clock.now()),
@@ -81,6 +81,9 @@ def report(client: Client, prices: PriceFile, failure: str | None) -> str:
         return f"the server knows that {count} not imported; nothing has changed"
     if len(prices.rows) > MOST_ROWS:
         client.report_prices("repricing_events", told)
-        return f"the server knows that {count} imported; the next inventory shows it the prices of more than {MOST_ROWS} rows"
+        return (
+            f"the server knows that {count} imported;"
+            f" the next inventory shows it the prices of more than {MOST_ROWS} rows"
+        )
     client.report_prices("repricing_events", told | {"rows": prices.rows})
     return f"the server knows that {count} imported"

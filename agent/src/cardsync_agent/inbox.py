@@ -1,10 +1,10 @@
-"""Finding the files to upload. In: DIR/inbox. Out: a private copy of the newest pricing export
-and its facts, the contents of order files of a kind, or NoExport with the reason.
+"""Finding the files to upload: DIR/inbox comes in; a private copy of the newest pricing export and
+its facts, or the contents of order files of a kind, go out, or NoExport with the reason.
 
-Usable: `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), with the marketplace's header; names
-mean nothing. The copy of a pricing export is what gets uploaded, so that a file replaced
-meanwhile cannot change what a resumed cycle sends. Order files are not copied: they may hold
-streets, and their rows may come twice.
+A file is usable if it is `*.csv` or `*.csv.gz`, whole (unchanged for 2 s), and has the
+marketplace's header; its name means nothing. The copy of a pricing export is uploaded, so that a
+file that is replaced meanwhile cannot change the upload of a resumed cycle. Order files are not
+copied: they may hold streets, and their rows may come twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEEDED_COLUMNS = (
     "TCG Marketplace Price",
 )
 HEAD_BYTES = 65_536
-GZIP_FROM_BYTES = 4_096  # below that the saving is not worth a moment
+GZIP_FROM_BYTES = 4_096  # a smaller file saves too little
 MOST_LOOKS = 5
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -56,7 +56,7 @@ class OrderFile:
 
 @dataclass(frozen=True)
 class _Look:
-    """One file at one moment. Equal looks 2 s apart mean that nobody is writing."""
+    """One file at one moment. Equal ones 2 s apart mean that no program is writing it."""
 
     path: Path
     size: int
@@ -71,7 +71,7 @@ def take_newest(
 ) -> InventoryExport:
     """Copy the newest usable export to `spool`.
 
-    `known` are hashes that are not to be taken again.
+    Files whose hashes are in `known` are not taken again.
     """
     for _ in range(MOST_LOOKS):
         look = _newest_usable(inbox, settle, sleep)
@@ -92,7 +92,7 @@ def take_newest(
 def take_of(
     inbox: Path, kind: Kind, settle: float, sleep: Callable[[float], None]
 ) -> list[OrderFile]:
-    """The newest files of a kind, as many as count, oldest first."""
+    """Return the newest files of a kind, as many as count, oldest first."""
     for _ in range(MOST_LOOKS):
         looks, unsettled = _settled(inbox, settle, sleep)
         mine = [look for look in looks if _kind_at(look.path) is kind][: kind.most]
@@ -112,7 +112,7 @@ def take_of(
 
 
 def as_sent(content: bytes) -> bytes:
-    """The bytes on the wire: gzip unless they are already, or small.
+    """Return the bytes to send: with gzip, unless they have it already or are few.
 
     The same file always gives the same bytes.
     """
@@ -122,7 +122,7 @@ def as_sent(content: bytes) -> bytes:
 
 
 def header_problem(path: Path) -> str | None:
-    """Why this file is no pricing export; None if its header will do."""
+    """Return the reason why this file is no pricing export, or None if its header is right."""
     header = _header_at(path)
     if isinstance(header, str):
         return header
@@ -139,7 +139,7 @@ def _kind_at(path: Path) -> Kind | None:
 
 
 def _header_at(path: Path) -> list[str] | str:
-    """The column names, or why there are none."""
+    """Return the column names, or the reason why there are none."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -175,9 +175,9 @@ def _newest_usable(inbox: Path, settle: float, sleep: Callable[[float], None]) -
 def _settled(
     inbox: Path, settle: float, sleep: Callable[[float], None]
 ) -> tuple[list[_Look], list[Path]]:
-    """Files that are whole, newest first, and those that are not.
+    """Return the files that are whole, newest first, and those that are not.
 
-    Waits a little for the newest, which is the one that is wanted.
+    It waits a little for the newest file, because that is the one to take.
     """
     before = _looks(inbox)
     now = clock.now()
@@ -208,7 +208,7 @@ def _looks(inbox: Path) -> list[_Look]:
 def _look(path: Path) -> _Look | None:
     try:
         facts = path.stat()
-    except OSError:  # gone since it was listed
+    except OSError:  # the file vanished since it was listed
         return None
     return _Look(path, facts.st_size, facts.st_mtime_ns) if _is_regular(facts) else None
 

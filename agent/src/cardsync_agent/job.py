@@ -1,8 +1,8 @@
-"""A cycle at work: what every step gets, how a step says that it failed or had nothing to do, and
-whether the cycle is still wanted.
+"""A cycle at work: a Job is what every step gets; with it a step reports a failure or that it had
+nothing to do, and checks whether the server still wants the cycle.
 
-In: the journaled cycle and the doors to server, folder and people. Out: calls that survive
-outages; StepFailed, StepSkipped, CycleOver.
+The journaled cycle and the doors to server, folder and people come in; calls that survive outages,
+and StepFailed, StepSkipped and CycleOver, go out.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ CANCELLED = "cancelled by the seller"
 
 
 class StepFailed(Exception):
-    """The message is what the server's log and the person read."""
+    """The step failed; the server's log and the person read the message."""
 
 
 class StepSkipped(Exception):
-    """Nothing to do, for the reason given."""
+    """The step had nothing to do, for the given reason."""
 
 
 class NothingThere(StepSkipped):
-    """The marketplace has nothing for this step, so that it is left undone."""
+    """The marketplace has nothing for this step, so it is left undone."""
 
 
 class CycleOver(StepFailed):
-    """Nothing more of this cycle is done, not even what does not hang on this step."""
+    """The cycle ends here; even steps that do not depend on this one are not done."""
 
 
 class Cancelled(CycleOver):
@@ -65,7 +65,7 @@ class Job:
     def call(
         self, what: str, make: Callable[[], T], patience: float | None = None, *, aging: bool = True
     ) -> T:
-        """One server call, repeated over outages; with `aging` not beyond the cycle's life."""
+        """Make one server call, repeated over outages; with `aging`, only in the cycle's life."""
 
         def on_retry(trouble: TryAgain, delay: float) -> None:
             if aging:
@@ -87,25 +87,26 @@ class Job:
         return self.folder / "exports"
 
     def check_wanted(self) -> None:
-        """Before the next thing is done: raises CycleOver if the server waits for this cycle no
-        more.
+        """Raise CycleOver if the server no longer waits for this cycle; called before each next
+        piece of work.
         """
         if not self.cycle.handed_over:
             self.call("asking whether the sync is still wanted", self._check_wanted)
 
     def _check_wanted(self) -> None:
-        # After 300 s in silence the server lets go of the lock by itself, so only the shorter
-        # silence proves a cancel.
+        # After 300 s in silence the server drops the lock by itself, so only a shorter silence
+        # proves a cancel.
         if self.heard.is_within(self.pace.lock_lives):
-            # The status and not the poll: with the lock gone, a poll would take it again for a
-            # new cycle.
+            # This asks for the status and does not poll: with the lock gone, a poll would take it
+            # again for a new cycle.
             if self.client.status().get("sync_in_progress") is not True:
                 raise Cancelled
             return
         self._poll_wanted()
 
     def _poll_wanted(self) -> None:
-        asked = clock.mark()  # and not when the answer is read: the computer may sleep in between
+        # The mark is set before the answer is read: the computer may sleep in between.
+        asked = clock.mark()
         decision = self.ask()
         if decision.action != "sync" or decision.plan_error:
             raise CycleOver(
@@ -115,8 +116,8 @@ class Job:
         self.heard = asked
 
     def while_sending(self) -> Callable[[], None]:
-        """To call between the parts of a long upload: keeps presence and lock fresh, and notices
-        a cancel.
+        """Return a function to call between the parts of a long upload: it keeps presence and lock
+        fresh, and notices a cancel.
         """
         last = clock.monotonic()
 
@@ -129,8 +130,9 @@ class Job:
             try:
                 self.beat()
                 self._check_wanted()
-                self._poll_wanted()  # unlike the status, a poll of the lock's holder refreshes the lock
-            except TryAgain:  # the upload itself tells whether the network is there
+                # Unlike the status, a poll of the lock's holder refreshes the lock.
+                self._poll_wanted()
+            except TryAgain:  # the upload itself shows whether the network is there
                 return
 
         return between
@@ -142,9 +144,10 @@ def worked_off(
     ask: Callable[[], dict[str, Any]],
     at_work: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """An upload's report once the server has worked it off, asked for ever more slowly. The
-    asking keeps the sync lock fresh, the heartbeat the agent's presence; `at_work` is told of the
-    report as often as that."""
+    """Return an upload's report once the server has finished it; the questions come ever more
+    slowly. They keep the sync lock fresh, and the heartbeat keeps the agent's presence; `at_work`
+    gets each unfinished report.
+    """
     pause, spoken = job.pace.poll_first, clock.monotonic()
     while True:
         report = job.call(what, ask)

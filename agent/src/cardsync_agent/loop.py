@@ -1,29 +1,44 @@
-"""The agent's life: heartbeat, poll, run the cycle that the server asks for, report it, again.
-In: the Agent's parts. Out: an exit code.
+"""The agent's life: it sends a heartbeat, polls, runs the cycle that the server wants, reports it,
+and begins again. The Agent's parts come in; an exit code goes out.
 
-Events, as `--json-events` prints them, one object a line; each has `event`, `at` (RFC 3339) and
+`--json-events` prints these events, one object a line; each has `event`, `at` (RFC 3339) and
 `text` (the line for people):
 
-    started          version, server, folder, agent_id      | connected        sync_mode (first,
-    and when it changes) waiting          reason, sync_requested                 |
-    update_available latest_version update_required  latest_version                         |
-    cooldown         seconds, balance, top_up_url (null on 429) update_ready     latest_version,
-    path, sha256           | update_refused   latest_version, reason update_command   command
-    | update_command_ended exit_code plan_refused     error (told to sync, but no plan fits) |
-    approved_upload  file, path (the upload approved in the dashboard) approval_waits   (no price
-    file to upload yet)          | approval_gone    file (taken back, or done elsewhere)
-    cycle_started    sync_cycle_id, kind, reason, resumed   | cycle_finished   sync_cycle_id,
-    status, duration_ms, error, steps step_started     step                                   |
-    step_finished    step, status, duration_ms, error inventory_found  path, sha256, bytes,
-    exported_at       | uploaded         upload_id upload_progress  state
-    | upload_done      report (GET uploads/{id}) review_needed    report
-    | export_saved     path, rows export_empty     reasons                                |
-    prices_placed    path, rows rows_sent        kind, path, rows, older, upload_ids    |
-    rows_unreadable  kind, path, count, problems sales_report_sent  month, empty retrying
-    what, reason, seconds                  | refused          status, code problem          (text
-    says it)                         | stopped
+    started               version, server, folder, agent_id
+    connected             sync_mode (the first time, and when it changes)
+    waiting               reason, sync_requested
+    update_available      latest_version
+    update_required       latest_version
+    update_ready          latest_version, path, sha256
+    update_refused        latest_version, reason
+    update_command        command
+    update_command_ended  exit_code
+    cooldown              seconds, balance, top_up_url (null on 429)
+    plan_refused          error (the server wants a sync, but no plan fits)
+    approved_upload       file, path (the upload approved in the dashboard)
+    approval_waits        (there is no price file to upload yet)
+    approval_gone         file (the approval was taken back, or honoured elsewhere)
+    cycle_started         sync_cycle_id, kind, reason, resumed
+    cycle_finished        sync_cycle_id, status, duration_ms, error, steps
+    step_started          step
+    step_finished         step, status, duration_ms, error
+    inventory_found       path, sha256, bytes, exported_at
+    uploaded              upload_id
+    upload_progress       state
+    upload_done           report (GET uploads/{id})
+    review_needed         report
+    export_saved          path, rows
+    export_empty          reasons
+    prices_placed         path, rows
+    rows_sent             kind, path, rows, older, upload_ids
+    rows_unreadable       kind, path, count, problems
+    sales_report_sent     month, empty
+    retrying              what, reason, seconds
+    refused               status, code
+    problem               (its text says it)
+    stopped
 
-What holds for long (waiting, update_required, plan_refused, approval_waits, refused) is told
+A state that lasts (waiting, update_required, plan_refused, approval_waits, refused) is reported
 once, until it changes.
 """
 
@@ -86,7 +101,7 @@ class Agent:
         self._approved = ApprovedUpload(store, market, folder / "exports", clear, say)
 
     def run(self) -> int:
-        """Until a signal comes."""
+        """Run until a signal comes."""
         try:
             while True:
                 self._stop.sleep(spread(self._turn()))
@@ -95,8 +110,8 @@ class Agent:
             return 0
 
     def once(self, request: str | None) -> int:
-        """One question to the server, and the cycle it asks for; first what an earlier run left
-        unfinished.
+        """Finish the work that an earlier run left, ask the server once, and run the cycle that it
+        wants.
         """
         try:
             heartbeat = self._contact()
@@ -124,7 +139,7 @@ class Agent:
             return 1
 
     def _turn(self) -> float:
-        """One round of the loop; returns how long to rest."""
+        """Run one round of the loop; returns how long to rest."""
         try:
             heartbeat = self._contact()
             if not heartbeat.force_update:
@@ -155,7 +170,7 @@ class Agent:
         return heartbeat
 
     def _request(self, kind: str) -> bool:
-        """Ask for a manual sync; False if the server wants the seller to wait."""
+        """Ask for a manual sync; return False if the server wants the seller to wait."""
         try:
             self._call("requesting a sync", lambda: self._client.request_sync(kind))
         except Cooldown as cooldown:
@@ -171,12 +186,15 @@ class Agent:
         return True
 
     def _ask_and_work(self, heartbeat: Heartbeat) -> str | None:
-        """Poll; the finished cycle's status, or None if told to wait."""
+        """Poll; return the finished cycle's status, or None if the server says to wait."""
         decision = self._ask()
         if decision.action == "sync" and decision.plan_error:
             # No lock was taken, so there is no cycle to run or to report.
             hint = "update the agent, or ask for a kind of sync that it can do, such as pricing"
-            text = f"waiting: the server has no plan that this agent can do ({decision.plan_error}); {hint}"
+            text = (
+                "waiting: the server has no plan that this agent can do"
+                f" ({decision.plan_error}); {hint}"
+            )
             self._tell("plan_refused", text, error=decision.plan_error)
             return "failed"
         if decision.action != "sync":
@@ -209,8 +227,8 @@ class Agent:
         return self._work_off(cycle, resumed=True)
 
     def _still_wanted(self, cycle: Cycle, heartbeat: Heartbeat) -> Cycle:
-        """Nothing was uploaded yet: the server may have given the cycle up since, or the seller
-        cancelled it.
+        """Check a cycle that has uploaded nothing yet: the server may have given it up, or the
+        seller may have cancelled it.
         """
         decision = self._ask()
         if decision.action != "sync" or decision.plan_error:
@@ -223,8 +241,8 @@ class Agent:
         if decision.kind == cycle.kind:
             cycle.reason, cycle.first_sync = decision.reason, decision.first_sync
             return cycle
-        # The lock is now for something else: that is done, under the name that the server may
-        # know already.
+        # The lock is now for something else: the agent does that, under the cycle id that the
+        # server may have already.
         anew = begin(decision, heartbeat.sync_mode, clock.now())
         anew.sync_cycle_id = cycle.sync_cycle_id
         self._store.memory.cycle = anew
@@ -273,7 +291,7 @@ class Agent:
     def _finish(self, job: Job) -> str:
         """Report the cycle until the server has it, then forget it.
 
-        The same sync_cycle_id again updates the same row.
+        A repeated report with the same sync_cycle_id updates the same row.
         """
         cycle, agent_id = job.cycle, self._store.memory.agent_id
         if cycle.status is None:
@@ -291,7 +309,7 @@ class Agent:
             )
         except KeyRefused:
             raise
-        except Refused as refused:  # it would be refused for ever
+        except Refused as refused:  # the server would refuse it for ever
             self._say(
                 "problem",
                 f"the server does not take the report of the cycle: {refused}",
@@ -329,5 +347,5 @@ class Agent:
         )
 
     def _tell(self, event: str, text: str, **fields: object) -> None:
-        """Say what this turn came to, once until it changes."""
+        """Report the state of this round, once until it changes."""
         self._say.standing("turn", event, text, problem=event != "waiting", **fields)

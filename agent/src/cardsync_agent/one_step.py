@@ -1,6 +1,5 @@
-"""One step of a cycle, run or left out. In: a Job and the step's name.
-
-Out: the step's record, and a picture of what went wrong.
+"""One step of a cycle: a Job and the step's name come in; the step is run or left out, and its
+record, with a picture of a failure, goes out.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ def _told(job: Job, record: StepRecord, *, detail: bool) -> StepRecord:
 
 
 def _outcome(job: Job, name: str) -> tuple[str, str | None]:
-    """Run one step: its status and its error.
+    """Run one step and return its status and its error.
 
-    What only interrupts the cycle (signals, outages, the key) goes through.
+    Exceptions that only interrupt the cycle (signals, outages, the key) pass through.
     """
     try:
         job.check_age()
@@ -67,15 +66,16 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
         return "failed", str(over)
     except (StepFailed, Refused, OSError) as failed:
         return "failed", str(failed)
-    except Exception as bug:  # a cycle always ends in a report; without this the agent would die on it at every start
+    except Exception as bug:
+        # A cycle always ends in a report; an uncaught bug would end the agent at every start.
         return "failed", f"internal error: {type(bug).__name__}: {bug}"
     return "success", None
 
 
 def send_screenshot(job: Job, record: StepRecord) -> None:
-    """What the marketplace showed when a step failed.
+    """Send a picture of the marketplace at the time when a step failed.
 
-    Best effort: the report goes without it too.
+    The cycle's report does not depend on it.
     """
     if record.status != "failed" or record.error == CANCELLED:
         return

@@ -1,9 +1,9 @@
-"""The marketplace's order files as the rows of the order uploads. In: a file's bytes. Out: rows,
-and every line that could not be read. Pure.
+"""The marketplace's order files as the rows of the order uploads: a file's bytes come in; rows, and
+every line that could not be read, go out. Pure.
 
-Files are told apart by their header. Of the shipping export no name and no street is ever looked
-at. A cell that cannot be read is left out and reported; what is reported names line and column,
-never what stood there: columns may have shifted.
+The header tells the kinds of files apart. No name and no street of the shipping export is ever
+read. A cell that cannot be read is left out and reported; the report names line and column, never
+the content: columns may have shifted.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from typing import Any, TypeAlias
 from cardsync_agent.csv_records import Problem, Record, column, header_of, lines_of, records
 
 Row: TypeAlias = dict[str, Any]
-Say: TypeAlias = Callable[[str], None]  # what is wrong with the line at hand
+Say: TypeAlias = Callable[[str], None]  # takes the problem of the present line
 
 EARLIEST = date(2020, 1, 1)
 WINDOW = timedelta(days=90)
-LONGEST_NUMBER = (
-    200  # characters of an order number; one longer would have the whole upload refused
-)
+# An order number has at most so many characters; a longer one would have the whole upload refused.
+LONGEST_NUMBER = 200
 
 
 @dataclass(frozen=True)
 class Kind:
     """One kind of file.
 
-    `path` is where its rows go, `needed` the columns by which it is known, `most` how many files
-    of it count.
+    `path` is the address for its rows, `needed` are the columns that identify it, and `most` is
+    the number of files of it that count.
     """
 
     name: str
@@ -54,8 +53,8 @@ ORDER_LIST = Kind(
     _needs("Order #", "Order Date", "Status", "Total Amt"),
     optional=1,
 )
-# A pull sheet holds only the orders that were open when it was printed, so one does not stand for
-# those before it.
+# A pull sheet holds only the orders that were open when it was printed, so it does not replace
+# earlier ones.
 PULL_SHEET = Kind(
     "pull sheet",
     "items",
@@ -74,15 +73,15 @@ FEEDBACK = Kind(
     "feedback export", "feedback rows", "order_feedbacks", _needs("order_number", "rating")
 )
 SALES = Kind("sales summary", "months", "sales_report", _needs("date_from", "net_sales"), most=50)
-# In the order of recognition: the narrower header first.
+# The order is that of recognition: the narrower header comes first.
 KINDS = (SALES, FEEDBACK, REFUNDS, SHIPPING, ORDER_LIST, PULL_SHEET)
 DEPENDENTS = (PULL_SHEET, SHIPPING, REFUNDS, FEEDBACK)
 
 
 @dataclass
 class Parsed:
-    """`taken` lines became rows, `older` ones lie before the window; `problems` tells of lines
-    lost and of cells left out.
+    """`taken` lines became rows, `older` ones lie before the window; `problems` list lost lines
+    and omitted cells.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -93,7 +92,7 @@ class Parsed:
 
 
 def kind_of(header: Iterable[str]) -> Kind | None:
-    """Whose header this is; None for others, the pricing export among them."""
+    """Return the kind that has this header; None for others, the pricing export among them."""
     names = set(map(column, header))
     if column("TCGplayer Id") in names:
         return None
@@ -105,7 +104,7 @@ def window_start(*, first_sync: bool, today: date) -> date:
 
 
 def parse(kind: Kind, content: bytes, since: date) -> Parsed:
-    """All of a file but a sales summary's. Raises Damaged."""
+    """Read any file but a sales summary. Raises Damaged."""
     lines = lines_of(content)
     if kind is PULL_SHEET:
         return _pull_sheet(lines)
@@ -125,7 +124,7 @@ def parse(kind: Kind, content: bytes, since: date) -> Parsed:
 
 
 def _records(lines: list[str], kind: Kind, parsed: Parsed) -> Iterator[Record]:
-    # Where streets are near, a doubtful line is not worth its risk.
+    # In a file with streets, a doubtful line is not worth its risk.
     for record in records(lines, len(header_of(lines)) - kind.optional, strict=kind is SHIPPING):
         if isinstance(record, Problem):
             parsed.problems.append(record)
@@ -157,9 +156,8 @@ _AMOUNTS = ("product_amt", "shipping_amt", "total_amt")
 
 
 def _order(record: Record, say: Say) -> Row | None:
-    if (
-        read_date(record.get("status")) is not None
-    ):  # sent, it would take the place of what is right
+    # An order with this status would replace the right one.
+    if read_date(record.get("status")) is not None:
         say("Status is a date; the columns have shifted")
         return None
     return _present(
@@ -180,7 +178,7 @@ def _refund(record: Record, say: Say) -> Row | None:
     row = _order(record, say)
     if row is None:
         return None
-    # Some write what went back to the buyer as less than nothing.
+    # Some files write the amount that the buyer got back as a negative number.
     amounts = {name: row[name].removeprefix("-") for name in _AMOUNTS if name in row}
     if amounts and "total_amt" not in amounts:  # without it the order counts as not refunded
         amounts["total_amt"] = str(sum(map(Decimal, amounts.values())))
@@ -202,8 +200,8 @@ def _feedback(record: Record, say: Say) -> Row | None:
 
 
 _LIKE_A_NUMBER = re.compile(r"(?=.*\d)[\w./#-]+", re.ASCII)
-# Columns of the shipping export that cannot hold anything else in a row whose columns have not
-# shifted.
+# In a row whose columns have not shifted, these columns of the shipping export hold nothing but
+# numbers.
 _NUMERIC = ("Product Weight", "Item Count", "Value Of Products", "Shipping Fee Paid")
 _WITNESSES = frozenset(map(column, (*_NUMERIC, "Order Date")))
 _SENT = ("shipping_method", "city", "state", "postal_code", "tracking_number")
@@ -214,9 +212,8 @@ def _shipping(record: Record, say: Say) -> Row | None:
     shifted = [name for name in _NUMERIC if _unreadable(record, column(name), read_amount)]
     if _unreadable(record, "orderdate", read_date):
         shifted.append("Order Date")
-    if not _LIKE_A_NUMBER.fullmatch(
-        record.get("ordernumber")
-    ):  # the rest of a name, after a line break in it
+    # The text may be the rest of a name, after a line break in it.
+    if not _LIKE_A_NUMBER.fullmatch(record.get("ordernumber")):
         shifted.append("Order #")
     if shifted:  # a street might stand under City: nothing of the row is sent
         say(f"{shifted[0]} is not what it should be; the columns have shifted")
@@ -229,23 +226,24 @@ def _shipping(record: Record, say: Say) -> Row | None:
         {
             **_texts(record, *_SENT),
             "item_count": _whole(record, "item_count", say),
-            "product_weight": weight
-            if weight and Decimal(weight)
-            else None,  # 0.00 means that it is missing
+            # 0.00 means that the weight is missing.
+            "product_weight": weight if weight and Decimal(weight) else None,
         }
     )
 
 
 def _nothing_speaks_for(record: Record) -> bool:
-    """A file of columns alone that are sent anyhow has nothing to hide, and needs nothing that
-    does.
+    """Return whether no cell proves that the columns have not shifted. A file that has only
+    columns that are sent anyway has nothing to hide, and needs no proof.
     """
     return not record.cells.keys() <= _NOTHING_ELSE and not any(map(record.get, _WITNESSES))
 
 
 _CLOSING = re.compile(r'\s*"?\s*orders contained in pull sheet\s*:?\s*"?\s*,(.*)', re.IGNORECASE)
-_ITEM_TEXTS = {"product_name": "productname", "product_line": "productline", "condition": "condition", "set_name": "set",
-               "rarity": "rarity", "main_photo_url": "mainphotourl"}  # fmt: skip
+_ITEM_TEXTS = {
+    "product_name": "productname", "product_line": "productline", "condition": "condition",
+    "set_name": "set", "rarity": "rarity", "main_photo_url": "mainphotourl",
+}  # fmt: skip
 
 
 def _pull_sheet(lines: list[str]) -> Parsed:
@@ -262,15 +260,13 @@ def _pull_sheet(lines: list[str]) -> Parsed:
     for record in _records(lines, PULL_SHEET, parsed):
         say = _sayer(parsed, record)
         pairs = list(_pairs(record, only, say))
-        if _unreadable(
-            record, "skuid", _read_whole
-        ):  # without it, it would replace the order's other lines that have none
+        # Without its SKU, the line would replace the order's other lines that have none.
+        if _unreadable(record, "skuid", _read_whole):
             say("sku_id is no whole number")
             pairs = []
         fields = _item(record, say) if pairs else {}
         for number, quantity in pairs:
-            # Two lines of one card in one order are more of it; without a SKU each line stands
-            # for itself.
+            # Two lines of one card in one order add up; without a SKU each line counts by itself.
             key = (number, fields.get("sku_id", f"line {record.line}"))
             row = found.setdefault(key, {"order_number": number, **fields, "quantity": 0})
             row["quantity"] += quantity
@@ -280,8 +276,8 @@ def _pull_sheet(lines: list[str]) -> Parsed:
 
 
 def _pairs(record: Record, only: str | None, say: Say) -> Iterator[tuple[str, int]]:
-    """`ORDER:6 | ORDER:2`, which is trusted over Quantity; the older form has only a quantity,
-    and tells the order if there is but one.
+    """Yield pairs of an order and a quantity: `ORDER:6 | ORDER:2` counts before Quantity; the older
+    form has only a quantity, and names the order if there is but one.
     """
     given = record.get("orderquantity")
     if not given:
@@ -311,8 +307,8 @@ def _item(record: Record, say: Say) -> Row:
 
 
 def _by_order(rows: Iterable[Row]) -> list[Row]:
-    """An order's rows side by side: those without a SKU replace earlier ones, so they must not be
-    divided over two uploads.
+    """Put an order's rows side by side: those without a SKU replace earlier ones, so they must not
+    be divided over two uploads.
     """
     grouped: dict[str, list[Row]] = {}
     for row in rows:
@@ -321,7 +317,7 @@ def _by_order(rows: Iterable[Row]) -> list[Row]:
 
 
 def _present(row: Row) -> Row:
-    """A blank cell says nothing, and must not clear what is stored."""
+    """Remove blank cells: they say nothing, and must not clear stored values."""
     return {name: value for name, value in row.items() if value is not None}
 
 
@@ -353,7 +349,10 @@ def _whole(record: Record, name: str, say: Say) -> int | None:
     return number
 
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")  # fmt: skip
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
 _SPELLED = re.compile(r"(?:[a-z]+,\s*)?(\d{1,2}) ([a-z]+),? (\d{4})", re.IGNORECASE | re.ASCII)
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?: .*)?", re.ASCII)
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?", re.ASCII)
@@ -361,11 +360,13 @@ _MONEY = re.compile(r"(-?)\$?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
 _BRACKETED = re.compile(r"\((.*)\)")
 
 
-_YEARS = range(1990, 2080)  # as the server reads them: any other is a slip of the pen
+_YEARS = range(1990, 2080)  # the server has the same range: any other year is a slip of the pen
 
 
 def read_date(text: str) -> date | None:
-    """`Friday, 03 July 2026`, `7/3/2026`, `7/3/26` or `2026-07-03`, each with or without a time."""
+    """Read `Friday, 03 July 2026`, `7/3/2026`, `7/3/26` or `2026-07-03`, each with or without a
+    time.
+    """
     day = _read_date(text)
     return day if day is not None and day.year in _YEARS else None
 
@@ -385,8 +386,8 @@ def _read_date(text: str) -> date | None:
 
 
 def read_amount(text: str) -> str | None:
-    """`$1,234.50` as `1234.50`, `($5.00)` as `-5.00`; None for what is no amount of at most 8
-    digits and 4 decimals.
+    """Read `$1,234.50` as `1234.50`, `($5.00)` as `-5.00`; return None for a text that is no amount
+    of at most 8 digits and 4 decimals.
     """
     money = _MONEY.fullmatch(_BRACKETED.sub(r"-\1", text) if text.startswith("(") else text)
     if money is None:

@@ -1,7 +1,7 @@
-"""How long the agent waits, for what, and how a signal ends the wait.
+"""The agent's waiting: how long it waits, and how a signal ends the wait.
 
-In: defaults, overridden by environment variables CARDSYNC_AGENT_PACE_<NAME> (tests). Out: Pace,
-Stop, and persist, which repeats a call until it is answered.
+Defaults come in, overridden by environment variables CARDSYNC_AGENT_PACE_<NAME> (tests); Pace,
+Stop and persist, which repeats a call until the server answers it, go out.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ _random: Random = SystemRandom()
 
 @dataclass(frozen=True)
 class Pace:
-    """All in seconds."""
+    """All values are in seconds."""
 
     interval: float = 30.0  # between heartbeats and polls
     settle: float = 2.0  # a file in the inbox is whole when unchanged for this long
     retry_first: float = 1.0
     retry_most: float = 300.0
     refused: float = 300.0  # between tries while the key is not accepted
-    poll_first: float = 0.2  # asking how an upload fares
+    poll_first: float = 0.2  # between the first questions about an upload's progress
     poll_most: float = 5.0
     contact: float = 60.0  # --once: how long the first answer may take
     patience: float = 600.0  # --once: how long the network may be away within a cycle
-    elsewhere: float = 120.0  # how long an object store on another machine may be away before the server gets the bytes itself
+    # An object store on another machine may be away so long before the server gets the bytes.
+    elsewhere: float = 120.0
     cycle_expires: float = 86_400.0
     lock_lives: float = 240.0  # the server lets go of a lock after 300 s without a sign of life
     update_slice: float = 30.0  # how long an update is fetched before the next heartbeat
-    update_again: float = 3600.0  # until an update that was refused is looked at anew
+    update_again: float = 3600.0  # until a refused update is tried again
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Pace:
@@ -46,15 +47,15 @@ class Pace:
 
 
 class Stopped(Exception):
-    """A signal asked the agent to end; whatever was under way is journaled."""
+    """A signal ended the agent; all work under way is journaled."""
 
 
 class GaveUp(Exception):
-    """--once ran out of patience with the network."""
+    """With --once, the agent lost patience with the network."""
 
 
 class Stop:
-    """Remembers SIGTERM and SIGINT until the next safe point."""
+    """A Stop remembers SIGTERM and SIGINT until the next safe point."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -65,16 +66,16 @@ class Stop:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
-        signal.signal(
-            number, signal.SIG_DFL
-        )  # a second one ends a call that hangs; the journal makes that safe
+        # A second signal ends a call that hangs; the journal makes that safe.
+        signal.signal(number, signal.SIG_DFL)
 
     def check(self) -> None:
         if self.requested:
             raise Stopped
 
     def sleep(self, seconds: float) -> None:
-        # Slices and not a threading.Event: its lock could be held when the handler wants it.
+        # It sleeps in slices and uses no threading.Event: its lock could be held when the handler
+        # needs it.
         ends = clock.monotonic() + seconds
         self.check()
         while (left := ends - clock.monotonic()) > 0:
@@ -83,8 +84,8 @@ class Stop:
 
 
 def spread(seconds: float, chance: Random = _random) -> float:
-    """A rest that is never shorter, and up to a tenth longer, so that agents that began together
-    do not beat together for ever.
+    """Return a rest that is never shorter, and up to a tenth longer, so that agents that began
+    together do not send heartbeats together for ever.
     """
     return seconds + chance.uniform(0.0, seconds * 0.1)
 
@@ -92,8 +93,8 @@ def spread(seconds: float, chance: Random = _random) -> float:
 def backoff(
     attempt: int, pace: Pace, retry_after: float | None = None, chance: Random = _random
 ) -> float:
-    """Exponential with full jitter, so that a thousand agents do not return together; never
-    before the server's Retry-After.
+    """Return an exponential delay with full jitter, so that a thousand agents do not return
+    together; it never ends before the server's Retry-After.
     """
     most = min(pace.retry_most, pace.retry_first * 2.0 ** min(attempt, 30))
     return (retry_after or 0.0) + chance.uniform(0.0, most)
@@ -106,7 +107,7 @@ def persist(
     on_retry: Callable[[TryAgain, float], None],
     patience: float | None,
 ) -> T:
-    """Make `call` until it is answered; `patience` None means for ever."""
+    """Make `call` until it is answered; a `patience` of None never ends."""
     began, attempt = clock.monotonic(), 0
     while True:
         stop.check()

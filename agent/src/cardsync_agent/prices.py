@@ -1,6 +1,7 @@
-"""The steps that carry prices down: save them in exports/, deliver them to the marketplace.
+"""The steps that carry prices down: they save price files in exports/ and deliver them to the
+marketplace.
 
-In: a Job. Out: files, each written once, however often the step is run again after a kill -9.
+A Job comes in; files go out, each written once, however often a step is run again after a kill -9.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def download_price_updates(job: Job) -> None:
 
 
 def _fetch_prices(job: Job) -> bytes | None:
-    """Download; decides the file's name if there is anything to save."""
+    """Download the prices; decide the file's name if there is anything to save."""
     cycle, memory = job.cycle, job.store.memory
     updates = job.call("downloading price updates", lambda: job.client.price_updates(memory.etag))
     cycle.export_name = None

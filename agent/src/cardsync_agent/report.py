@@ -1,6 +1,5 @@
-"""What a cycle amounts to: its status, the body of POST /sync/log, the line for people.
-
-In: the cycle's journal. Pure.
+"""The result of a cycle: its journal comes in; its status, the body of POST /sync/log and the
+line for people go out. Pure.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from cardsync_agent.state import Cycle
 
 
 def verdict(cycle: Cycle) -> str:
-    """success: every step done, or nothing to do. partial: some of it was done. failed: the rest.
+    """Return `success` if every step was done or had nothing to do, `partial` if only part of the
+    work was done, and `failed` otherwise.
 
     A step that this agent has not learnt, or had no file for, is work left undone, so its cycle
-    never is a success. The server in turn takes the seller's history as fetched only when the
-    steps that fetch it succeeded (decisions.md, "First and full"), whatever the status.
+    never is a success. The server counts the seller's history as fetched only if the steps that
+    fetch it succeeded (decisions.md, "First and full"), whatever the status.
     """
     fetched = any(
         step.status == "success" and step.name.startswith("fetch_") for step in cycle.steps
     )
     if cycle.failure is not None:
         return "partial" if cycle.imported or (fetched and cycle.over is None) else "failed"
-    if (
-        not cycle.steps
-    ):  # a success without steps would tell the server that the whole history was fetched
+    # A success without steps would tell the server that the whole history was fetched.
+    if not cycle.steps:
         return "failed"
     if (cycle.unable or cycle.lacking) and not any(
         step.status == "success" for step in cycle.steps
@@ -34,15 +33,15 @@ def verdict(cycle: Cycle) -> str:
 
 
 def _missed(cycle: Cycle) -> list[str]:
-    """What the seller could have put there.
+    """Return the steps for which the seller could have supplied a file.
 
-    Alone, a refresh of the account fails; in a full sync nobody misses it.
+    A refresh of the account fails if it is the cycle's only step; a full sync succeeds without it.
     """
     return [name for name in cycle.lacking if name != "refresh_account"]
 
 
 def report_of(cycle: Cycle, platform: str) -> dict[str, object]:
-    """The body of POST /sync/log."""
+    """Return the body of POST /sync/log."""
     return {
         "status": cycle.status,
         "sync_cycle_id": cycle.sync_cycle_id,
@@ -67,7 +66,7 @@ def cannot(steps: list[str]) -> str:
 
 
 def trouble_of(cycle: Cycle) -> str | None:
-    """What the seller should know of a cycle that is no success."""
+    """Return the seller's explanation of a cycle that is no success."""
     if cycle.failure is not None:
         return cycle.failure
     if cycle.needs_review:
@@ -102,7 +101,7 @@ def _things(steps: list[str]) -> str:
 
 
 def is_problem(cycle: Cycle) -> bool:
-    """Whether the seller should act, or at least look: not so for what this agent never
-    promised.
+    """Return whether the seller should act, or at least check: work that this agent never promised
+    is no problem.
     """
     return cycle.failure is not None or cycle.needs_review or cycle.status == "failed"

@@ -1,8 +1,8 @@
-"""Sales summaries as monthly sales reports. In: files' bytes and the months that the server
-misses. Out: the reports of a cycle. Pure.
+"""Sales summaries as monthly sales reports: files' bytes and the months that the server misses
+come in; the reports of a cycle go out. Pure.
 
-No public sample of such a file is known: its columns are named like the upload's fields, one
-month a row.
+No public sample of such a file exists: its columns are named like the upload's fields, and each
+row is one month.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from datetime import date
 from cardsync_agent.csv_records import Problem, Record, column, lines_of, records
 from cardsync_agent.orders import Row, read_amount, read_date
 
-MOST_MONTHS = 2  # a cycle
-_AMOUNTS = ("gross_sales", "product_amount", "total_fees", "shipping_amount", "total_refund_amount", "refunded_fees",
-            "adjustments", "net_sales_minus_fees", "net_sales")  # fmt: skip
+MOST_MONTHS = 2  # in one cycle
+_AMOUNTS = (
+    "gross_sales", "product_amount", "total_fees", "shipping_amount", "total_refund_amount",
+    "refunded_fees", "adjustments", "net_sales_minus_fees", "net_sales",
+)  # fmt: skip
 _COUNTS = ("order_count", "refunded_orders")
 
 
 @dataclass
 class Summary:
-    """`months` are bodies of POST /sales_report by the month's first day, ISO."""
+    """`months` maps the month's first day (ISO) to a body of POST /sales_report."""
 
     months: dict[str, Row] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
 def parse_summary(content: bytes) -> Summary:
-    """Raises Damaged."""
+    """Read the bytes of a sales summary. Raises Damaged."""
     summary = Summary()
     for record in records(lines_of(content)):
         if isinstance(record, Problem):
@@ -42,7 +44,9 @@ def parse_summary(content: bytes) -> Summary:
 
 
 def months_to_send(gaps: Iterable[str], months: Mapping[str, Row]) -> list[str]:
-    """Oldest first, and no more than a cycle may bring. What ends before its month comes last."""
+    """Return the months to send, oldest first and at most MOST_MONTHS. A report that ends before
+    its month does comes last.
+    """
 
     def order(month: str) -> tuple[bool, str]:
         return months[month]["date_to"] != _last_day(date.fromisoformat(month)).isoformat(), month

@@ -1,8 +1,9 @@
-"""What may be installed: an offer and the pinned keys in, a Release that a key vouches for out,
-or Untrusted with the reason. Pure.
+"""The trust in an update: an offer and the pinned keys come in; a Release for which a key vouches
+goes out, or Untrusted with the reason. Pure.
 
-Two signatures, because one over the bytes alone lets whoever holds the server serve an old signed
-build: the record binds version, platform, expiry and the bytes' SHA-256 together.
+There are two signatures, because with one over the bytes alone, a person who controls the server
+could serve an old signed build: the record binds version, platform, expiry and the bytes' SHA-256
+together.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from packaging.version import InvalidVersion, Version
 
 from cardsync_agent.client import Offer
 
-# What one machine is called by Python, Go, Docker, Windows and Apple; the server compares by the
-# same table.
+# Python, Go, Docker, Windows and Apple use these names for the same machines; the server compares
+# by the same table.
 _ALIASES = {
     "x86_64": "amd64",
     "x64": "amd64",
@@ -39,7 +40,7 @@ _ALIASES = {
 
 
 class Untrusted(Exception):
-    """This must not be installed; the message says why."""
+    """The update must not be installed; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Release:
 
 
 def read_key(text: str) -> Ed25519PublicKey:
-    """A pinned key as `cardsync admin release keygen` prints it; raises ValueError."""
+    """Read a pinned key as `cardsync admin release keygen` prints it; raises ValueError."""
     return Ed25519PublicKey.from_public_bytes(base64.b64decode(text.strip(), validate=True))
 
 
@@ -63,10 +64,10 @@ def same_platform(platform: str) -> str:
 def trusted(
     offer: Offer, keys: Sequence[Ed25519PublicKey], installed: str, platform: str, now: datetime
 ) -> Release:
-    """The offered release, if a pinned key signed its record and the record fits this
+    """Return the offered release, if a pinned key signed its record and the record fits this
     installation.
     """
-    # Nothing in the record is looked at before its signature holds.
+    # Nothing of the record is used before its signature holds.
     if not _is_signed(keys, offer.record_signature, _canonical(offer.record)):
         raise Untrusted("no pinned key has signed its record")
     release, current = _read(offer.record), Version(installed)
@@ -109,7 +110,7 @@ def _verifies(key: Ed25519PublicKey, signature: bytes, data: bytes) -> bool:
 
 
 def _canonical(record: dict[str, Any]) -> bytes:
-    """Keys sorted, no spaces, UTF-8."""
+    """Write the record with sorted keys, without spaces, in UTF-8."""
     try:
         return json.dumps(
             record, sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -119,7 +120,7 @@ def _canonical(record: dict[str, Any]) -> bytes:
 
 
 def _read(record: dict[str, Any]) -> Release:
-    """Signed, and yet perhaps not as we know it."""
+    """Read a record that is signed, and yet may have an unexpected form."""
     try:
         min_from = record.get("min_from")
         expires_at = datetime.fromisoformat(record["expires_at"])

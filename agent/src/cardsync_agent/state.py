@@ -1,8 +1,8 @@
-"""What the agent remembers in DIR/.cardsync-agent: who it is, the cycle under way, the approved
-upload, the hashes of what was sent.
+"""The agent's memory in DIR/.cardsync-agent: its identity, the cycle under way, the approved
+upload, and the hashes of the files that it sent.
 
-In: the folder. Out: a Memory that `Store.save` writes whole (temp, fsync, rename), and the lock
-that keeps a second agent out.
+The folder comes in; a Memory goes out, which `Store.save` writes whole (temp, fsync, rename), and
+the lock that keeps a second agent out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_IMPORTED = 200
 
 
 class StateProblem(Exception):
-    """The agent cannot keep its journal, or is not alone; the message is one sentence for
+    """The agent cannot write its journal, or is not alone; the message is one sentence for
     people.
     """
 
@@ -47,7 +47,7 @@ class Imported:
 
 @dataclass
 class Sent:
-    """An order file whose rows the server has, from the day `since` on."""
+    """The server has this order file's rows, from the day `since` on."""
 
     kind: str
     sha256: str
@@ -56,7 +56,7 @@ class Sent:
 
 @dataclass
 class Part:
-    """How much of the order file at hand the server has accepted."""
+    """The server has accepted so much of the present order file."""
 
     file: Sent
     done: int = 0
@@ -65,7 +65,7 @@ class Part:
 
 @dataclass
 class Cycle:
-    """The journal of one cycle. What is None has not happened yet."""
+    """The journal of one cycle. A field that is None has not happened yet."""
 
     sync_cycle_id: str
     kind: str
@@ -74,11 +74,11 @@ class Cycle:
     planned: list[str]
     first_sync: bool = False
     steps: list[StepRecord] = field(default_factory=list)
-    # export_inventory
+    # The step export_inventory fills these.
     file: str | None = None
     sha256: str | None = None
     exported_at: str | None = None
-    # upload_inventory
+    # The step upload_inventory fills these.
     key: str | None = None
     upload_url: str | None = None
     put_done: bool = False
@@ -86,33 +86,34 @@ class Cycle:
     raw_sent: bool = False
     last_sync_before: str | None = None
     upload_id: int | None = None
-    # await_repricing
+    # The step await_repricing fills these.
     imported: bool = False
     needs_review: bool = False
-    # download_price_updates, import_prices
+    # The steps download_price_updates and import_prices fill these.
     export_name: str | None = None
     export_rows: int = 0
     export_staged: bool = False
     etag: str | None = None
     outbox_staged: bool = False
-    # fetch_orders and those that hang on it: the file at hand, and those all sent
+    # The step fetch_orders and the steps that depend on it fill these: the present file, and all
+    # files that were sent.
     part: Part | None = None
     delivered: list[Sent] = field(default_factory=list)
-    # fetch_sales_report: the months chosen
+    # The step fetch_sales_report puts the chosen months here.
     months: list[str] | None = None
-    # steps that were to be done and that this agent has not learnt, or that the marketplace gave
-    # nothing for
+    # These steps are left undone: this agent has not learnt them, or the marketplace had nothing
+    # for them.
     unable: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
-    # why nothing more of the cycle is to be done, whatever steps are left
+    # The reason why the rest of the cycle is not done, whatever steps are left.
     over: str | None = None
-    # the end; with a status only the report to the server is left
+    # The cycle's end; once the status is set, only the report to the server is left.
     status: str | None = None
     duration_ms: int = 0
 
     @property
     def handed_over(self) -> bool:
-        """The server has the upload, or may have it."""
+        """Return whether the server has the upload, or may have it."""
         return self.offered or self.raw_sent or self.upload_id is not None
 
     @property
@@ -125,7 +126,7 @@ class Cycle:
 
     @property
     def failure(self) -> str | None:
-        """What went wrong, or went wrong first."""
+        """Return the first error of the cycle."""
         return self.over or next(
             (step.error or step.name for step in self.steps if step.status == "failed"), None
         )
@@ -149,12 +150,13 @@ class Memory:
     etag: str | None = None
     imported: list[Imported] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
-    # SHA-256 of the update last placed in DIR/updates, and of the one whose command was started
+    # These are SHA-256 of the update that was last placed in DIR/updates, and of the update whose
+    # command was started.
     update_placed: str | None = None
     update_commanded: str | None = None
 
     def belong_to(self, server: str) -> None:
-        """What one server has imported says nothing about another."""
+        """Forget the imports of another server: they mean nothing to this one."""
         if self.server not in (None, server):
             self.imported, self.sent, self.etag, self.approved = [], [], None, None
         self.server = server
@@ -173,8 +175,8 @@ class Memory:
         )
 
     def remember_sent(self, file: Sent, forget: Collection[str]) -> None:
-        """`forget` are kinds whose rows the server may have skipped, because it had not heard of
-        what `file` tells.
+        """Remember a sent file; `forget` are kinds whose rows the server may have skipped, because
+        it did not have the orders that `file` brings.
         """
         kept = [
             s
@@ -185,7 +187,7 @@ class Memory:
 
 
 class Store:
-    """`memory` is changed in place and counts from the next `save` on."""
+    """`memory` is changed in place; the next `save` makes the change durable."""
 
     def __init__(self, folder: Path) -> None:
         self.home = make_home(folder)
@@ -209,8 +211,8 @@ class Store:
         except FileNotFoundError:
             return _new_memory()
         except (ValueError, TypeError, KeyError, AttributeError):
-            # A crash cannot do this, a disk or an editor can. Kept for inspection; the server
-            # knows what was uploaded.
+            # A crash cannot cause this; a disk or an editor can. The file stays for inspection; the
+            # server has the record of all uploads.
             self.set_aside = self._file.with_name(
                 f"state-broken-{clock.for_file_name(clock.now())}.json"
             )
@@ -223,7 +225,7 @@ class Store:
 
 
 def make_home(folder: Path) -> Path:
-    """The private directory; it holds presigned addresses, so it is nobody else's."""
+    """Make the private directory; it holds presigned addresses, so only its owner may read it."""
     home = folder / HOME
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -280,5 +282,5 @@ def _cycle(raw: dict[str, Any]) -> Cycle:
 
 
 def _known(shape: type, raw: dict[str, Any]) -> dict[str, Any]:
-    """The keys this version knows: a newer agent's journal must not stop an older one."""
+    """Return the keys that this version has: a newer agent's journal must not stop an older one."""
     return {f.name: raw[f.name] for f in fields(shape) if f.name in raw}

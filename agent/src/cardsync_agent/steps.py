@@ -1,9 +1,10 @@
-"""What a cycle does: which steps a decision means, and the table of those that this agent can do.
+"""The steps of a cycle: this module turns a decision into steps, and holds the table of the steps
+that this agent can do.
 
-In: the server's decision. Out: a cycle's journal. A step is a function of a Job: it returns when
-done, raises StepSkipped or StepFailed, or lets Refused and OSError through as its failure. Every
-step may run again from its beginning after a kill -9. A step that fails takes those with it that
-need it, and no others.
+The server's decision comes in; a cycle's journal goes out. A step is a function of a Job: it
+returns when done, raises StepSkipped or StepFailed, or lets Refused and OSError through as its
+failure. Every step may run again from its beginning after a kill -9. When a step fails, the steps
+that need it fail too, and no others.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Step:
 
 
 def refresh_account(job: Job) -> None:
-    """For adapters that see the marketplace; a folder has no part in it."""
+    """Refresh the account; this is for adapters that see the marketplace, not for a folder."""
     raise NothingThere("a folder tells nothing of the account")
 
 
-# What this agent can do, and says so to the server's planner. A new step is one line here.
+# The agent reports these capabilities to the server's planner. A new step is one line here.
 STEPS = {
     "export_inventory": Step(export_inventory),
     "upload_inventory": Step(upload_inventory, "export_inventory"),
@@ -52,7 +53,7 @@ STEPS = {
 }
 CAPABILITIES = ",".join(f"{name}@{step.version}" for name, step in STEPS.items())
 
-# What a kind means where the server sends no plan (decisions.md, section 3).
+# Each kind has these steps where the server sends no plan (decisions.md, section 3).
 PRICING_CHAIN = (
     "export_inventory",
     "upload_inventory",
@@ -74,7 +75,7 @@ STEPS_OF_KIND = {
 
 
 def needed_by(name: str) -> set[str]:
-    """The steps whose failure leaves this one nothing to do."""
+    """Return the steps whose failure leaves this one nothing to do."""
     found = set()
     while (step := STEPS.get(name)) and step.needs:
         found.add(name := step.needs)
@@ -82,8 +83,8 @@ def needed_by(name: str) -> set[str]:
 
 
 def begin(decision: Decision, sync_mode: str, now: datetime) -> Cycle:
-    """The journal of a new cycle: its steps in the plan's order, and those that the plan leaves
-    out as skipped already.
+    """Return the journal of a new cycle: its steps in the plan's order; those that the plan leaves
+    out are skipped already.
     """
     steps = (
         STEPS_OF_KIND.get(decision.kind, FULL)

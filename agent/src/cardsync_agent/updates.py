@@ -1,6 +1,6 @@
-"""Updates of the agent itself. In: the heartbeat's offer. Out: DIR/updates/VERSION-HASH/ with the
-verified file and its record, told by `update_ready`, and the update command started once.
-Replacing the agent is the installer's work; without pinned keys nothing is fetched.
+"""Updates of the agent itself: the heartbeat's offer comes in; DIR/updates/VERSION-HASH/ with the
+verified file and its record goes out, reported by `update_ready`, and the update command is started
+once. The installer replaces the agent; without pinned keys nothing is fetched.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _OURS = re.compile(r".+-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class UpdatePolicy:
-    """What the seller allows: whose signatures count, and what to start when an update is ready."""
+    """The seller's policy: whose signatures count, and which command starts when an update is
+    ready.
+    """
 
     keys: Sequence[Ed25519PublicKey]
     command: str | None = None
@@ -62,8 +64,8 @@ class Updates:
         self._running: subprocess.Popen[bytes] | None = None
 
     def consider(self, heartbeat: Heartbeat) -> None:
-        """Work towards the update on offer for a while; called again with every heartbeat until
-        it is installed.
+        """Work towards the offered update for a while; this is called again with every heartbeat
+        until the update is installed.
         """
         self._look_after_command()
         if not heartbeat.update_available:
@@ -132,9 +134,9 @@ class Updates:
         self._start_command(release, file)
 
     def _placed_before(self, release: Release, target: Path) -> Path | None:
-        """The file placed by an earlier try.
+        """Return the file that an earlier try placed.
 
-        What lies there may have been altered since: that is taken away, to be fetched anew.
+        It may have been altered since: then it is removed, to be fetched anew.
         """
         if not target.exists() and not target.is_symlink():
             return None
@@ -142,17 +144,20 @@ class Updates:
             return self._check_placed(release, target)
         except Untrusted as reason:
             if not self._is_used(release, target):
-                text = f"what lies in {target} is not the update that was signed, and is fetched anew: {reason}"
+                text = (
+                    f"what lies in {target} is not the update that was signed,"
+                    f" and is fetched anew: {reason}"
+                )
                 self._tell("problem", text, problem=True)
-                self._remember_placed(
-                    None
-                )  # first: a kill in between must not look as if the installer took it
+                # This comes first: after a kill in between, it must not seem that the installer
+                # took the file.
+                self._remember_placed(None)
                 _remove(target)
             return None
 
     def _is_used(self, release: Release, target: Path) -> bool:
-        """Placed before, and since then taken away or given to the update command: whatever is
-        there now is the installer's.
+        """Return whether the update was placed before, and since then removed or given to the
+        update command: the installer owns everything that is there now.
         """
         memory = self._store.memory
         if memory.update_placed != release.sha256:
@@ -160,8 +165,8 @@ class Updates:
         return memory.update_commanded == release.sha256 or not _files(target)
 
     def _check_placed(self, release: Release, target: Path) -> Path:
-        """The one file in the folder, if it and the record beside it are still what a pinned key
-        signed.
+        """Return the one file in the folder, if a pinned key signed both it and the record beside
+        it.
         """
         files = _files(target)
         if (
@@ -191,7 +196,7 @@ class Updates:
         return True
 
     def _fetch(self, offer: Offer, file: Path) -> bool:
-        """Go on where the last try ended; False when the time for now is over."""
+        """Go on at the end of the last try; return False when the present slice of time is over."""
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for stray in [*self._staging.iterdir(), *file.parent.iterdir()]:
             if stray not in (file, file.parent):
@@ -212,9 +217,7 @@ class Updates:
             raise
 
     def _place(self, offer: Offer, stage: Path, target: Path) -> None:
-        """The file and its record appear together or not at all; of earlier updates nothing is
-        left.
-        """
+        """Place the file and its record together or not at all; earlier updates are removed."""
         self._updates.mkdir(exist_ok=True)
         for earlier in self._updates.iterdir():
             if _OURS.fullmatch(earlier.name):
@@ -236,8 +239,8 @@ class Updates:
         memory = self._store.memory
         if not self._policy.command or memory.update_commanded == release.sha256:
             return
-        # Journaled first: an installer that ends this agent half-way must not be started by each
-        # agent that follows.
+        # The start is journaled first: an installer that ends this agent half-way must not be
+        # started by each agent that follows.
         memory.update_commanded = release.sha256
         self._store.save()
         arguments = [*shlex.split(self._policy.command, posix=os.name != "nt"), str(file)]
@@ -248,8 +251,8 @@ class Updates:
             self._say("problem", f"the update command cannot be started: {trouble}", problem=True)
 
     def _started(self, arguments: list[str]) -> subprocess.Popen[bytes]:
-        # Output of its own, for ours is read by programs; and not the key, which is none of its
-        # business.
+        # The command has an output of its own, because programs read ours; it does not get the
+        # key, which it does not need.
         environ = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
         with (self._store.home / COMMAND_LOG).open("ab") as log:
             return subprocess.Popen(
@@ -265,19 +268,22 @@ class Updates:
         if self._running is None or (code := self._running.poll()) is None:
             return
         self._running = None
-        text = f"the update command ended with {code}; what it said is in {self._store.home / COMMAND_LOG}"
+        text = (
+            f"the update command ended with {code};"
+            f" what it said is in {self._store.home / COMMAND_LOG}"
+        )
         self._say("update_command_ended", text, problem=code != 0, exit_code=code)
 
     def _tell(self, event: str, text: str, *, problem: bool = False, **fields: object) -> None:
-        """Once in this agent's life, not with every heartbeat."""
+        """Report an event once in this agent's life, not with every heartbeat."""
         if text not in self._told:
             self._told.add(text)
             self._say(event, text, problem=problem, detail=False, **fields)
 
 
 def _file_name(url: str) -> str:
-    """The artifact's own name, which nobody signed, as a plain one: what kind of file it is
-    stands in its ending.
+    """Return the artifact's own name, which is not signed, as a plain one: its ending gives the
+    kind of file.
     """
     name = re.sub(r"[^A-Za-z0-9._+-]", "_", unquote(urlsplit(url).path).rpartition("/")[2])[
         -100:
@@ -290,7 +296,7 @@ def _files(target: Path) -> list[Path]:
 
 
 def _read_proof(path: Path, release: Release) -> Offer:
-    """The record as it lies beside the file, as an offer of just this release."""
+    """Read the record beside the file as an offer of just this release."""
     try:
         proof = json.loads(path.read_bytes())
         record, signatures = proof["release"], (proof["signature"], proof["release_signature"])

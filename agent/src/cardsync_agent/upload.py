@@ -1,7 +1,8 @@
-"""The steps that carry the inventory up: take it, send it, wait for the server to have priced it.
+"""The steps that carry the inventory up: they take it, send it, and wait until the server has
+priced it.
 
-In: a Job. Out: its cycle's upload, saved wherever repeating would do harm. Each may run again
-from its beginning after a kill -9.
+A Job comes in; its cycle's upload goes out, journaled wherever repeating would do harm. Each step
+may run again from its beginning after a kill -9.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def export_inventory(job: Job) -> None:
         found.sha256,
         clock.rfc3339(found.exported_at),
     )
-    text = f"taking {found.path.name} ({found.size:,} bytes, from {clock.for_people(found.exported_at)})"
+    text = (
+        f"taking {found.path.name}"
+        f" ({found.size:,} bytes, from {clock.for_people(found.exported_at)})"
+    )
     job.say(
         "inventory_found",
         text,
@@ -53,10 +57,10 @@ def upload_inventory(job: Job) -> None:
 
 
 def _upload_by_key(job: Job) -> bool:
-    """The presigned flow.
+    """Upload by the presigned flow.
 
-    False where the server has no such flow, or the network lets us reach the server but not its
-    object store.
+    Returns False where the server has no such flow, or where the network reaches the server but
+    not its object store.
     """
     refusal: Refused | None = None
     for _ in range(MOST_TICKETS):
@@ -75,8 +79,8 @@ def _upload_by_key(job: Job) -> bool:
                 return False
             if refused.code != "invalid_object_key":
                 raise
-            # The object never arrived (the address had expired, or the store lost it): a new
-            # address.
+            # The object never arrived (the address had expired, or the store lost it), so the
+            # agent asks for a new address.
             refusal = refusal or refused
             job.cycle.key, job.cycle.upload_url, job.cycle.put_done, job.cycle.offered = (
                 None,
@@ -93,8 +97,8 @@ def _only_the_store_is_away(job: Job) -> bool:
 
 
 def _offer(job: Job) -> None:
-    """From here on the server may have the upload, and only the upload's own state tells whether
-    it was cancelled.
+    """Journal that from here on the server may have the upload, and only the upload's own state
+    shows whether it was cancelled.
     """
     if not job.cycle.offered:
         job.check_wanted()  # a POST /sync after a cancel would begin a new sync
@@ -112,7 +116,7 @@ def _have_ticket(job: Job) -> None:
 def _put(job: Job) -> Refused | None:
     """Send the bytes to the presigned address.
 
-    A refusal of the address itself is returned: POST /sync tells whether they had landed.
+    A refusal of the address itself is returned: POST /sync shows whether the bytes had arrived.
     """
     cycle, refusal = job.cycle, None
     if cycle.put_done:
@@ -126,8 +130,8 @@ def _put(job: Job) -> Refused | None:
             patience,
         )
     except Refused as refused:
-        # 409 already_used: our PUT had landed, its answer was lost. 403: expired, perhaps after
-        # it had landed.
+        # 409 already_used: our PUT had arrived, and its answer was lost. 403: the address has
+        # expired, perhaps after the bytes had arrived.
         if refused.status not in (403, 409):
             raise
         refusal = refused
@@ -143,8 +147,8 @@ def _accept(job: Job) -> int:
 
 
 def _upload_raw(job: Job) -> None:
-    """The raw form has no key to make a second sending harmless, so it is sent again only when
-    the first surely did not arrive.
+    """Upload by the raw form, which has no key to make a second sending harmless: the file is sent
+    again only when the first sending surely did not arrive.
     """
     cycle, content = job.cycle, job.store.spool.read_bytes()
 
@@ -173,9 +177,10 @@ def _server_has_an_upload(job: Job) -> bool:
         or status.get("last_sync_at") != job.cycle.last_sync_before
     ):
         return True
-    # Sent again it would begin a sync that nobody asked for, if what ended this one was a cancel.
+    # If a cancel ended this cycle, sending again would begin a sync that nobody requested.
     raise CycleOver(
-        "the server ended this cycle while it could not be reached; whether the file arrived is not known"
+        "the server ended this cycle while it could not be reached;"
+        " whether the file arrived is not known"
     )
 
 
@@ -191,7 +196,7 @@ def await_repricing(job: Job) -> None:
     if state == "awaiting_review":
         job.cycle.needs_review = True
         hint = REVIEW_HINT.format(report.get("id", "<id>"))
-        # Why: a short inventory (decisions.md, section 3), or what the server lists under `review`.
+        # The reason is a short inventory (decisions.md, section 3), or the server's `review` list.
         why = (
             "; ".join(map(str, report.get("review") or ()))
             or "the server found the inventory surprising"
@@ -222,8 +227,7 @@ def _finished_report(job: Job) -> dict[str, Any]:
 def _ask_progress(job: Job) -> dict[str, Any]:
     if job.cycle.upload_id is not None:
         return job.client.upload(job.cycle.upload_id)
-    # A raw upload whose answer was lost has no number: the account's status stands in for its
-    # report.
+    # A raw upload whose answer was lost has no number: the account's status replaces its report.
     status = job.client.status()
     review = status.get("phase") == "awaiting_review"
     busy = status.get("sync_in_progress") is True and not review

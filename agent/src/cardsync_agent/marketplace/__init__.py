@@ -1,8 +1,8 @@
-"""Where inventory and orders come from and where prices go. An adapter per way of reaching the
-marketplace; today the folder alone.
+"""The marketplace's side of the agent: inventory and orders come from it and prices go to it. Each
+way of reaching the marketplace is an adapter; today the folder is the only one.
 
-In: the agent's steps. Out: an inventory export as a file, order files as their bytes, price
-updates delivered.
+The agent's steps call it; it returns an inventory export as a file and order files as their bytes,
+and delivers price updates.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from cardsync_agent.orders import Kind
 
 class Marketplace(Protocol):
     def export_inventory(self, spool: Path, known: frozenset[str]) -> InventoryExport:
-        """Put the newest inventory at `spool`; content whose hash is in `known` is not wanted
+        """Put the newest inventory at `spool`; content whose hash is in `known` is not taken
         again. Raises NoExport.
         """
 
     def order_files(self, kind: Kind) -> list[OrderFile]:
-        """The newest of a kind, oldest first, never none. Raises NoExport."""
+        """Return the newest files of a kind, oldest first, at least one. Raises NoExport."""
 
     def import_prices(self, prices: Path, *, staged: bool, note_staged: Callable[[], None]) -> Path:
         """Deliver a price file exactly once; `note_staged` journals the point of no return.
 
-        Returns where it went.
+        Returns the place of the delivered file.
         """
 
     def has_imported(self, prices: Path, *, staged: bool) -> bool:
-        """Whether an earlier, interrupted `import_prices` came through."""
+        """Return whether an earlier, interrupted `import_prices` succeeded."""
 
     def screenshot(self) -> bytes | None:
-        """What the seller would see now, as PNG, for whoever looks into a step that failed; None
-        where there is nothing to see.
+        """Return the seller's present view as PNG, for the person who examines a failed step; None
+        if there is nothing to see.
         """

@@ -1,7 +1,7 @@
 """The marketplace as a folder, for sellers who carry the files themselves.
 
-"Export inventory" takes the newest pricing export of DIR/inbox, the order steps what else lies
-there; "import prices" places a copy of the price file in DIR/outbox.
+"Export inventory" takes the newest pricing export of DIR/inbox, and the order steps take the other
+files there; "import prices" places a copy of the price file in DIR/outbox.
 """
 
 from __future__ import annotations
