@@ -93,7 +93,8 @@ async def record_import(
         event_id, moving = await repricing_events.record(session, caller, report, clock.now())
     if 0 < moving <= settings.slab_rows:
         # At once, where nobody else writes prices; the job finds nothing left then.
-        await apply_imported_prices.work_off_one(Work(settings, database, store), caller.seller_id)
+        work = Work(settings, database, store)
+        await apply_imported_prices.work_off_one(work, caller.seller_id, counted=False)
     return Recorded("recorded", event_id)
 
 
