@@ -1,7 +1,7 @@
 """The stream of a seller's order-data uploads, one per job, in order of acceptance, as
 `work/runner.py` runs it: a small one in one transaction, a large one in halves.
 
-Who writes holds the upload's own row: whoever meets it locked leaves, and a killed worker lets go
+A writer holds the upload's own row: a worker that meets it locked leaves, and a killed one lets go
 of it when its last statement has ended. So no upload is applied before an earlier one, and what a
 killed worker left of one is applied anew.
 """
