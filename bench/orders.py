@@ -258,7 +258,7 @@ async def applied(
                 )
             )
         started = perf_counter()
-        assert await ingest.work_off_one(work, seller.seller_id) == "done"
+        assert await ingest.work_off_one(work, seller.seller_id)
         times.append(perf_counter() - started)
     return times
 

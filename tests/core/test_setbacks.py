@@ -116,7 +116,3 @@ def test_what_can_never_succeed_is_given_up_at_once():
 def test_what_fails_by_itself_is_tried_three_times(failures):
     decided = decide(ValueError(), Tries(99, NOW), failures, NOW)
     assert decided == (TryAgain(failures + 1) if failures < 2 else GiveUp(Kind.OWN, ""))
-
-
-def test_who_tries_once_gives_up_at_the_first_failure():
-    assert decide(ValueError(), Tries(), 0, NOW, most=1) == GiveUp(Kind.OWN, "")

@@ -23,7 +23,8 @@ from cardsync import clock
 from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
 from cardsync.database.session import Database, copy_in, encode
 from cardsync.search.words import search_columns
-from cardsync.seller_state.state import Lease, LeaseLost, hold_lease, look
+from cardsync.seller_state.state import Lease, hold_lease, look
+from cardsync.work.piece import LeaseLost
 
 WRITERS = 2
 # A slab's cards lie between its first id and its last, and slabs lie one behind the other: with

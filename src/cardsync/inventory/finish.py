@@ -30,10 +30,11 @@ from cardsync.pricing.runs.reprice import begin
 from cardsync.pricing.runs.sale_runs import begun_since
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
-from cardsync.seller_state.state import CancelRequested, Lease, hold_lease, own_state
+from cardsync.seller_state.state import Lease, hold_lease, own_state
 from cardsync.sync import cancel as sync_cancel
 from cardsync.work.jobs import Work
 from cardsync.work.metrics import UPLOAD_SECONDS, UPLOADS
+from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
@@ -147,7 +148,7 @@ async def let_go(work: Work, lease: Lease) -> None:
             )
             await sync_state.release_lease(session, lease)
     except CancelRequested:
-        await cancel(work, lease)
+        await sync_cancel.end_held(work, lease)
 
 
 COUNTS = (
@@ -229,14 +230,6 @@ def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: da
             created_at=now,
         )
     )
-
-
-async def cancel(work: Work, lease: Lease) -> None:
-    """End the cycle that the seller cancelled, this upload and those behind it; slabs already
-    committed stay.
-    """
-    async with work.database.tenant(lease.seller_id) as session:
-        await sync_cancel.end(session, await own_state(session, lease), clock.now())
 
 
 async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str) -> None:

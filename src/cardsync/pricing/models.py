@@ -14,6 +14,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import NOW, TRUE, Base, Moment, Money
+from cardsync.work.piece import Piece
 
 
 class PricingRule(Base):
@@ -107,7 +108,7 @@ class SaleTarget(Base):
     sale_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
 
 
-class PriceRun(Base):
+class PriceRun(Piece, Base):
     __tablename__ = "price_run"
     __table_args__ = (
         ForeignKeyConstraint(["seller_id", "upload_id"], ["upload.seller_id", "upload.id"]),
@@ -119,8 +120,6 @@ class PriceRun(Base):
             postgresql_where=text("upload_id IS NOT NULL"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     trigger: Mapped[str] = mapped_column(Text)
     upload_id: Mapped[int | None] = mapped_column(BigInteger)
     state: Mapped[str] = mapped_column(Text, server_default="running")
@@ -139,7 +138,7 @@ class PriceChange(Base):
     rule_id: Mapped[int | None] = mapped_column(BigInteger)
 
 
-class PriceRollback(Base):
+class PriceRollback(Piece, Base):
     """`state` is requested, ready, served, applied, failed, expired or cancelled; at most one of
     a seller is not over.
     """
@@ -153,8 +152,6 @@ class PriceRollback(Base):
             postgresql_where=text("state IN ('requested', 'ready', 'served')"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     state: Mapped[str] = mapped_column(Text, server_default="requested")
     # One of run_id, rule_id, list (its id) and since.
     scope: Mapped[dict[str, Any]] = mapped_column(JSONB)
@@ -185,7 +182,7 @@ class PriceRollbackCard(Base):
     target_price: Mapped[Decimal | None] = mapped_column(Money)
 
 
-class RepricingEvent(Base):
+class RepricingEvent(Piece, Base):
     """`key` is what an agent that reports twice repeats; `rows` wait until the prices are moved."""
 
     __tablename__ = "repricing_event"
@@ -198,8 +195,6 @@ class RepricingEvent(Base):
             postgresql_where=text("settled_at IS NULL"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     key: Mapped[str] = mapped_column(Text)
     # imported or failed
     outcome: Mapped[str] = mapped_column(Text)

@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 
 import structlog
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.seller_state.state import (
-    CancelRequested,
     Lease,
-    LeaseLost,
     hold_lease,
     locked,
+    own_state,
     release_lease,
     take_lease,
 )
+from cardsync.settings import Settings
+from cardsync.work.piece import CancelRequested, LeaseLost, Piece
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +48,25 @@ async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
 
     async with beside(renew()):
         yield
+
+
+@dataclass(frozen=True)
+class UnderLease:
+    """How `work/runner.py` holds a piece of work that writes prices."""
+
+    holder: str
+
+    async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Lease | None:
+        return await take_lease(
+            session, piece.seller_id, self.holder, clock.now(), settings.lease_seconds
+        )
+
+    async def release(self, session: AsyncSession, hold: Lease) -> None:
+        await own_state(session, hold)
+        await release_lease(session, hold)
+
+    def kept(self, database: Database, hold: Lease) -> AbstractAsyncContextManager[None]:
+        return renewing(database, hold)
 
 
 @asynccontextmanager

@@ -18,16 +18,7 @@ from cardsync.access.caller import Caller
 from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS, is_stale, merge_kinds
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
-
-
-class LeaseLost(Exception):
-    """Another holder took the price-mutation lease over; whatever was being written must not be
-    committed.
-    """
-
-
-class CancelRequested(Exception):
-    """The seller cancelled; the worker stops at this slab boundary."""
+from cardsync.work.piece import CancelRequested, LeaseLost
 
 
 def lease_is_live(state: Caller | SyncState, now: datetime) -> bool:

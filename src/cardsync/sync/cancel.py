@@ -14,13 +14,14 @@ from typing import Literal
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import clock, errors
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
 from cardsync.cards.exported import fingerprint
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.sync.models import SyncCycle
+from cardsync.work.jobs import Work
 from cardsync.work.metrics import UPLOADS
 
 # Whose runs stop at the seller's word: an import, and a pricing of the stored cards, be it an
@@ -66,6 +67,15 @@ async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool
         return False
     await end(session, state, now)
     return True
+
+
+async def end_held(work: Work, lease: sync_state.Lease) -> None:
+    """End what the seller cancelled while this worker wrote; slabs already committed stay.
+
+    Raises LeaseLost.
+    """
+    async with work.database.tenant(lease.seller_id) as session:
+        await end(session, await sync_state.own_state(session, lease), clock.now())
 
 
 async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:

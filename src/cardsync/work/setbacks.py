@@ -137,15 +137,13 @@ def _of_system(error: OSError) -> Kind:
     return Kind.FORBIDDEN if error.errno in _FORBIDDEN else Kind.OWN
 
 
-def decide(
-    error: BaseException, tries: Tries, failures: int, now: datetime, *, most: int = MAX_FAILURES
-) -> Setback:
-    """`failures` of the work itself came before this one; so many in all are too many: `most`."""
+def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> Setback:
+    """`failures` of the work itself came before this one."""
     kind = kind_of(error)
     if kind is Kind.MISSING:
         return GiveUp(kind, _WHY[kind])
     if kind is Kind.OWN:
-        return GiveUp(kind, "") if failures + 1 >= most else TryAgain(failures + 1)
+        return GiveUp(kind, "") if failures + 1 >= MAX_FAILURES else TryAgain(failures + 1)
     since, times = tries.since or now, tries.times + 1
     if times > MAX_TIMES and now - since >= MAX_AGE:
         return GiveUp(

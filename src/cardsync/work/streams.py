@@ -21,10 +21,6 @@ from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
 
-# A file that kills the worker is given up after so many starts before its verdict.
-MAX_STARTS = 20
-# And after more where rows may be written already: a machine may be restarted often.
-MAX_STARTS_JUDGED = 100
 OPEN = ("queued", "processing")
 
 
@@ -43,6 +39,11 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
     return (
         await session.execute(statement.execution_options(populate_existing=True))
     ).scalar_one_or_none()
+
+
+def begin_upload(upload: Upload, now: datetime) -> None:
+    """From its first start on its report says so."""
+    upload.state, upload.begun_at = "processing", upload.begun_at or now
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,12 @@ def setback(
     stream: str,
     work_id: int,
     due: Due | None,
-    failures: int = 0,
-    **most: int,
+    failures: int,
 ) -> Setback:
     """What becomes of a stream's oldest piece of work, which failed; the log says it."""
     now = clock.now()
     tries = due.tries_of(work_id) if due is not None else Tries()
-    decided = decide(error, tries, failures, now, **most)
+    decided = decide(error, tries, failures, now)
     bound = log.bind(
         seller_id=seller_id, stream=stream, work_id=work_id, error=type(error).__name__
     )

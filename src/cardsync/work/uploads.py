@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, Text, UniqueConstraint, text
+from sqlalchemy import Index, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import FALSE, NOW, Base, Moment
+from cardsync.work.piece import Piece
 
 
-class Upload(Base):
+class Upload(Piece, Base):
     """One accepted file. Rows of one stream are worked off in order of id."""
 
     __tablename__ = "upload"
@@ -26,8 +27,6 @@ class Upload(Base):
             postgresql_where=text("state IN ('queued', 'processing')"),
         ),
     )
-    seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     # inventory; or orders with kind orders, refunds, items or shipping
     stream: Mapped[str] = mapped_column(Text)
     kind: Mapped[str] = mapped_column(Text, server_default="inventory")
@@ -41,9 +40,6 @@ class Upload(Base):
     received_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     begun_at: Mapped[datetime | None] = mapped_column(Moment)
     finished_at: Mapped[datetime | None] = mapped_column(Moment)
-    # Starts that ended in nothing we know of (a killed worker), and failures of the file itself.
-    attempts: Mapped[int] = mapped_column(server_default="0")
-    failures: Mapped[int] = mapped_column(server_default="0")
     # How often its writing in halves was begun: a writer of an earlier beginning writes nothing
     # more.
     claims: Mapped[int] = mapped_column(server_default="0")

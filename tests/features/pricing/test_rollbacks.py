@@ -15,7 +15,7 @@ from cards_builder import a_list, card_ids
 from cardsync import clock
 from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import note_due
-from cardsync.pricing.rollback.prepare import work_off
+from cardsync.pricing.rollback.prepare import work_off_one
 from cardsync.processes.worker import opened, sweep
 from cardsync.seller_state.state import locked
 from rollbacks_builder import (
@@ -291,7 +291,7 @@ async def test_another_one_waits_until_the_first_is_over(a_seller):
 async def test_two_workers_at_once_prepare_it_once(a_seller):
     seller, run = await a_pushed_run(a_seller, cards=120)
     rollback = await ask(seller, run_id=run)
-    await asyncio.gather(*(work_off(seller.service.work, seller.id) for _ in range(3)))
+    await asyncio.gather(*(work_off_one(seller.service.work, seller.id) for _ in range(3)))
     assert (await read(seller, rollback["id"]))["state"] == "ready"
     assert len(await tasks(seller)) == 1
     assert len(await exported(seller)) == 120

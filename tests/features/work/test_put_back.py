@@ -1,10 +1,13 @@
-"""Work that fails because something outside is missing: it rests, longer each time, says so in
-the log, and ends. The same for each stream of work. PostgreSQL itself refuses to write, by a
-trigger that says what a full disk says.
+"""The table in `work/runner.py`, over all streams of work: killed, killed again and again, put
+back, failing by itself, cancelled, taken over.
+
+Where something outside is missing, PostgreSQL itself refuses to write, by a trigger that says what
+a full disk says.
 """
 
-from contextlib import contextmanager
-from dataclasses import dataclass
+import asyncio
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import psycopg
@@ -14,12 +17,18 @@ from structlog.testing import capture_logs
 from builders import a_csv, a_row
 from cardsync import clock
 from cardsync.database.urls import libpq_url
+from cardsync.inventory import drain
+from cardsync.orders import ingest
+from cardsync.pricing.rollback import apply_imported_prices, prepare
+from cardsync.pricing.runs import reprice
 from cardsync.processes.worker import STREAMS as TASKS
 from cardsync.processes.worker import opened, sweep
+from cardsync.seller_state.state import release_lease, take_lease
 from cardsync.storage import LocalStore
+from cardsync.work import runner
 from cardsync.work.setbacks import MAX_AGE, MAX_TIMES
-from cardsync.work.streams import MAX_STARTS_JUDGED
 from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
+from stopped_workers import state_of
 
 ORDER = {
     "order_number": "1A2B-3C",
@@ -33,12 +42,15 @@ ORDER = {
 class Stream:
     """How its work begins over HTTP, what it writes, and what is told of it."""
 
+    runs: runner.Stream
     table: str
     begin: object
     state: object
     waits: str
     done: str
     failed: str = "failed"
+    # What becomes of it when the seller cancels the sync; without a word it goes on.
+    cancelled: str | None = None
 
 
 async def _begin_upload(a_seller):
@@ -101,14 +113,31 @@ async def _state_of_rollback(seller, answer):
 
 
 STREAMS = {
-    "inventory": Stream("card", _begin_upload, _state_of_upload, "processing", "done"),
-    "orders": Stream("orders", _begin_orders, _state_of_upload, "processing", "done"),
-    "reprice": Stream("card", _begin_run, _state_of_run, "running", "completed"),
-    "repricing": Stream("card", _begin_event, _state_of_event, "open", "settled"),
-    "rollback": Stream(
-        "price_rollback_card", _begin_rollback, _state_of_rollback, "requested", "ready"
+    "inventory": Stream(
+        drain.UPLOADS, "card", _begin_upload, _state_of_upload, "processing", "done",
+        cancelled="cancelled",
     ),
-}
+    "orders": Stream(
+        ingest.UPLOADS, "orders", _begin_orders, _state_of_upload, "processing", "done"
+    ),
+    "reprice": Stream(
+        reprice.RUNS, "card", _begin_run, _state_of_run, "running", "completed",
+        cancelled="cancelled",
+    ),
+    "repricing": Stream(
+        apply_imported_prices.EVENTS, "card", _begin_event, _state_of_event, "open", "settled"
+    ),
+    "rollback": Stream(
+        prepare.ROLLBACKS, "price_rollback_card", _begin_rollback, _state_of_rollback,
+        "requested", "ready",
+    ),
+}  # fmt: skip
+
+
+def test_every_stream_of_the_runner_is_in_the_table():
+    assert {name: stream.runs.name for name, stream in STREAMS.items()} == {
+        name: name for name in TASKS if name not in ("screenshots", "sales")
+    }
 
 
 @contextmanager
@@ -282,7 +311,9 @@ async def test_a_believed_file_that_kills_its_worker_each_time_is_not_tried_for_
         told, _ = await begun(seller, begin)
     # Workers that are killed leave nothing but the count of their starts.
     killed = "UPDATE upload SET attempts = :starts WHERE seller_id = :seller AND verdict IS NOT NULL RETURNING id"
-    assert await seller.service.sql(seller.id, killed, seller=seller.id, starts=MAX_STARTS_JUDGED)
+    assert await seller.service.sql(
+        seller.id, killed, seller=seller.id, starts=drain.MAX_STARTS_JUDGED
+    )
     clock.shift(timedelta(seconds=10))
     await swept(seller)
     report = await seller.report(told["upload_id"])
@@ -290,3 +321,152 @@ async def test_a_believed_file_that_kills_its_worker_each_time_is_not_tried_for_
     again = (await begin()).json()["upload_id"]
     await seller.service.run_jobs()
     assert (await seller.report(again))["state"] == "done"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A piece of work that nobody has taken up yet."""
+
+    seller: object
+    stream: Stream
+    answer: dict
+
+    async def told(self):
+        return await self.stream.state(self.seller, self.answer)
+
+    async def turn(self, work=None):
+        """One turn of a worker, which does `work` in place of the stream's own."""
+        runs = replace(self.stream.runs, work=work) if work is not None else self.stream.runs
+        return await runner.work_off_one(runs, self.seller.service.work, self.seller.id)
+
+    async def killed(self):
+        with pytest.raises(asyncio.CancelledError):
+            await self.turn(_is_killed)
+
+    async def all_turns(self):
+        async with asyncio.timeout(60):
+            while await self.turn():
+                pass
+
+    async def is_let_go(self):
+        state = await state_of(self.seller)
+        return state["lease_token"] is None and state["cancel_requested_at"] is None
+
+
+async def _is_killed(*_):
+    raise asyncio.CancelledError
+
+
+async def _finds_nobody(*_):
+    raise ConnectionRefusedError
+
+
+@asynccontextmanager
+async def leased(seller):
+    """Somebody else writes prices."""
+    async with seller.service.database.tenant(seller.id) as session:
+        lease = await take_lease(session, seller.id, "preview", clock.now(), 30)
+    yield
+    async with seller.service.database.tenant(seller.id) as session:
+        await release_lease(session, lease)
+
+
+async def accepted(a_seller, name):
+    stream = STREAMS[name]
+    seller, begin = await stream.begin(a_seller)
+    # A small event is taken up in its request where nobody else writes prices.
+    async with leased(seller) if name == "repricing" else nullcontext():
+        answer = await begin()
+    assert answer.status_code in (201, 202), answer.text
+    return Accepted(seller, stream, answer.json())
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_work_whose_worker_was_killed_is_done_by_another(a_seller, name):
+    work = await accepted(a_seller, name)
+    await work.killed()
+    assert await work.told() == work.stream.waits
+    if name != "orders":
+        assert await work.turn() is False, "the lease lasts on"
+    clock.shift(timedelta(minutes=1))
+    await work.all_turns()
+    assert await work.told() == work.stream.done
+    assert await work.is_let_go()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_work_that_kills_every_worker_is_given_up_and_the_next_goes_on(a_seller, name):
+    work = await accepted(a_seller, name)
+    for _ in range(runner.MAX_STARTS):
+        await work.killed()
+        clock.shift(timedelta(minutes=1))
+    assert await work.told() == work.stream.waits
+    with capture_logs() as logs:
+        assert await work.turn() is True
+    [log] = about_work(work.seller, logs)
+    assert (log["event"], log["kind"], log["times"]) == ("work_given_up", "starts", 20)
+    assert await work.told() == work.stream.failed
+    await work.all_turns()
+    assert await work.is_let_go()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_start_that_was_put_back_is_not_counted(a_seller, name):
+    work = await accepted(a_seller, name)
+    for _ in range(runner.MAX_STARTS + 1):
+        assert await work.turn(_finds_nobody) is False
+        clock.shift(timedelta(minutes=10))
+    await work.all_turns()
+    assert await work.told() == work.stream.done
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_cancel_of_the_sync_ends_what_is_of_a_sync(a_seller, name):
+    work = await accepted(a_seller, name)
+    expected = work.stream.cancelled or work.stream.done
+
+    async def is_cancelled_first(*taken):
+        answer = await work.seller.post("/api/v1/sync/cancel")
+        assert (answer.status_code == 202) == (work.stream.cancelled is not None), answer.text
+        await work.stream.runs.work(*taken)
+
+    assert await work.turn(is_cancelled_first) is True
+    assert await work.told() == expected
+    await work.all_turns()
+    assert await work.told() == expected
+    assert await work.is_let_go()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_worker_that_was_overtaken_writes_nothing_more(a_seller, name):
+    work = await accepted(a_seller, name)
+
+    async def is_overtaken(*taken):
+        clock.shift(timedelta(minutes=1))
+        await work.all_turns()
+        assert await work.told() == work.stream.done
+        await work.stream.runs.work(*taken)
+
+    with capture_logs() as logs:
+        assert await work.turn(is_overtaken) is True
+    lost = [entry for entry in logs if entry["event"] == "lease_lost"]
+    assert [(entry["stream"], entry["seller_id"]) for entry in lost] == [(name, work.seller.id)]
+    assert await work.told() == work.stream.done
+    assert await work.is_let_go()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_what_cannot_even_be_put_back_is_in_the_log_and_begun_again(
+    a_seller, owner_url, name
+):
+    work = await accepted(a_seller, name)
+    with refused(owner_url, "work_due", work.seller.id, "53100"), capture_logs() as logs:
+        assert await work.turn(_finds_nobody) is False
+    assert [entry["event"] for entry in about_work(work.seller, logs)] == [
+        "work_put_back",
+        "work_not_put_back",
+    ]
+    assert await work.told() == work.stream.waits
+    clock.shift(timedelta(minutes=1))
+    await work.all_turns()
+    assert await work.told() == work.stream.done

@@ -1,5 +1,5 @@
 """Moving cards to the prices that an agent imported: a recorded event in, current prices and
-their history out, in slabs under the lease.
+their history out, in slabs under the lease; `work/runner.py` runs it.
 
 A rollback's event also takes the targets of its cards away, so that nothing pushes the new prices
 straight back before the next run. A price that was seen after the import stays as it was seen.
@@ -7,15 +7,12 @@ straight back before the next run. A price that was seen after the import stays 
 
 from __future__ import annotations
 
-import contextlib
+from functools import partial
 from typing import Any
 
 import msgspec
 import procrastinate
-import psycopg
-import structlog
 from sqlalchemy import select, text
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
@@ -25,20 +22,10 @@ from cardsync.cards.exported import fingerprint
 from cardsync.database.session import run
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback.rollbacks import end, rollback_of
-from cardsync.seller_state.state import (
-    CancelRequested,
-    Lease,
-    LeaseLost,
-    hold_lease,
-    own_state,
-    release_lease,
-    take_lease,
-)
-from cardsync.work.jobs import Work, enqueue, jobs, mark_due, work_of
-from cardsync.work.setbacks import PutBack
-from cardsync.work.streams import due_of, forget, rest, setback
-
-log = structlog.get_logger(__name__)
+from cardsync.seller_state.lease import UnderLease
+from cardsync.seller_state.state import Lease, hold_lease, own_state, release_lease
+from cardsync.work import runner
+from cardsync.work.jobs import Work, enqueue, jobs, mark_due
 
 STREAM = "repricing"
 HOLDER = "repricing"
@@ -94,68 +81,13 @@ _CHANGING = "UPDATE sync_state SET export_fingerprint = NULL WHERE seller_id = :
 
 @jobs.task(name="pricing.move", queue="imports", pass_context=True)
 async def move_prices(context: procrastinate.JobContext, seller_id: int) -> None:
-    work = work_of(context)
-    if await work_off_one(work, seller_id):
-        async with work.database.tenant(seller_id) as session:
-            await enqueue(session, move_prices, seller_id=seller_id)
+    await runner.take_turn(EVENTS, move_prices, context, seller_id)
 
 
 async def begin(session: AsyncSession, seller_id: int) -> None:
     """The job of an event, in the transaction that records it."""
     await mark_due(session, seller_id, STREAM)
     await enqueue(session, move_prices, seller_id=seller_id)
-
-
-async def work_off_one(work: Work, seller_id: int) -> bool:
-    """Settle the oldest event.
-
-    True if there may be more to do, False if there is nothing or somebody else writes prices.
-    """
-    async with work.database.tenant(seller_id) as session:
-        due = await due_of(session, seller_id, STREAM)
-        event = await _oldest(session, seller_id)
-        if event is None:
-            await forget(session, seller_id, STREAM, due)
-            return False
-        if due is not None and due.rests(event.id, clock.now()):
-            return False
-        lease = await take_lease(
-            session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds
-        )
-        if lease is None:
-            return False
-        # Read again under the lease: who had it before may have settled the event since.
-        event = await _oldest(session, seller_id)
-        if event is None:
-            await release_lease(session, lease)
-            return True
-        rollback = (
-            await rollback_of(session, seller_id, event.rollback_id) if event.rollback_id else None
-        )
-    bound = log.bind(seller_id=seller_id, event_id=event.id)
-    try:
-        await _settle(work, lease, event, rollback)
-    except (LeaseLost, CancelRequested) as e:
-        bound.warning("moves_interrupted", kind=type(e).__name__)
-    except Exception as e:
-        match setback(e, seller_id, STREAM, event.id, due, most=1):
-            case PutBack() as back:
-                await _put_back(work, lease, event, back)
-                return False
-            case _:
-                with contextlib.suppress(LeaseLost):
-                    await _give_up(work, lease, event)
-    return True
-
-
-async def _put_back(work: Work, lease: Lease, event: RepricingEvent, back: PutBack) -> None:
-    """Leave the event open for another try; if even that can't be written, the lease runs out by
-    itself.
-    """
-    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
-        async with work.database.tenant(lease.seller_id) as session:
-            await release_lease(session, lease)
-            await rest(session, lease.seller_id, STREAM, event.id, back)
 
 
 async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | None:
@@ -167,9 +99,8 @@ async def _oldest(session: AsyncSession, seller_id: int) -> RepricingEvent | Non
     )
 
 
-async def _settle(
-    work: Work, lease: Lease, event: RepricingEvent, rollback: PriceRollback | None
-) -> None:
+async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
+    rollback = await _rollback_of(work, event)
     kept_since = await history.prepare(work, lease.seller_id, event.imported_at)
     values: dict[str, Any] = {
         "seller": lease.seller_id,
@@ -191,6 +122,13 @@ async def _settle(
             await _slab(work, lease, values | {"after": after, "last": last}, *by_row, _UNASK)
             after = last
     await _finish(work, lease, event)
+
+
+async def _rollback_of(work: Work, event: RepricingEvent) -> PriceRollback | None:
+    if event.rollback_id is None:
+        return None
+    async with work.database.tenant(event.seller_id) as session:
+        return await rollback_of(session, event.seller_id, event.rollback_id)
 
 
 async def _next(work: Work, values: dict[str, Any]) -> int | None:
@@ -215,7 +153,9 @@ async def _slab(work: Work, lease: Lease, values: dict[str, Any], *statements: s
         await run(session, _COUNT, values | {"moved": moved})
 
 
-async def _give_up(work: Work, lease: Lease, event: RepricingEvent) -> None:
+async def _fail(
+    work: Work, lease: Lease, event: RepricingEvent, code: str | None, why: str
+) -> None:
     """The next upload tells the prices; a rollback stays served, and is applied when its file is
     imported again, or expires.
     """
@@ -223,7 +163,10 @@ async def _give_up(work: Work, lease: Lease, event: RepricingEvent) -> None:
         state = await own_state(session, lease)
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
         row.settled_at, row.rows = clock.now(), None
-        row.error = {"code": "internal_error", "message": "the prices could not be moved"}
+        row.error = {
+            "code": code or "internal_error",
+            "message": why or "the prices could not be moved",
+        }
         state.export_fingerprint = await fingerprint(session, lease.seller_id)
         await session.flush()
         await release_lease(session, lease)
@@ -243,3 +186,9 @@ async def _finish(work: Work, lease: Lease, event: RepricingEvent) -> None:
         state.export_fingerprint = await fingerprint(session, lease.seller_id)
         await session.flush()
         await release_lease(session, lease)
+
+
+EVENTS = runner.Stream[RepricingEvent, Lease](
+    STREAM, UnderLease(HOLDER), oldest=_oldest, work=_settle, fail=_fail
+)
+work_off_one = partial(runner.work_off_one, EVENTS)

@@ -1,5 +1,5 @@
 """Preparing a rollback: one that was requested in, its cards with the prices that they go back to
-out, in slabs under the seller's lease.
+out, in slabs under the seller's lease; `work/runner.py` runs it.
 
 A worker that is killed leaves slabs behind which the next one goes on from; a rollback that
 nobody applies ends here as expired.
@@ -7,14 +7,11 @@ nobody applies ends here as expired.
 
 from __future__ import annotations
 
-import contextlib
 from datetime import datetime, timedelta
+from functools import partial
 
 import procrastinate
-import psycopg
-import structlog
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
@@ -25,21 +22,11 @@ from cardsync.database.session import run
 from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback.rollbacks import STREAM, ask, end, open_one, told_of
 from cardsync.pricing.rollback.scope import KEEP, Scope, is_lost, statement, values_of
-from cardsync.seller_state import state as sync_state
-from cardsync.seller_state.state import (
-    CancelRequested,
-    Lease,
-    LeaseLost,
-    hold_lease,
-    locked,
-    own_state,
-    release_lease,
-)
-from cardsync.work.jobs import Work, enqueue, jobs, mark_due, mark_due_by, work_of
-from cardsync.work.setbacks import PutBack
-from cardsync.work.streams import Due, due_of, forget, rest, setback
-
-log = structlog.get_logger(__name__)
+from cardsync.seller_state.lease import UnderLease
+from cardsync.seller_state.state import Lease, hold_lease, locked, own_state, release_lease
+from cardsync.work import runner
+from cardsync.work.jobs import Work, enqueue, jobs, mark_due, mark_due_by
+from cardsync.work.streams import due_of, forget
 
 HOLDER = "rollback"
 _NEXT = """
@@ -49,7 +36,7 @@ _NEXT = """
 
 @jobs.task(name="pricing.rollback", queue="imports", pass_context=True)
 async def prepare_rollback(context: procrastinate.JobContext, seller_id: int) -> None:
-    await work_off(work_of(context), seller_id)
+    await runner.take_turn(ROLLBACKS, prepare_rollback, context, seller_id)
 
 
 async def request(
@@ -66,61 +53,40 @@ async def request(
     return rollback, is_new
 
 
-async def work_off(work: Work, seller_id: int) -> None:
-    """Prepare what was requested, end what ran out.
+async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """A rollback that nobody applied in time is over."""
+    state = await locked(session, seller_id)
+    rollback = await open_one(session, seller_id)
+    if rollback is not None and rollback.expires_at <= now:
+        await end(session, state, rollback, "expired", now)
 
-    What somebody else is at, the sweep comes back to.
+
+async def _requested(session: AsyncSession, seller_id: int) -> PriceRollback | None:
+    rollback = await open_one(session, seller_id)
+    return rollback if rollback is not None and rollback.state == "requested" else None
+
+
+async def _nothing_left(work: Work, seller_id: int) -> bool:
+    """Set the stream's mark to when a rollback that waits to be applied ends, or an agent's claim
+    of one.
     """
     async with work.database.tenant(seller_id) as session:
-        due = await due_of(session, seller_id, STREAM)
-        now = clock.now()
-        state = await locked(session, seller_id)
+        await locked(session, seller_id)
         rollback = await open_one(session, seller_id)
-        if rollback is not None and rollback.expires_at <= now:
-            await end(session, state, rollback, "expired", now)
-            rollback = None
-        if rollback is None or rollback.state != "requested":
-            await forget(session, seller_id, STREAM, due)
-            claimed_until = await end_unclaimed_rollbacks(session, seller_id, now)
-            for again_at in (rollback.expires_at if rollback is not None else None, claimed_until):
-                if again_at is not None:
-                    await mark_due_by(session, seller_id, STREAM, again_at)
-            return
-        if due is not None and due.rests(rollback.id, now):
-            return
-        lease = await sync_state.take_lease(
-            session, seller_id, HOLDER, now, work.settings.lease_seconds
-        )
-    if lease is not None:
-        await _prepare(work, lease, rollback, due)
+        if rollback is not None and rollback.state == "requested":
+            return False  # it came meanwhile, with a mark of its own
+        due, now = await due_of(session, seller_id, STREAM), clock.now()
+        await forget(session, seller_id, STREAM, due)
+        claimed_until = await end_unclaimed_rollbacks(session, seller_id, now)
+        for again_at in (rollback.expires_at if rollback is not None else None, claimed_until):
+            if again_at is not None:
+                await mark_due_by(session, seller_id, STREAM, again_at)
+    return False
 
 
-async def _prepare(work: Work, lease: Lease, rollback: PriceRollback, due: Due | None) -> None:
-    bound = log.bind(seller_id=lease.seller_id, rollback_id=rollback.id)
-    try:
-        while await _slab(work, lease, rollback.id):
-            pass
-    except LeaseLost:
-        bound.warning("lease_lost")
-    except CancelRequested:
-        bound.info("rollback_waits", kind="cancel")
-    except Exception as e:
-        match setback(e, lease.seller_id, STREAM, rollback.id, due, most=1):
-            case PutBack() as back:
-                await _put_back(work, lease, rollback, back)
-            case _:
-                with contextlib.suppress(LeaseLost):
-                    await _fail(work, lease)
-
-
-async def _put_back(work: Work, lease: Lease, rollback: PriceRollback, back: PutBack) -> None:
-    """Leave the rollback open for another try; if even that can't be written, the lease runs out
-    by itself.
-    """
-    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
-        async with work.database.tenant(lease.seller_id) as session:
-            await sync_state.release_lease(session, lease)
-            await rest(session, lease.seller_id, STREAM, rollback.id, back)
+async def _prepare(work: Work, lease: Lease, rollback: PriceRollback) -> None:
+    while await _slab(work, lease, rollback.id):
+        pass
 
 
 async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
@@ -198,11 +164,28 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
     await release_lease(session, lease)
 
 
-async def _fail(work: Work, lease: Lease) -> None:
+async def _fail(
+    work: Work, lease: Lease, rollback: PriceRollback, code: str | None, why: str
+) -> None:
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)
-        rollback = await open_one(session, lease.seller_id)
-        if rollback is not None:
-            error = {"code": "internal_error", "message": "the rollback could not be prepared"}
-            await end(session, state, rollback, "failed", clock.now(), error)
+        own = await _requested(session, lease.seller_id)
+        if own is not None and own.id == rollback.id:
+            error = {
+                "code": code or "internal_error",
+                "message": why or "the rollback could not be prepared",
+            }
+            await end(session, state, own, "failed", clock.now(), error)
         await release_lease(session, lease)
+
+
+ROLLBACKS = runner.Stream[PriceRollback, Lease](
+    STREAM,
+    UnderLease(HOLDER),
+    oldest=_requested,
+    work=_prepare,
+    fail=_fail,
+    before=_before,
+    nothing_left=_nothing_left,
+)
+work_off_one = partial(runner.work_off_one, ROLLBACKS)

@@ -91,7 +91,7 @@ async def record_import(work: Work, caller: Caller, report: Report, now: datetim
     async with work.database.tenant(caller.seller_id) as session:
         event_id, moving = await record(session, caller, report, now)
     if 0 < moving <= work.settings.slab_rows:
-        await apply_imported_prices.work_off_one(work, caller.seller_id)
+        await apply_imported_prices.work_off_one(work, caller.seller_id, counted=False)
     return event_id
 
 

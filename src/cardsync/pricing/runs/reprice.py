@@ -10,20 +10,17 @@ wrote, in however many lives.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import polars as pl
 import procrastinate
-import psycopg
-import structlog
 from sqlalchemy import Update, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
@@ -42,15 +39,13 @@ from cardsync.pricing.runs.confirmed import must_stop, remember
 from cardsync.pricing.runs.held_prices import hold_prices
 from cardsync.pricing.runs.push_task import push_prices
 from cardsync.seller_state import state as sync_state
-from cardsync.seller_state.lease import boundary, renewing
-from cardsync.seller_state.state import CancelRequested, Lease, LeaseLost, own_state
+from cardsync.seller_state.lease import UnderLease, boundary
+from cardsync.seller_state.state import Lease, own_state
 from cardsync.sync import cancel
-from cardsync.work.jobs import Work, enqueue, jobs, mark_due, work_of
-from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
-from cardsync.work.streams import MAX_STARTS, Due, due_of, forget, rest, setback
+from cardsync.work import runner
+from cardsync.work.jobs import Work, enqueue, jobs, mark_due
+from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import Upload
-
-log = structlog.get_logger(__name__)
 
 STREAM = "reprice"
 HOLDER = "reprice"
@@ -58,10 +53,7 @@ HOLDER = "reprice"
 
 @jobs.task(name="pricing.reprice", queue="imports", pass_context=True)
 async def reprice(context: procrastinate.JobContext, seller_id: int) -> None:
-    work = work_of(context)
-    if await work_off_one(work, seller_id):
-        async with work.database.tenant(seller_id) as session:
-            await enqueue(session, reprice, seller_id=seller_id)
+    await runner.take_turn(RUNS, reprice, context, seller_id)
 
 
 async def request(session: AsyncSession, caller: Caller, now: datetime) -> int:
@@ -117,7 +109,7 @@ async def begin_unless_one_waits(
     """
     is_open = (PriceRun.state == "running") & PriceRun.upload_id.is_(None)
     waiting = (PriceRun.seller_id == seller_id) & is_open
-    is_new = PriceRun.summary["starts"].as_integer().is_(None)
+    is_new = PriceRun.attempts == 0
     if not await session.scalar(select(select(PriceRun.id).where(waiting, is_new).exists())):
         await begin(session, seller_id, trigger, now)
 
@@ -156,6 +148,7 @@ async def settle_review(
         run.state, run.finished_at = "discarded", now
     else:
         run.state, run.finished_at, run.summary = "running", None, _kept(run) | {"confirmed": True}
+        run.attempts = run.failures = 0
         await mark_due(session, caller.seller_id, STREAM)
         await enqueue(session, reprice, seller_id=caller.seller_id)
     note(session, caller, f"pricing.run_{answer}", f"price run {run_id} {answer}", now)
@@ -193,101 +186,21 @@ async def oldest_open(session: AsyncSession, seller_id: int) -> PriceRun | None:
     )
 
 
-async def work_off_one(work: Work, seller_id: int) -> bool:
-    """Run the oldest open run.
+async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """A run that was cancelled is not gone on with."""
+    await cancel.end_left(session, seller_id, now)
 
-    True if there may be more to do, False if there is nothing, it has to wait or somebody else is
-    at it.
+
+def _begin(run: PriceRun, now: datetime) -> None:
+    """The moment that it prices for: however long it waited to be taken up or confirmed, and the
+    same in every life.
     """
-    taken = await _take_up(work, seller_id)
-    if taken is None:
-        return False
-    lease, run, due = taken
-    bound = log.bind(seller_id=seller_id, run_id=run.id)
-    try:
-        async with renewing(work.database, lease):
-            return await _run(work, lease, run, due)
-    except CancelRequested:
-        bound.info("reprice_cancelled")
-        with contextlib.suppress(LeaseLost):
-            async with work.database.tenant(seller_id) as session:
-                await cancel.end(session, await own_state(session, lease), clock.now())
-    except LeaseLost:
-        bound.warning("lease_lost")
-    return True
+    if not run.attempts:
+        run.started_at = now
 
 
-async def _take_up(work: Work, seller_id: int) -> tuple[Lease, PriceRun, Due | None] | None:
-    async with work.database.tenant(seller_id) as session:
-        due = await due_of(session, seller_id, STREAM)
-        # Before anything is taken up: a run that was cancelled is not gone on with.
-        await cancel.end_left(session, seller_id, clock.now())
-        run = await oldest_open(session, seller_id)
-        if run is None:
-            await forget(session, seller_id, STREAM, due)
-            return None
-        if due is not None and due.rests(run.id, clock.now()):
-            return None
-        lease = await sync_state.take_lease(
-            session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds
-        )
-        if lease is None:
-            return None
-        # Read again under the lease: who had it before may have ended the run since.
-        run = await oldest_open(session, seller_id)
-        if run is None:
-            await sync_state.release_lease(session, lease)
-            return None
-        starts = run.summary.get("starts", 0)
-        # The moment that it prices for: however long it waited to be taken up or confirmed, and
-        # the same in every life.
-        run.started_at = run.started_at if starts else clock.now()
-        run.summary = run.summary | {"starts": starts + 1}
-        return lease, run, due
-
-
-async def _run(work: Work, lease: Lease, run: PriceRun, due: Due | None) -> bool:
-    """Price, and settle how it ended.
-
-    False if it has to wait for something outside: the sweep comes back to it.
-    """
-    bound = log.bind(seller_id=lease.seller_id, run_id=run.id)
-    try:
-        if run.summary["starts"] > MAX_STARTS:
-            bound.warning("reprice_given_up", starts=MAX_STARTS)
-            await _end(work, lease, run, "failed", {})
-        else:
-            await _price(work, lease, run)
-    except (LeaseLost, CancelRequested):
-        raise
-    except errors.Problem as problem:
-        bound.info("reprice_failed", code=problem.code)
-        await _end(work, lease, run, "failed", {})
-    except Exception as e:
-        match setback(e, lease.seller_id, STREAM, run.id, due, run.summary.get("failures", 0)):
-            case PutBack() as back:
-                await _put_back(work, lease, run, {"starts": run.summary["starts"] - 1}, back)
-                return False
-            case TryAgain(failures):
-                await _put_back(work, lease, run, {"failures": failures})
-            case GiveUp():
-                await _end(work, lease, run, "failed", {})
-    return True
-
-
-async def _put_back(
-    work: Work, lease: Lease, run: PriceRun, counts: dict[str, Any], back: PutBack | None = None
-) -> None:
-    """Leave the run open for another try; if even that can't be written, the lease runs out by
-    itself.
-    """
-    with contextlib.suppress(SQLAlchemyError, psycopg.Error, OSError):
-        async with work.database.tenant(lease.seller_id) as session:
-            await own_state(session, lease)
-            await session.execute(_of(lease, run).values(summary=run.summary | counts))
-            await sync_state.release_lease(session, lease)
-            if back is not None:
-                await rest(session, lease.seller_id, STREAM, run.id, back)
+async def _fail(work: Work, lease: Lease, run: PriceRun, code: str | None, why: str) -> None:
+    await _end(work, lease, run, "failed", {})
 
 
 async def _cycle_of(session: AsyncSession, run: PriceRun) -> str | None:
@@ -446,3 +359,16 @@ async def _end(
         )
         await session.flush()
         await sync_state.release_lease(session, lease)
+
+
+RUNS = runner.Stream[PriceRun, Lease](
+    STREAM,
+    UnderLease(HOLDER),
+    oldest=oldest_open,
+    work=_price,
+    fail=_fail,
+    cancel=cancel.end_held,
+    before=_before,
+    begin=_begin,
+)
+work_off_one = partial(runner.work_off_one, RUNS)

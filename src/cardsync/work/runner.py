@@ -1,0 +1,249 @@
+"""The one worker loop: a description of a stream in, its oldest piece of work done, put back or
+given up out.
+
+A turn finds the oldest piece, holds it against other workers, counts the start, works, and leaves
+the piece in one of the states below. A piece is an upload, a price run, a rollback or an event; a
+`Stream` says how each is found, held, worked and ended. How long a failure lets a piece rest is
+`work/setbacks.py`. The lease is not imported, as its room lies above this one: a stream that needs
+it gives it as its `Holding` (`seller_state/lease.py`).
+
+| what happens           | inventory           | orders    | reprice       | repricing  | rollback  |
+|------------------------|---------------------|-----------|---------------|------------|-----------|
+| the worker is killed   | in all streams the piece stays open and its start counted; another worker  |
+|                        | begins it again once the hold is free: a lease runs out, a row lock ends   |
+| killed over 20 times   | failed; judged, it  | failed    | failed        | settled    | failed    |
+|                        | is after 100 times  |           |               | with error |           |
+| something is away,     | in all streams the hold is given back, the start is not counted, and the   |
+| full or forbidden      | piece rests: 2 seconds, twice as long each time, at most 10 minutes        |
+| that for a day and     | failed              | failed    | failed        | settled    | failed    |
+| over 30 times          |                     |           |               | with error |           |
+| it fails by itself     | in all streams the hold is given back and it is tried again at once        |
+| that 3 times, or its   | failed              | failed    | failed        | settled    | failed    |
+| file is gone, or it is |                     |           |               | with error |           |
+| refused (a Problem)    |                     |           |               |            |           |
+| the seller cancels     | cancelled with the  | goes on   | cancelled     | goes on    | goes on   |
+| the sync               | uploads behind it   |           |               |            |           |
+| another took it over   | in all streams nothing more is written; the other one ends the piece       |
+
+What was committed before stays in every case, and the stream goes on behind a piece that ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+import procrastinate
+import psycopg
+import structlog
+from procrastinate.tasks import Task
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.work.jobs import Work, enqueue, work_of
+from cardsync.work.piece import CancelRequested, LeaseLost, Piece
+from cardsync.work.setbacks import GiveUp, PutBack, TryAgain
+from cardsync.work.streams import Due, due_of, forget, rest, setback
+
+log = structlog.get_logger(__name__)
+
+# A piece that kills its worker is given up after so many starts.
+MAX_STARTS = 20
+
+P = TypeVar("P", bound=Piece)
+H = TypeVar("H")
+
+
+class Holding(Protocol[H]):
+    """What keeps other workers away from a piece: the seller's lease, or the piece's own row."""
+
+    async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> H | None:
+        """None while another worker has it."""
+
+    async def release(self, session: AsyncSession, hold: H) -> None:
+        """Raises LeaseLost when another worker has it by now."""
+
+    def kept(self, database: Database, hold: H) -> AbstractAsyncContextManager[None]:
+        """Keep the hold alive beside the work."""
+
+
+async def _nothing_before(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Most streams have nothing to end before a turn."""
+
+
+def _needs_no_mark(piece: Any, now: datetime) -> None:
+    """The tables of most streams do not tell that a piece was begun."""
+
+
+def _max_starts(piece: Any) -> int:
+    return MAX_STARTS
+
+
+async def _nothing_left(work: Work, seller_id: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Stream(Generic[P, H]):
+    """How the pieces of one stream are found, held, worked and ended.
+
+    `work` ends its piece and releases the hold in its last transaction. `fail` does so for a piece
+    that is given up, with the code and the sentence of the failure where it has any; `cancel` for
+    one that the seller cancelled, which goes on later where there is none.
+    """
+
+    name: str
+    holding: Holding[H]
+    oldest: Callable[[AsyncSession, int], Awaitable[P | None]]
+    work: Callable[[Work, H, P], Awaitable[None]]
+    fail: Callable[[Work, H, P, str | None, str], Awaitable[None]]
+    cancel: Callable[[Work, H], Awaitable[None]] | None = None
+    # In the transaction that takes up, before anything is looked for.
+    before: Callable[[AsyncSession, int, datetime], Awaitable[None]] = _nothing_before
+    # What the piece tells from its start on; its `attempts` are those before this one.
+    begin: Callable[[P, datetime], None] = _needs_no_mark
+    # After so many starts a piece that kills its workers is given up.
+    most_starts: Callable[[P], int] = _max_starts
+    # When no piece is open; False leaves the stream's mark to the sweep.
+    nothing_left: Callable[[Work, int], Awaitable[bool]] = _nothing_left
+
+
+@dataclass(frozen=True)
+class _Taken(Generic[P, H]):
+    """A piece that this worker holds; `counted` is 1 where the start may end it."""
+
+    piece: P
+    hold: H
+    due: Due | None
+    counted: int
+
+
+async def take_turn(
+    stream: Stream[P, H],
+    task: Task[Any, Any, Any],
+    context: procrastinate.JobContext,
+    seller_id: int,
+) -> None:
+    """One turn of a seller; the next one is queued behind everybody else's."""
+    work = work_of(context)
+    if await work_off_one(stream, work, seller_id):
+        async with work.database.tenant(seller_id) as session:
+            await enqueue(session, task, seller_id=seller_id)
+
+
+async def work_off_one(
+    stream: Stream[P, H], work: Work, seller_id: int, *, counted: bool = True
+) -> bool:
+    """Work off the oldest piece.
+
+    True if there may be more to do at once. False if there is nothing, if another worker has it,
+    or if it has to wait: the sweep comes back. A start that is not `counted` may end unsaid.
+    """
+    taken = await _take_up(stream, work, seller_id, int(counted))
+    if not isinstance(taken, _Taken):
+        return taken
+    bound = log.bind(seller_id=seller_id, stream=stream.name, work_id=taken.piece.id)
+    try:
+        try:
+            async with stream.holding.kept(work.database, taken.hold):
+                return await _work(stream, work, taken)
+        except CancelRequested:
+            bound.info("work_cancelled")
+            if stream.cancel is not None:
+                await stream.cancel(work, taken.hold)
+            else:
+                async with work.database.tenant(seller_id) as session:
+                    await stream.holding.release(session, taken.hold)
+    except LeaseLost:
+        bound.warning("lease_lost")
+    return True
+
+
+async def _take_up(
+    stream: Stream[P, H], work: Work, seller_id: int, counted: int
+) -> _Taken[P, H] | bool:
+    """The oldest piece, held; or the answer of a turn that ends without one."""
+    async with work.database.tenant(seller_id) as session:
+        due, now = await due_of(session, seller_id, stream.name), clock.now()
+        await stream.before(session, seller_id, now)
+        piece = await stream.oldest(session, seller_id)
+        if piece is not None:
+            if due is not None and due.rests(piece.id, now):
+                return False
+            hold = await stream.holding.take(session, piece, work.settings)
+            if hold is None:
+                return False
+            # Read again under the hold: who had it before may have ended the piece since.
+            piece = await stream.oldest(session, seller_id)
+            if piece is None:
+                await stream.holding.release(session, hold)
+                return True
+            stream.begin(piece, now)
+            piece.attempts += counted
+            return _Taken(piece, hold, due, counted)
+    if await stream.nothing_left(work, seller_id):
+        async with work.database.tenant(seller_id) as session:
+            await forget(session, seller_id, stream.name, due)
+    return False
+
+
+async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
+    """Work, and settle how it ended. False if the piece rests."""
+    piece, hold = taken.piece, taken.hold
+    bound = log.bind(seller_id=piece.seller_id, stream=stream.name, work_id=piece.id)
+    try:
+        if piece.attempts > (most := stream.most_starts(piece)):
+            bound.error("work_given_up", kind="starts", times=most, failures=piece.failures)
+            await stream.fail(work, hold, piece, None, f"given up after {most} attempts")
+        else:
+            await stream.work(work, hold, piece)
+    except (LeaseLost, CancelRequested):
+        raise
+    except errors.Problem as problem:
+        bound.info("work_failed", code=problem.code)
+        await stream.fail(work, hold, piece, problem.code, str(problem))
+    except Exception as e:
+        match setback(e, piece.seller_id, stream.name, piece.id, taken.due, piece.failures):
+            case PutBack() as back:
+                await _put_back(stream, work, taken, piece.failures, back)
+                return False
+            case TryAgain(failures):
+                await _put_back(stream, work, taken, failures)
+            case GiveUp(why=why):
+                await stream.fail(work, hold, piece, None, why)
+    return True
+
+
+async def _put_back(
+    stream: Stream[P, H],
+    work: Work,
+    taken: _Taken[P, H],
+    failures: int,
+    back: PutBack | None = None,
+) -> None:
+    """Leave the piece open for another try. If even that cannot be written, a lease runs out by
+    itself.
+    """
+    piece = taken.piece
+    try:
+        async with work.database.tenant(piece.seller_id) as session:
+            await stream.holding.release(session, taken.hold)
+            row = await session.get_one(type(piece), (piece.seller_id, piece.id))
+            row.failures = failures
+            if back is not None:
+                row.attempts = piece.attempts - taken.counted
+                await rest(session, piece.seller_id, stream.name, piece.id, back)
+    except (SQLAlchemyError, psycopg.Error, OSError) as e:
+        log.warning(
+            "work_not_put_back",
+            seller_id=piece.seller_id,
+            stream=stream.name,
+            work_id=piece.id,
+            error=type(e).__name__,
+        )
