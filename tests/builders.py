@@ -277,6 +277,43 @@ class SellerBuilder:
         return seller
 
 
+async def a_shop(a_seller: SellerBuilder, *rows: dict[str, str], **options: Any) -> Seller:
+    """A seller whose shop holds these rows; the options are those of `a_seller`."""
+    seller = await a_seller(**options)
+    await seller.import_csv(a_csv(*rows))
+    return seller
+
+
+async def poll(
+    seller: Seller, agent: str | None = "agent-1", *, capabilities: str | None = None
+) -> dict[str, Any]:
+    """What an agent hears that asks for work."""
+    query = {"agent_id": agent, "capabilities": capabilities}
+    given = {name: value for name, value in query.items() if value is not None}
+    answer = await seller.get("/api/v1/sync/pending", params=given)
+    assert answer.status_code == 200, answer.text
+    heard: dict[str, Any] = answer.json()
+    return heard
+
+
+async def log(
+    seller: Seller, status: str = "success", steps: dict[str, str] | None = None, **body: Any
+) -> None:
+    """The agent's log of its cycle; `steps` says how each step ended."""
+    if steps is not None:
+        body["steps"] = [{"name": name, "status": result} for name, result in steps.items()]
+    answer = await seller.post("/api/v1/sync/log", json={"status": status, **body})
+    assert (answer.status_code, answer.content) == (201, b""), answer.text
+    assert answer.headers["Content-Length"] == "0"
+
+
+async def cancel(seller: Seller) -> tuple[int, Any]:
+    """The status of POST /sync/cancel, with its body or the code of its refusal."""
+    answer = await seller.post("/api/v1/sync/cancel")
+    body = answer.json()
+    return answer.status_code, body["code"] if answer.status_code == 409 else body
+
+
 async def uncap(database: Database, seller_id: int) -> None:
     async with database.tenant(seller_id) as session:
         await session.execute(

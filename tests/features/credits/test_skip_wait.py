@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
-from builders import a_csv, a_row
+from builders import a_csv, a_row, poll
 from cardsync import clock
 
 pytestmark = pytest.mark.slow
@@ -23,10 +23,6 @@ async def skip(seller, key: str = "key-1"):
 
 async def said(seller, key: str = "key-1") -> str:
     return (await skip(seller, key)).json()["status"]
-
-
-async def poll(seller) -> dict:
-    return (await seller.get("/api/v1/sync/pending", params={"agent_id": "agent-1"})).json()
 
 
 async def phase(seller) -> str:

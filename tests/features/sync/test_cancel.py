@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from builders import a_csv, a_row
+from builders import a_csv, a_row, a_shop, cancel, poll
 from cardsync import clock
 from cardsync.cards.exported import fingerprint
 from cardsync.inventory import finish
@@ -29,16 +29,6 @@ CANCELLED, CANCELLING = (200, {"status": "cancelled"}), (202, {"status": "cancel
 NOTHING = (409, "no_sync_in_progress")
 
 
-async def cancel(seller):
-    answer = await seller.post("/api/v1/sync/cancel")
-    body = answer.json()
-    return answer.status_code, body["code"] if answer.status_code == 409 else body
-
-
-async def poll(seller, agent="agent-1"):
-    return (await seller.get(f"/api/v1/sync/pending?agent_id={agent}")).json()
-
-
 async def status(seller):
     return (await seller.get("/api/v1/status")).json()
 
@@ -57,9 +47,8 @@ async def send(seller, rows=AFTER, **headers):
     return answer.json()["upload_id"]
 
 
-async def a_shop(a_seller, **options):
-    seller = await a_seller(**options)
-    await seller.import_csv(a_csv(*BEFORE))
+async def a_synced_shop(a_seller, **options):
+    seller = await a_shop(a_seller, *BEFORE, **options)
     await seller.applied()
     return seller
 
@@ -146,7 +135,7 @@ async def test_a_cycle_that_collects_is_cancelled_at_once(a_seller):
 
 
 async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
     await poll(seller)
     await cancel(seller)
@@ -161,7 +150,7 @@ async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_sell
 
 
 async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
     uploads = [await send(seller) for _ in range(2)]
     assert await cancel(seller) == CANCELLED
@@ -179,7 +168,7 @@ async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
 
 @pytest.mark.parametrize("boundary", range(SLABS + 1))
 async def test_a_worker_stops_at_its_next_slab_boundary(a_seller, boundary):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
     upload = await send(seller)
     behind = await send(seller)
@@ -199,7 +188,7 @@ async def test_a_worker_stops_at_its_next_slab_boundary(a_seller, boundary):
 @pytest.mark.parametrize("boundary", range(SLABS + 1))
 async def test_a_worker_that_is_left_alone_goes_to_its_end(a_seller, boundary):
     """The other outcome: nobody cancels, and afterwards there is nothing left to cancel."""
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     upload = await send(seller)
     async with stopped_at(seller, boundary):
         pass
@@ -212,7 +201,7 @@ async def test_a_worker_that_is_left_alone_goes_to_its_end(a_seller, boundary):
 
 @pytest.mark.parametrize("boundary", range(SLABS + 1))
 async def test_what_a_dead_worker_had_begun_is_cancelled_at_once(a_seller, boundary):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
     upload = await send(seller)
     async with stopped_at(seller, boundary) as worker:
@@ -247,7 +236,7 @@ ENDS = (by_poll, by_heartbeat, by_cancel, by_worker)
 @pytest.mark.parametrize("ending", ENDS)
 @pytest.mark.parametrize("boundary", [0, 2, SLABS])
 async def test_a_worker_that_dies_after_the_cancel_is_not_resumed(a_seller, boundary, ending):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
     upload = await send(seller)
     async with stopped_at(seller, boundary) as worker:
@@ -268,7 +257,7 @@ async def test_a_worker_that_dies_after_the_cancel_is_not_resumed(a_seller, boun
 
 @pytest.mark.parametrize("boundary", range(SLABS + 1))
 async def test_a_worker_that_was_thought_dead_writes_no_more(a_seller, boundary):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
     upload = await send(seller)
     async with stopped_at(seller, boundary):
@@ -281,7 +270,7 @@ async def test_a_worker_that_was_thought_dead_writes_no_more(a_seller, boundary)
 
 
 async def test_an_upload_after_a_cancel_that_nobody_ended_is_not_taken_along(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     upload = await send(seller)
     async with stopped_at(seller, 1) as worker:
         await cancel(seller)
@@ -294,7 +283,7 @@ async def test_an_upload_after_a_cancel_that_nobody_ended_is_not_taken_along(a_s
 
 
 async def test_an_upload_while_the_worker_stops_goes_with_the_cycle(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     upload = await send(seller)
     async with stopped_at(seller, 1):
         await cancel(seller)
@@ -306,7 +295,7 @@ async def test_an_upload_while_the_worker_stops_goes_with_the_cycle(a_seller):
 
 
 async def test_between_two_uploads_the_first_stays_done(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     first, second = await send(seller), await send(seller, BEFORE)
     assert await work_off_one(seller.service.work, seller.id) is True
     done_at = (await state_of(seller))["last_sync_at"]
@@ -390,7 +379,7 @@ async def test_a_rollback_keeps_its_lease(a_seller, service):
 async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_export_no_longer(
     a_seller,
 ):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     report = await seller.import_csv(a_csv(*BEFORE[:20]))
     assert report["state"] == "awaiting_review"
     await poll(seller)
@@ -405,7 +394,7 @@ async def test_a_confirmed_upload_is_cancelled_with_the_cycle_and_holds_the_expo
 
 
 async def test_a_review_that_waits_is_no_part_of_the_cycle(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     report = await seller.import_csv(a_csv(*BEFORE[:20]))
     await seller.post("/api/v1/sync/request")
     await poll(seller)
@@ -416,7 +405,7 @@ async def test_a_review_that_waits_is_no_part_of_the_cycle(a_seller):
 @pytest.mark.parametrize("word", ["success", "partial", "failed"])
 @pytest.mark.parametrize("first", ["log", "cancel"])
 async def test_the_clients_log_and_the_cancel_merge_in_either_order(a_seller, first, word):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     await send(seller, **{"X-Sync-Cycle-Id": "cycle-1"})
     log = {"status": word, "sync_cycle_id": "cycle-1", "agent_version": "1.2.3", "steps": []}
     if first == "log":
@@ -431,7 +420,7 @@ async def test_the_clients_log_and_the_cancel_merge_in_either_order(a_seller, fi
 
 
 async def test_the_log_of_a_cancelled_cycle_leaves_the_next_one_alone(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     await send(seller, **{"X-Sync-Cycle-Id": "cycle-1"})
     await cancel(seller)
     await seller.post("/api/v1/sync/request")
@@ -441,7 +430,7 @@ async def test_the_log_of_a_cancelled_cycle_leaves_the_next_one_alone(a_seller):
 
 
 async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(a_seller):
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
     await poll(seller)
     await send(seller)
@@ -457,7 +446,7 @@ async def test_the_log_of_a_cycle_while_its_worker_stops_does_not_free_the_lock(
 
 async def test_the_holder_of_a_cycle_that_is_being_cancelled_is_not_told_to_run_it_again(a_seller):
     """The worker writes what an earlier cycle uploaded; this one has uploaded nothing yet."""
-    seller = await a_shop(a_seller)
+    seller = await a_synced_shop(a_seller)
     await seller.post("/api/v1/sync/request", json={"kind": "orders"})
     await poll(seller)
     await send(seller)

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders import a_png
+from builders import a_png, log
 from cardsync import clock
 from cardsync.accounts import sellers
 from cardsync.processes.retention import tidy
@@ -30,12 +30,6 @@ async def keep(seller, **fields):
         b"",
         "0",
     ), answer.text
-
-
-async def log(seller, status="success", **body):
-    assert (
-        await seller.post("/api/v1/sync/log", json={"status": status, **body})
-    ).status_code == 201
 
 
 async def kept(seller) -> list[dict]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import a_csv, a_png, a_row
+from builders import a_csv, a_png, a_row, cancel, log, poll
 from cardsync import clock
 from cardsync.agentwork import tasks
 from cardsync.inventory.drain import work_off_one
@@ -90,6 +90,11 @@ def test_every_row_has_its_tests(row):
         assert callable(where.get(test)), name
 
 
+async def cancelled(seller):
+    status, _ = await cancel(seller)
+    return status
+
+
 async def ask(seller, kind="full"):
     answer = await seller.post("/api/v1/sync/request", json={"kind": kind})
     return answer.status_code, answer.json()["status"]
@@ -100,24 +105,10 @@ async def skip(seller, key):
     return answer.json()["status"]
 
 
-async def poll(seller, agent="agent-1"):
-    return (await seller.get("/api/v1/sync/pending", params={"agent_id": agent})).json()
-
-
-async def cancel(seller):
-    return (await seller.post("/api/v1/sync/cancel")).status_code
-
-
 async def heartbeat(seller):
     answer = await seller.post("/api/v1/heartbeat")
     assert answer.status_code == 200
     return answer.json()["has_pending_tasks"]
-
-
-async def log(seller, **body):
-    assert (
-        await seller.post("/api/v1/sync/log", json={"status": "success", **body})
-    ).status_code == 201
 
 
 async def phase(seller):
@@ -282,7 +273,7 @@ async def test_sync_in_progress_lock_set_without_a_lease_is_cleared_by_cancel(a_
         await ask(seller, "orders")
         assert (await poll(seller, "agent-1"))["action"] == "sync"
         await ask(seller, "refunds")
-        code, polled = await asyncio.gather(cancel(seller), poll(seller, "agent-2"))
+        code, polled = await asyncio.gather(cancelled(seller), poll(seller, "agent-2"))
         assert code == 200
         assert (polled["reason"], polled.get("kind")) in (
             ("in_progress", None),
@@ -291,7 +282,7 @@ async def test_sync_in_progress_lock_set_without_a_lease_is_cleared_by_cancel(a_
         if polled["action"] == "wait":
             polled = await poll(seller, "agent-2")
         assert polled["kind"] == "refunds"
-        assert await cancel(seller) == 200
+        assert await cancelled(seller) == 200
         assert [cycle["status"] for cycle in await cycles(seller)] == ["cancelled"] * 2 * (turn + 1)
 
 
@@ -299,16 +290,16 @@ async def test_sync_in_progress_lock_set_under_a_live_lease_is_recorded_as_cance
     seller = await a_seller(auto_sync_paused=True)
     upload = (await seller.upload(a_csv(a_row()))).json()["upload_id"]
     await seller.hold_lease("sync")
-    assert await asyncio.gather(cancel(seller), cancel(seller)) == [202, 202]
+    assert await asyncio.gather(cancelled(seller), cancelled(seller)) == [202, 202]
     assert await phase(seller) == "cancelling"
     clock.shift(timedelta(seconds=31))
     # Whoever comes first ends it, and only once.
     await asyncio.gather(
         heartbeat(seller),
         poll(seller),
-        cancel(seller),
+        cancelled(seller),
         work_off_one(seller.service.work, seller.id),
-        cancel(seller),
+        cancelled(seller),
     )
     assert (await seller.report(upload))["state"] == "cancelled"
     assert [cycle["status"] for cycle in await cycles(seller)] == ["cancelled"]
@@ -322,17 +313,17 @@ async def test_sync_in_progress_lock_set_under_a_live_lease_is_recorded_as_cance
 
 async def test_sync_in_progress_lock_not_set_is_unchanged_by_cancel(a_seller):
     seller = await a_seller()
-    assert await asyncio.gather(cancel(seller), cancel(seller)) == [409, 409]
+    assert await asyncio.gather(cancelled(seller), cancelled(seller)) == [409, 409]
     assert await cycles(seller) == []
     for _ in range(TURNS):
         await ask(seller, "orders")
-        code, polled = await asyncio.gather(cancel(seller), poll(seller))
+        code, polled = await asyncio.gather(cancelled(seller), poll(seller))
         assert polled["action"] == "sync"
         # Before the poll there was nothing to cancel; after it there was.
         assert code in (200, 409)
         assert await phase(seller) == ("collecting" if code == 409 else "idle")
         if code == 409:
-            assert await cancel(seller) == 200
+            assert await cancelled(seller) == 200
 
 
 @pytest.mark.parametrize("trigger", ["manual", "scheduled"])

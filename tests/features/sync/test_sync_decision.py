@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from builders import a_csv, a_png, a_row
+from builders import a_csv, a_png, a_row, log, poll
 from cardsync import clock
 from cardsync.seller_state.kinds import KINDS
 
@@ -19,23 +19,9 @@ MINUTE = timedelta(minutes=1)
 HISTORY = ["fetch_orders", "fetch_order_items", "fetch_shipping", "fetch_refunds", "fetch_feedback"]
 
 
-async def poll(seller, agent: str | None = "agent-1") -> dict:
-    answer = await seller.get("/api/v1/sync/pending", params={"agent_id": agent} if agent else {})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
 async def ask(seller, **body) -> None:
     answer = await seller.post("/api/v1/sync/request", json=body)
     assert (answer.status_code, answer.json()) == (200, {"status": "requested"})
-
-
-async def log(seller, status: str, steps: dict[str, str] | None = None, **body) -> None:
-    if steps is not None:
-        body["steps"] = [{"name": name, "status": result} for name, result in steps.items()]
-    answer = await seller.post("/api/v1/sync/log", json={"status": status, **body})
-    assert (answer.status_code, answer.content) == (201, b"")
-    assert answer.headers["Content-Length"] == "0"
 
 
 async def in_progress(seller) -> bool:
