@@ -169,7 +169,8 @@ def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
         status: ResponseSpec(
             data_container=Union[tuple(_shape(kind) for kind in group)],  # type: ignore[arg-type]  # noqa: UP007
             description="; ".join(
-                f"{_names_it(kind)}`{kind.code}`: {kind.__doc__}" for kind in group
+                f"{_names_it(kind)}`{kind.code}`: {' '.join((kind.__doc__ or '').split())}"
+                for kind in group
             ),
             generate_examples=False,
         )
