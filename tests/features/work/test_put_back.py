@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from builders import a_csv, a_row
@@ -25,7 +26,7 @@ from cardsync.processes.worker import STREAMS as TASKS
 from cardsync.processes.worker import opened, sweep
 from cardsync.seller_state.state import release_lease, take_lease
 from cardsync.storage import LocalStore
-from cardsync.work import runner
+from cardsync.work import runner, streams
 from cardsync.work.setbacks import MAX_AGE, MAX_TIMES
 from rollbacks_builder import ROLLBACKS, a_pushed_run, exported
 from stopped_workers import state_of
@@ -191,6 +192,13 @@ def pauses(logs):
     return [
         (entry["event"], entry["kind"], entry["times"], entry["pause_seconds"]) for entry in logs
     ]
+
+
+@pytest.fixture(autouse=True)
+def _loggers_of_now(monkeypatch):
+    """Loggers that were used keep the configuration of that time, which `capture_logs` misses."""
+    for module in (runner, streams):
+        monkeypatch.setattr(module, "log", structlog.get_logger(module.__name__))
 
 
 @pytest.fixture(autouse=True)
