@@ -14,8 +14,7 @@ import pytest
 from builders import a_csv, a_row, an_order
 from cardsync import clock
 from cardsync.access.models import Account
-from cardsync.pricing.engine import engine
-from cardsync.pricing.preview import evidence
+from cardsync.pricing.engine import engine, evidence
 from cardsync.pricing.rules.rows import run_of
 from cardsync.pricing.runs.cards_to_price import read_stock
 
