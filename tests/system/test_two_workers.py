@@ -89,10 +89,12 @@ def assert_each_once_and_in_order(seller: Seller, ids: list[int]) -> None:
 
 
 def test_a_worker_leaves_when_told(server: Server) -> None:
+    newest = "SELECT coalesce(max(id), 0) AS id FROM procrastinate_workers"
+    last = server.sql(newest)[0]["id"]
     process = server.launch("worker")
     try:
         before = processes_of(server.data_dir)
-        until(lambda: workers(server) >= 2, "the second worker", 30)
+        until(lambda: server.sql(newest)[0]["id"] > last, "the second worker", 30)
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0, server.said()[-2000:]
         assert process.pid not in [other.pid for other in processes_of(server.data_dir)], told(

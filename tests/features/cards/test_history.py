@@ -2,13 +2,16 @@
 `price_observation`.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 
+import psycopg
 import pytest
 
 from builders import a_csv, a_row
 from cardsync import clock
+from cardsync.database.urls import libpq_url
 
 
 async def observations(seller):
@@ -213,3 +216,18 @@ async def test_changes_and_history_of_another_seller_cannot_be_seen(a_seller):
     for table in ("price_observation", "price_change", "price_run", "card", "upload"):
         assert await stranger.service.sql(stranger.id, f"SELECT seller_id FROM {table}") == []
         assert await seller.service.sql(seller.id, f"SELECT seller_id FROM {table}") != []
+
+
+def test_two_workers_make_a_months_partition_once(owner_url):
+    make = "SELECT ensure_price_observation_partition('2031-05-01')"
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+    url = libpq_url(owner_url, role=None)
+    with psycopg.connect(url) as first, psycopg.connect(url) as second:
+        first.execute(make)
+        with ThreadPoolExecutor(1) as thread:
+            other = thread.submit(second.execute, make)
+            while not first.execute(waits, [second.info.backend_pid]).fetchone()[0]:
+                assert not other.done(), "the second worker did not wait for the first"
+            first.commit()
+            other.result(30)
+        second.execute("DROP TABLE price_observation_203105")
