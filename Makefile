@@ -15,21 +15,21 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## This list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-setup: .venv/.run ## The environment: .venv with cardsync and cardsync-agent
+setup: .venv/.run .venv/.front ## The environment: .venv with cardsync and cardsync-agent
 
-run: .venv/.run ## A demo seller, one whole cycle told in the terminal, then a server until Ctrl-C (data in .data)
+run: .venv/.run .venv/.front ## A demo seller, one whole cycle told in the terminal, then a server until Ctrl-C (data in .data)
 	@exec "$(BIN)/cardsync" demo --data-dir .data
 
 # A file's tests share their server, so a file stays with one worker; in the soak the files are few and long.
-test: .venv/.dev ## The whole suite, from nothing
+test: .venv/.dev .venv/.front-dev ## The whole suite, from nothing
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak"
 
 # tests/everyday.py says what is left out.
-check: .venv/.dev ## The everyday part of the suite, in two minutes
+check: .venv/.dev .venv/.front-dev ## The everyday part of the suite, in two minutes
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not slow and not soak"
 
 # SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
-soak: .venv/.dev ## The full counts: many rounds of kill -9, many random cases
+soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, many random cases
 	@"$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m soak
 	@SOAK_SECONDS=$$((($${SOAK_SECONDS:-0} + 4) / 5)) \
 	  "$(BIN)/python" -m pytest -n $(JOBS) --dist worksteal -m "hypothesis and not soak" --hypothesis-profile soak tests/core
@@ -51,11 +51,11 @@ bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes benc
 	@"$(BIN)/python" bench/run_all.py $(PARTS)
 
 lock: ## Pin the dependencies anew (needs pip-tools)
-	@cd requirements && for part in run dev; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
+	@cd requirements && for part in run dev node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o $$part.txt $$part.in; done
 
 clean: ## Remove the environment and the demo's data
-	rm -rf .venv .data
+	rm -rf .venv .data frontend/node_modules src/cardsync/dashboard/static/vendor
 
 .venv/bin/python:
 	@python="$$(command -v "$(PYTHON)" || command -v python3)"; \
@@ -75,3 +75,14 @@ clean: ## Remove the environment and the demo's data
 	@echo "installing pinned development tools …"
 	@"$(BIN)/python" -m pip install -q --require-hashes -r requirements/dev.txt
 	@touch .venv/.dev
+
+# The files that the pages link, and for the tests the checker of accessibility.
+.venv/.front: .venv/.run frontend/package-lock.json frontend/vendor.py
+	@echo "fetching pinned front-end packages …"
+	@"$(BIN)/python" frontend/vendor.py
+	@touch .venv/.front
+
+.venv/.front-dev: .venv/.run frontend/package-lock.json frontend/vendor.py
+	@echo "fetching pinned front-end packages …"
+	@"$(BIN)/python" frontend/vendor.py --dev
+	@touch .venv/.front .venv/.front-dev

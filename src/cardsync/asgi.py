@@ -27,6 +27,7 @@ from cardsync.agentwork import routes as agentwork
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
+from cardsync.dashboard import door as dashboard
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
 from cardsync.inventory import routes as inventory
@@ -186,6 +187,8 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             accounts.router,
             members.router,
             member_pages.router,
+            dashboard.pages,
+            dashboard.files,
             inventory.put_object,
             releases.downloads,
             health.healthz,
@@ -196,7 +199,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         dependencies=DEPENDENCIES,
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
-        template_config=pages.templates("cardsync.accounts"),
+        template_config=pages.templates("cardsync.accounts", "cardsync.dashboard"),
         openapi_config=_description(),
         logging_config=None,
         **testing,

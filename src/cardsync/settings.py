@@ -225,6 +225,9 @@ class Settings(BaseSettings):
         "",
         description="How a seller gets more credits: a text or an address (https, mailto), for /account/credits",
     )
+    development_pages: bool = Field(
+        False, description="Serve /styleguide, the page of all components, for developers"
+    )
     allow_unknown_lines: bool = Field(
         False,
         description="An unknown product line label in an upload becomes a line of the account",

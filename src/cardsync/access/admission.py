@@ -33,6 +33,9 @@ class Callers(Enum):
 _OPTION = "callers"
 BY_EITHER = {_OPTION: Callers.EITHER}
 BY_SESSION = {_OPTION: Callers.SESSION}
+# A page's route: its form carries the token in a field, which `dashboard/shell.read_form` checks
+# before it reads any other.
+BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
 # How OpenAPI tells it.
 A_KEY = {"api_key": list[str]()}
 A_SESSION = {"session": list[str]()}
@@ -126,7 +129,8 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
         raise errors.KeyRequired
     if scope.get("method") not in tokens.SAFE_METHODS:
         refuse_other_sites(scope)
-        if not tokens.csrf_is_right(token, header(scope, b"x-csrf-token")):
+        in_form = "token_in_form" in opt
+        if not in_form and not tokens.csrf_is_right(token, header(scope, b"x-csrf-token")):
             raise errors.CsrfFailed(
                 "X-CSRF-Token is missing or not this session's; GET /api/session tells it"
             )

@@ -1,0 +1,83 @@
+"""The files that pages link: everything under `static` comes in; an address that names its
+content, and the bytes with their type, go out.
+
+A file's address changes with its content, so browsers keep it for ever. `static/vendor` is filled
+by `make setup`; without it pages work, but without scripts of others and without icons.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from litestar import Request, Response, get
+from litestar.datastructures import State
+from litestar.exceptions import NotFoundException
+
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+FOREVER = "public, max-age=31536000, immutable"
+SMALLEST_PACKED = 600
+
+
+@dataclass(frozen=True)
+class Asset:
+    content: bytes
+    packed: bytes | None
+    media_type: str
+
+
+@cache
+def _assets() -> tuple[dict[str, Asset], dict[str, str]]:
+    """The assets by their address, and each file's address by its name."""
+    assets, addresses = {}, {}
+    for name, file in _walk(files(__package__) / "static", ""):
+        stem, dot, ending = name.rpartition(".")
+        if (media_type := TYPES.get(dot + ending)) is None:
+            continue
+        content = file.read_bytes()
+        packed = gzip.compress(content, 9, mtime=0) if len(content) >= SMALLEST_PACKED else None
+        digest = hashlib.sha256(content).hexdigest()[:12]
+        address = f"{stem}.{digest}.{ending}"
+        assets[address] = Asset(content, packed, media_type)
+        addresses[name] = f"/static/{address}"
+    return assets, addresses
+
+
+def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
+    found = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            found += _walk(entry, f"{prefix}{entry.name}/")
+        else:
+            found.append((prefix + entry.name, entry))
+    return found
+
+
+def asset_url(name: str) -> str | None:
+    """Return the address of a file of `static`; None for one that `make setup` did not bring."""
+    return _assets()[1].get(name)
+
+
+@get("/static/{path:path}", include_in_schema=False)
+async def static_file(request: Request[object, object, State], path: str) -> Response[bytes]:
+    asset = _assets()[0].get(path.lstrip("/"))
+    if asset is None:
+        raise NotFoundException
+    headers = {
+        "Cache-Control": FOREVER,
+        "X-Content-Type-Options": "nosniff",
+        "Vary": "Accept-Encoding",
+    }
+    if asset.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        return Response(asset.packed, media_type=asset.media_type, headers=headers)
+    return Response(asset.content, media_type=asset.media_type, headers=headers)

@@ -1,0 +1,21 @@
+"""The pages of signed-in members, by name: a page's module is imported here and nowhere else."""
+
+from __future__ import annotations
+
+from litestar import Router
+
+from cardsync import errors, limits
+from cardsync.access.admission import admitting
+from cardsync.dashboard.assets import static_file
+from cardsync.dashboard.pages import card, cards, styleguide
+from cardsync.dashboard.shell import refused
+
+pages = Router(
+    path="/",
+    route_handlers=[cards.cards_page, card.card_page, styleguide.styleguide],
+    middleware=[admitting],
+    exception_handlers={errors.Problem: refused},
+    include_in_schema=False,
+    request_max_body_size=limits.PAGE_FORM_BYTES,
+)
+files = static_file

@@ -1,0 +1,109 @@
+"""How figures and times read on a page: a value, the reader's locale and the account's zone come
+in; text goes out. Pure.
+
+An amount is text or Decimal and never a float. A value that is not known is a dash, never zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from decimal import ROUND_HALF_UP, Decimal
+from zoneinfo import ZoneInfo
+
+from cardsync import clock
+
+UNKNOWN = "–"
+_CENT = Decimal("0.01")
+# The marks between thousands and before decimals, by language; English is the rule.
+_NARROW = "\u202f"
+_MARKS = {
+    "de": (".", ","), "nl": (".", ","), "es": (".", ","), "it": (".", ","), "pt": (".", ","),
+    "da": (".", ","), "tr": (".", ","), "id": (".", ","), "fr": (_NARROW, ","),
+    "pl": (_NARROW, ","), "cs": (_NARROW, ","), "sv": (_NARROW, ","), "nb": (_NARROW, ","),
+    "fi": (_NARROW, ","), "ru": (_NARROW, ","), "uk": (_NARROW, ","),
+}  # fmt: skip
+_STEPS = ((60, 60, "min"), (3600, 24, "h"), (86_400, 45, "d"))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The person at the browser: the first language of Accept-Language, the account's zone, now."""
+
+    language: str
+    zone: tzinfo
+    now: datetime
+
+    def number(self, value: int | Decimal | None, places: int = 0) -> str:
+        if value is None:
+            return UNKNOWN
+        thousands, point = _MARKS.get(self.language, (",", "."))
+        text = f"{value:,.{places}f}"
+        return text.replace(",", "\0").replace(".", point).replace("\0", thousands)
+
+    def money(self, amount: Decimal | str | None) -> str:
+        """Return dollars and cents; an amount under a cent keeps its places."""
+        if amount is None:
+            return UNKNOWN
+        value = Decimal(amount)
+        places = 2 if value == value.quantize(_CENT) else 4
+        sign = "−" if value < 0 else ""
+        return f"{sign}${self.number(abs(value), places)}"
+
+    def change(self, before: Decimal | str | None, after: Decimal | str | None) -> Change | None:
+        """Return how an amount changes; None if either is not known or nothing changes."""
+        if before is None or after is None:
+            return None
+        old, new = Decimal(before), Decimal(after)
+        if old == new:
+            return None
+        share = ((new - old) / old * 100).quantize(Decimal("0.1"), ROUND_HALF_UP) if old else None
+        text = self.money(abs(new - old))
+        percent = "" if share is None else f"{self.number(abs(share), 1)} %"
+        return Change("up" if new > old else "down", text, percent)
+
+    def exact(self, moment: datetime | str | None) -> str:
+        """Return the time in the account's zone, to the minute."""
+        if moment is None:
+            return UNKNOWN
+        local = _moment(moment).astimezone(self.zone)
+        return f"{local:%Y-%m-%d %H:%M} {local.tzname()}"
+
+    def ago(self, moment: datetime | str | None) -> str:
+        """Return how long ago, or in how long, something is."""
+        if moment is None:
+            return "never"
+        seconds = (self.now - _moment(moment)).total_seconds()
+        past, seconds = seconds >= 0, abs(seconds)
+        if seconds < 45:
+            return "just now"
+        for unit, most, name in _STEPS:
+            count = round(seconds / unit)
+            if count < most:
+                return f"{count} {name} ago" if past else f"in {count} {name}"
+        return f"{_moment(moment).astimezone(self.zone):%Y-%m-%d}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """`direction` is up or down; the signs are words for screen readers and arrows for eyes."""
+
+    direction: str
+    amount: str
+    percent: str
+
+
+def _moment(moment: datetime | str) -> datetime:
+    read = clock.read_moment(moment) if isinstance(moment, str) else moment
+    assert read is not None, moment
+    return read
+
+
+def language_of(accept_language: str | None) -> str:
+    """Return the first language of the header, two letters; English if it names none."""
+    first = (accept_language or "en").split(",")[0].split(";")[0].strip().lower()
+    return first[:2] if first[:2].isascii() and first[:2].isalpha() else "en"
+
+
+def zone_of(name: str) -> tzinfo:
+    return ZoneInfo(name)

@@ -1,0 +1,93 @@
+"""The page of cards: the address's search, filter and order come in; a table of one page of the
+shop's cards, with the search as chips, goes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import psycopg
+from litestar import get
+from litestar.response import Template
+
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
+from cardsync.cards.queries import Found, find_cards
+from cardsync.cards.shown import card_body
+from cardsync.dashboard.shell import PageRequest, show, url
+from cardsync.search.fields import QueryError
+from cardsync.search.parser import parse
+from cardsync.search.tree import And, Tree, all_of, print_query
+from cardsync.web.request import provide_settings, reading
+
+SORTS = ("name", "set", "number", "price", "target", "quantity", "updated", "location")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One part of a search, and the search without it."""
+
+    text: str
+    without: str
+
+
+def chips_of(search: str) -> list[Chip]:
+    """Return the parts that all must hold, as chips. Pure. Raises QueryError."""
+    tree = parse(search)
+    parts = tree.parts if isinstance(tree, And) else (tree,)
+    return [
+        Chip(print_query(part), print_query(_without(parts, index)))
+        for index, part in enumerate(parts)
+    ]
+
+
+def _without(parts: tuple[Tree, ...], index: int) -> Tree:
+    return all_of([part for at, part in enumerate(parts) if at != index])
+
+
+@get("/cards", opt=BY_FORM)
+async def cards_page(request: PageRequest, caller: Caller) -> Template:
+    given = request.query_params.dict()
+    wanted, page = read_filter(given), read_page(given)
+    settings = provide_settings(request.app.state)
+    found, problem, at, chips = Found([], 0), "", 0, list[Chip]()
+    try:
+        chips = chips_of(wanted.search)
+        async with reading(request) as reads:
+            found = await find_cards(reads, caller.seller_id, wanted, page, caller.member_id)
+    except QueryError as e:
+        problem, at = str(e), e.offset
+    except psycopg.errors.QueryCanceled:
+        problem = f"This search takes longer than {settings.read_seconds:g} s: ask for less."
+    address = partial(address_of, wanted, page)
+    return show(
+        request,
+        caller,
+        "cards.html",
+        cards=[card_body(row) for row in found.cards],
+        total=found.total,
+        total_pages=-(-found.total // page.per_page),
+        page=page,
+        wanted=wanted,
+        chips=chips,
+        search_problem=problem,
+        before_problem=wanted.search[:at],
+        games=[("", "All games"), *((line, line.title()) for line in caller.product_lines)],
+        address=address,
+    )
+
+
+def address_of(wanted: CardFilter, page: CardPage, **changed: Any) -> str:
+    """Return the address of the same page with other parameters."""
+    query = {
+        "search": wanted.search,
+        "game": wanted.game,
+        "status": "" if wanted.status == "active" else wanted.status,
+        "sort": "" if page.sort == "name" else page.sort,
+        "direction": "" if page.direction == "asc" else page.direction,
+        "page": None,
+    }
+    return url("/cards", **query | changed)

@@ -1,0 +1,40 @@
+"""A page of all components in all states, for developers and tests: it is served only where
+DEVELOPMENT_PAGES is on.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from litestar import get
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.dashboard.shell import PageRequest, show
+from cardsync.settings import Settings
+
+HOSTILE = (
+    "<b>bold</b> & \"quoted\" 'single' \u202eright to left\u202c zero\u200bwidth " + "long" * 60
+)
+
+
+@get("/styleguide", opt=BY_FORM)
+async def styleguide(request: PageRequest, caller: Caller, settings: Settings) -> Template:
+    if not settings.development_pages:
+        raise errors.NotFound("the style guide is served in development only")
+    now = clock.now()
+    ages = [timedelta(seconds=10), timedelta(hours=3), timedelta(days=4), -timedelta(hours=2)]
+    points = [
+        (clock.rfc3339(now - timedelta(days=day)), {"Price": f"{10 + day % 5}.50", "Market": None})
+        for day in range(30)
+    ]
+    return show(
+        request,
+        caller,
+        "styleguide.html",
+        moments=[clock.rfc3339(now - age) for age in ages],
+        points=points,
+        hostile=HOSTILE,
+    )
