@@ -26,7 +26,11 @@ class Selected(NamedTuple):
 
 
 async def select_cards(
-    rows: Rows, seller_id: int, wanted: CardFilter, now: datetime, member_id: int | None = None
+    rows: Rows,
+    seller_id: int,
+    wanted: CardFilter,
+    now: datetime,
+    member_id: int | None = None,
 ) -> Selected:
     """Select the cards that the member may see, or, without a member, a key. Raises QueryError."""
     tree = parse(wanted.search)

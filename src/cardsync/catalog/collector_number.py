@@ -67,6 +67,10 @@ def number_columns(numbers: pl.Series) -> pl.DataFrame:
             pl.col("whole").str.extract(_TOTAL, 2).alias("number_total"),
         )
     )
-    return rows.join(table, on="number", how="left", nulls_equal=True, maintain_order="left").drop(
-        "number"
-    )
+    return rows.join(
+        table,
+        on="number",
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    ).drop("number")

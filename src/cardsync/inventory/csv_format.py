@@ -161,14 +161,22 @@ def read(
         head += piece
     header, start = split_header(head)
     return header, _read_blocks(
-        chain([head[start:]], pieces), header, _Patterns(header, shapes or {}), fast=fast
+        chain([head[start:]], pieces),
+        header,
+        _Patterns(header, shapes or {}),
+        fast=fast,
     )
 
 
 def _read_blocks(
-    pieces: Iterable[bytes], header: Header, patterns: _Patterns, *, fast: bool
+    pieces: Iterable[bytes],
+    header: Header,
+    patterns: _Patterns,
+    *,
+    fast: bool,
 ) -> Iterator[Block]:
-    line, budget = 2, MAX_UNCERTAIN
+    line = 2
+    budget = MAX_UNCERTAIN
     # An open run of uncertain lines, which is read again together with what follows.
     opened = b""
     for text, final in _in_lines(pieces):
@@ -176,7 +184,13 @@ def _read_blocks(
         if not text:
             continue
         block, lines, used = _read_block(
-            _utf8(text), header, patterns, line, final=final, fast=fast, budget=budget
+            _utf8(text),
+            header,
+            patterns,
+            line,
+            final=final,
+            fast=fast,
+            budget=budget,
         )
         yield block
         budget -= block.tried
@@ -225,7 +239,15 @@ def _read_block(
     if certain.all():
         frame = _read_certain(text, header, lines.height, fast=fast)
         return (
-            Block(_numbered(frame, lines["index"], line), [], 0, 0, [], 0, shaped),
+            Block(
+                _numbered(frame, lines["index"], line),
+                [],
+                0,
+                0,
+                [],
+                0,
+                shaped,
+            ),
             lines.height,
             lines.height,
         )
@@ -233,7 +255,12 @@ def _read_block(
     raw = text.split(b"\n")[: lines.height]
     others = _Uncertain(raw, header, line, budget)
     others.read(lines, final=final)
-    frame = _read_certain(b"\n".join(compress(raw, certain)), header, int(certain.sum()), fast=fast)
+    frame = _read_certain(
+        b"\n".join(compress(raw, certain)),
+        header,
+        int(certain.sum()),
+        fast=fast,
+    )
     frame = pl.concat(
         [_numbered(frame, lines.filter("certain")["index"], line), others.frame()]
     ).sort("line")
@@ -326,8 +353,17 @@ class _Uncertain:
     `used`: how many lines are settled; a record that may go on is left for later.
     """
 
-    def __init__(self, raw: list[bytes], header: Header, line: int, budget: int) -> None:
-        self.raw, self.header, self.line, self.budget = raw, header, line, budget
+    def __init__(
+        self,
+        raw: list[bytes],
+        header: Header,
+        line: int,
+        budget: int,
+    ) -> None:
+        self.raw = raw
+        self.header = header
+        self.line = line
+        self.budget = budget
         self.rows: list[tuple[int | str, ...]] = []
         self.faults: list[Fault] = []
         self.fault_count = 0
@@ -378,7 +414,12 @@ class _Uncertain:
             self._name(index)
         for index, cells in lines.select("index", "cells").head(limits.REJECTED_LISTED).iter_rows():
             self.faults.append(
-                Fault(self.line + index, None, "malformed_row", why or self._miscounted(cells))
+                Fault(
+                    self.line + index,
+                    None,
+                    "malformed_row",
+                    why or self._miscounted(cells),
+                )
             )
 
     def _miscounted(self, cells: int) -> str:

@@ -51,7 +51,13 @@ def _most_starts(upload: Upload) -> int:
     return runner.MAX_STARTS if upload.verdict is None else MAX_STARTS_JUDGED
 
 
-async def _fail(work: Work, lease: Lease, upload: Upload, code: str | None, why: str) -> None:
+async def _fail(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    code: str | None,
+    why: str,
+) -> None:
     await finish.fail(
         work,
         lease,
@@ -71,7 +77,11 @@ async def _nothing_left(work: Work, seller_id: int) -> bool:
         if state.lease_holder != HOLDER and state.export_fingerprint is not None:
             return True
         lease = await sync_state.take_lease(
-            session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds
+            session,
+            seller_id,
+            HOLDER,
+            clock.now(),
+            work.settings.lease_seconds,
         )
     if lease is None:
         return False

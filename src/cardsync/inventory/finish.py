@@ -73,7 +73,8 @@ async def finish(
 
     With `reprice`, a run over the stored cards follows, since rules have queries.
     """
-    now, report = clock.now(), outcome.report
+    now = clock.now()
+    report = outcome.report
     in_review = bool(verdict.review)
     async with writer.database.tenant(upload.seller_id) as session:
         await bury(session, writer, gone)
@@ -167,7 +168,8 @@ COUNTS = (
 async def _settled(session: AsyncSession, upload: Upload, state: str, now: datetime) -> Upload:
     statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
     row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
-    row.state, row.finished_at = state, now
+    row.state = state
+    row.finished_at = now
     return row
 
 
@@ -175,7 +177,11 @@ async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
     """A newer upload was worked off: what waited before it, for the seller's word or confirmed
     just now, is discarded.
     """
-    ids = {"now": clock.now(), "seller": upload.seller_id, "id": upload.id}
+    ids = {
+        "now": clock.now(),
+        "seller": upload.seller_id,
+        "id": upload.id,
+    }
     await session.execute(
         text("""
             WITH older AS (
@@ -219,7 +225,12 @@ async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str])
     account.product_lines = list(dict.fromkeys([*account.product_lines, *new]))
 
 
-def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:
+def _note(
+    session: AsyncSession,
+    upload: Upload,
+    report: dict[str, Any],
+    now: datetime,
+) -> None:
     summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
     session.add(
         Activity(
@@ -232,7 +243,13 @@ def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: da
     )
 
 
-async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str) -> None:
+async def fail(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    code: str,
+    message: str,
+) -> None:
     """Close an upload that can't be imported to the end; slabs already committed stay."""
     now = clock.now()
     async with work.database.tenant(upload.seller_id) as session:
@@ -245,7 +262,8 @@ async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str
             await sync_state.release_lease(session, lease)
             return
         row = await _settled(session, upload, "failed", now)
-        row.error_code, row.error_message = code, message
+        row.error_code = code
+        row.error_message = message
         await session.execute(
             update(PriceRun)
             .where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)

@@ -22,7 +22,10 @@ from cardsync.seller_state import state as sync_state
 
 
 async def identify(
-    database: Database, seller_id: int, frame: pl.DataFrame, stored: pl.DataFrame
+    database: Database,
+    seller_id: int,
+    frame: pl.DataFrame,
+    stored: pl.DataFrame,
 ) -> pl.DataFrame:
     """The frame with marketplace_id, id (null: a new card), `*_old`, condition, printing,
     language, gone, product_id and match.
@@ -115,8 +118,16 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
         """),
         {"seller": seller_id, "ids": custom["listing_id"].to_list()},
     )
-    schema = {"listing_id": pl.Int64, "title": pl.String, "number": pl.Int64}
-    return pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
+    schema = {
+        "listing_id": pl.Int64,
+        "title": pl.String,
+        "number": pl.Int64,
+    }
+    return pl.DataFrame(
+        [tuple(row) for row in rows],
+        schema=schema,
+        orient="row",
+    )
 
 
 async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:

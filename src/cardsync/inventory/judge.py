@@ -83,7 +83,12 @@ async def judge(
         else:
             tripped = full and await must_stop(session, upload.seller_id, priced, clock.now())
         run_id = await _run_of(session, upload)
-        verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
+        verdict = {
+            "short": short,
+            "breaker": tripped,
+            "absent": gone,
+            "sold_out": sold_out,
+        }
         await session.execute(
             update(Upload)
             .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
@@ -102,7 +107,10 @@ async def _run_of(session: AsyncSession, upload: Upload) -> int:
     if known is not None:
         return known
     run = PriceRun(
-        seller_id=upload.seller_id, trigger="sync", upload_id=upload.id, started_at=clock.now()
+        seller_id=upload.seller_id,
+        trigger="sync",
+        upload_id=upload.id,
+        started_at=clock.now(),
     )
     session.add(run)
     await session.flush()

@@ -114,7 +114,8 @@ def _with_words(printed: products.Printings, found: pl.DataFrame) -> pl.DataFram
 
 
 def _with_parts(slabs: list[Slab], part: asyncio.Task[pl.DataFrame]) -> list[Slab]:
-    made, start = [], 0
+    made = []
+    start = 0
     for slab in slabs:
         made.append(replace(slab, found=part, found_from=start))
         start += slab.at.len()

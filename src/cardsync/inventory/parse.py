@@ -153,7 +153,8 @@ def read_price(text: str) -> int | None:
     amount = _AMOUNT.fullmatch(text)
     if amount is None or (amount["minus"] and amount["minus2"]):
         raise ValueError(text)
-    whole, fraction = amount["whole"].replace(",", ""), (amount["fraction"] or "").removeprefix(".")
+    whole = amount["whole"].replace(",", "")
+    fraction = (amount["fraction"] or "").removeprefix(".")
     if not whole and not fraction:
         raise ValueError(text)
     if len(whole.lstrip("0")) > 8:
@@ -187,7 +188,8 @@ class _Labels:
     """Product line labels of one file, each resolved once."""
 
     def __init__(self, lines: ProductLines, when_blank: str | None) -> None:
-        self.lines, self.when_blank = lines, when_blank
+        self.lines = lines
+        self.when_blank = when_blank
         self.seen: dict[str, tuple[str | None, str | None]] = {}
         self.new: dict[str, str] = {}
 
@@ -206,9 +208,17 @@ class _Labels:
 
 
 def _mapped(
-    series: pl.Series, old: list[str], new: Iterable[object], dtype: type[pl.DataType]
+    series: pl.Series,
+    old: list[str],
+    new: Iterable[object],
+    dtype: type[pl.DataType],
 ) -> pl.Series:
-    return series.replace_strict(old, pl.Series(new, dtype=dtype), default=None, return_dtype=dtype)
+    return series.replace_strict(
+        old,
+        pl.Series(new, dtype=dtype),
+        default=None,
+        return_dtype=dtype,
+    )
 
 
 def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.DataFrame:
@@ -238,7 +248,10 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     )
     _report_rejected(block, code, header, parsed)
     _report_noted(
-        texts, {name: flags & good for name, flags in bad.items() if name in prices}, header, parsed
+        texts,
+        {name: flags & good for name, flags in bad.items() if name in prices},
+        header,
+        parsed,
     )
     frame = frame.select(FRAME_COLUMNS)
     # Most blocks have none to leave out, and a filter copies everything.
@@ -272,12 +285,16 @@ def _numbers(
         .otherwise(pl.col("quantity").cast(pl.Int64, strict=False))
         .alias("quantity"),
     ).hstack(_units(texts.select(prices)))
-    columns, bad = [], {}
+    columns = []
+    bad = {}
     for name in fields:
         column = values[name]
         if name in odd:
             column, bad[name] = _one_by_one(
-                texts[name], odd[name], column, readers.get(name, read_price)
+                texts[name],
+                odd[name],
+                column,
+                readers.get(name, read_price),
             )
         columns.append(column.cast(pl.Int32) if name == "quantity" else column)
     # Digits alone can still be no id.
@@ -306,7 +323,10 @@ def _units(amounts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _one_by_one(
-    texts: pl.Series, odd: pl.Series, values: pl.Series, read: Callable[[str], int | None]
+    texts: pl.Series,
+    odd: pl.Series,
+    values: pl.Series,
+    read: Callable[[str], int | None],
 ) -> tuple[pl.Series, pl.Series]:
     """Cells of another shape read in Python, each text once, and which of them could not be."""
     numbers: dict[str, int | None] = {}
@@ -349,11 +369,22 @@ _SAYS = {
 }
 
 
-def _says(line: int, code: str, text: str, header: Header, name: str | None = None) -> Rejected:
+def _says(
+    line: int,
+    code: str,
+    text: str,
+    header: Header,
+    name: str | None = None,
+) -> Rejected:
     own, words = _SAYS[code]
     column = header.name_of(name or own)
     text = text if len(text) <= 60 else f"{text[:59]}…"
-    return Rejected(line, column, code, words.format(column=column, text=text))
+    return Rejected(
+        line,
+        column,
+        code,
+        words.format(column=column, text=text),
+    )
 
 
 def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Parsed) -> None:
@@ -361,7 +392,12 @@ def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Pars
     parsed.rejected_count += wrong.height + block.fault_count
     room = limits.REJECTED_LISTED - len(parsed.rejected)
     said = [
-        _says(row["line"], row["code"], row[_SAYS[row["code"]][0]], header)
+        _says(
+            row["line"],
+            row["code"],
+            row[_SAYS[row["code"]][0]],
+            header,
+        )
         for row in wrong.head(room).iter_rows(named=True)
     ]
     said += [Rejected(*fault) for fault in block.faults]
@@ -369,7 +405,10 @@ def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Pars
 
 
 def _report_noted(
-    texts: pl.DataFrame, bad: dict[str, pl.Series], header: Header, parsed: Parsed
+    texts: pl.DataFrame,
+    bad: dict[str, pl.Series],
+    header: Header,
+    parsed: Parsed,
 ) -> None:
     parsed.noted_count += sum(int(flags.sum()) for flags in bad.values())
     room = limits.REJECTED_LISTED - len(parsed.noted)

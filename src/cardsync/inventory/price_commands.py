@@ -98,7 +98,12 @@ def _check_out(out: Path, *read: Path | None) -> None:
     help="Where the price updates go.",
 )
 @_with_rules
-def price_one_file(file: Path, out: Path, preset: str | None, rules: Path | None) -> None:
+def price_one_file(
+    file: Path,
+    out: Path,
+    preset: str | None,
+    rules: Path | None,
+) -> None:
     """The whole flow on one pricing export, without a server; the rules' queries alone need a
     database.
     """
@@ -108,7 +113,11 @@ def price_one_file(file: Path, out: Path, preset: str | None, rules: Path | None
 
 
 @price.command("explain")
-@click.argument("marketplace_id", type=click.IntRange(-(2**63), 2**63 - 1), metavar="ID")
+@click.argument(
+    "marketplace_id",
+    type=click.IntRange(-(2**63), 2**63 - 1),
+    metavar="ID",
+)
 @click.option("--file", type=FILE, help="A pricing export: the card as this file has it.")
 @_with_rules
 @click.option(
@@ -142,7 +151,14 @@ def price_explain(
     if file is not None:
         given = _given(preset, rules)
         told = explain_in_file(file, marketplace_id, given, _ask)
-        for line in left_out(Run(given.rules, given.seller, clock.now(), given.sales)):
+        for line in left_out(
+            Run(
+                given.rules,
+                given.seller,
+                clock.now(),
+                given.sales,
+            )
+        ):
             say(line.strip())
     else:
         told = (
@@ -210,7 +226,9 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
 @click.option("--preset", help="premium, competitive, move or buy-box.")
 @click.option("--seller", type=ROW_ID, help="A seller of this machine's database.")
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the terminal."
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file instead of the terminal.",
 )
 def price_rules(preset: str | None, seller: int | None, out: Path | None) -> None:
     """Write a preset, or a seller's rules, sales and settings, as a file for --rules: the same

@@ -70,7 +70,12 @@ class Priced:
     out: pl.DataFrame
 
 
-def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Priced:
+def priced(
+    path: Path,
+    given: RuleSet,
+    ask: Ask,
+    only: int | None = None,
+) -> Priced:
     """Every row, or those of one id. Raises InvalidCsv, InvalidQuery."""
     parsed = read(path)
     rows = parsed.frame if only is None else parsed.frame.filter(pl.col("listing_id") == only)
@@ -89,7 +94,12 @@ def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Pri
     )  # fmt: skip
     if run.queried:
         cards = cards.hstack(ask(lambda database: resolve(database, rows, run)))
-    return Priced(parsed, rows, run, engine.price(cards, run.rules, run.seller, now, run.sales))
+    return Priced(
+        parsed,
+        rows,
+        run,
+        engine.price(cards, run.rules, run.seller, now, run.sales),
+    )
 
 
 def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]:
@@ -173,7 +183,8 @@ def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -
     done = priced(path, given, ask, marketplace_id)
     if not done.rows.height:
         raise CommandError(f"{path} has no usable row with the id {marketplace_id}")
-    row, card = done.out.row(-1, named=True), done.rows.row(-1, named=True)
+    row = done.out.row(-1, named=True)
+    card = done.rows.row(-1, named=True)
     # Without queries every live rule selects every card.
     losing = row["candidates"]
     selecting = [
@@ -198,7 +209,11 @@ def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -
         ],
         "matching_rules": told_rules(selecting, sales, row),
         "governing_rule": governing
-        and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        and {
+            "id": governing.id,
+            "name": governing.name,
+            "priority": governing.priority,
+        },
         "steps": explain(row, done.run),
         "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,

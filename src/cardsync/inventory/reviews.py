@@ -73,8 +73,12 @@ async def _confirm(session: AsyncSession, caller: Caller, upload_id: int, now: d
     await cancel.end_left(session, caller.seller_id, now)
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
-    upload.state, upload.confirmed, upload.finished_at = "queued", True, None
-    upload.begun_at, upload.attempts, upload.failures = None, 0, 0
+    upload.state = "queued"
+    upload.confirmed = True
+    upload.finished_at = None
+    upload.begun_at = None
+    upload.attempts = 0
+    upload.failures = 0
     # review_upload_id stays until the run ends: the export holds back until then.
     state.uploads_open += 1
     await _set_run(session, upload, "running", None)
@@ -88,7 +92,8 @@ async def _discard(session: AsyncSession, caller: Caller, upload_id: int, now: d
     """Leave the rows that came as they are, and tombstone and reprice nothing."""
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
-    upload.state, upload.finished_at = "discarded", now
+    upload.state = "discarded"
+    upload.finished_at = now
     state.review_upload_id = None
     await _set_run(session, upload, "discarded", now)
     note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)

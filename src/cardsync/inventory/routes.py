@@ -245,7 +245,11 @@ async def discard_upload(
     ),
 )
 async def put_object(
-    request: ApiRequest, key: str, state: State, expires: str = "", signature: str = ""
+    request: ApiRequest,
+    key: str,
+    state: State,
+    expires: str = "",
+    signature: str = "",
 ) -> None:
     """The embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
     store = presigned_puts.local(state.store)

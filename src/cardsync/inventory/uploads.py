@@ -289,7 +289,11 @@ async def _accept(
 
 
 async def upload_of(
-    session: AsyncSession, seller_id: int, upload_id: int, *, lock: bool = False
+    session: AsyncSession,
+    seller_id: int,
+    upload_id: int,
+    *,
+    lock: bool = False,
 ) -> Upload:
     """Raises NotFound for an unknown or another seller's id."""
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)

@@ -26,7 +26,8 @@ from cardsync.releases.offer import PRODUCTS, Published, Shelf, read_version, sa
 log = structlog.get_logger(__name__)
 
 TOPIC = "releases"
-READ_SECONDS, RETRY_SECONDS = 5.0, 2.0
+READ_SECONDS = 5.0
+RETRY_SECONDS = 2.0
 # A download that this process does not find may be newer than its last reading, but strangers'
 # guesses are no reason to read again.
 MISS_SECONDS = 1.0

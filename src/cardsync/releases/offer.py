@@ -95,7 +95,11 @@ class Offer:
 
 
 def shelve(releases: list[Published], kills: set[str]) -> Shelf:
-    newest_first = sorted(releases, key=lambda r: (r.version, r.platform, r.sha256), reverse=True)
+    newest_first = sorted(
+        releases,
+        key=lambda r: (r.version, r.platform, r.sha256),
+        reverse=True,
+    )
     killed = {version for text in kills if (version := read_version(text)) is not None}
     return Shelf(tuple(newest_first), frozenset(kills), frozenset(killed))
 

@@ -44,7 +44,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     if len(word) > _GUESSED_CHARACTERS:
         return None
-    best, most = None, 0.0
+    best = None
+    most = 0.0
     alike = SequenceMatcher(b=word.casefold()[:_GUESSED_CHARACTERS])
     for name in known:
         alike.set_seq1(name.casefold()[:_GUESSED_CHARACTERS])
@@ -53,7 +54,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
             and alike.quick_ratio() > most
             and (ratio := alike.ratio()) > most
         ):
-            best, most = name, ratio
+            best = name
+            most = ratio
     return best
 
 

@@ -172,7 +172,9 @@ class _Parser:
 
     def _selector(self) -> str | None:
         """Return the longest selector that stands here, with any space between its words."""
-        longest, begun, at = None, "", self._at
+        longest = None
+        begun = ""
+        at = self._at
         while word := _VALUE.match(self._text, at):
             begun += folded(word.group())
             if begun in SELECTORS:

@@ -163,7 +163,12 @@ def price(
     return _with_receipt(frame, inputs.columns, set(cards.columns))
 
 
-def _run(rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale]) -> Run:
+def _run(
+    rules: Sequence[Rule],
+    seller: SellerPricing,
+    now: datetime,
+    sales: Sequence[Sale],
+) -> Run:
     if now.tzinfo is None:
         raise ValueError("now must have a time zone")
     for kind, known in (("rules", rules), ("sales", sales)):
@@ -183,7 +188,11 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
             governed["rule_id"], {rule.id for rule in run.live}, "rules that may not govern"
         )
     return governed.lazy().join(
-        rule_parameters(run).lazy(), on="rule_id", how="left", maintain_order="left", validate="m:1"
+        rule_parameters(run).lazy(),
+        on="rule_id",
+        how="left",
+        maintain_order="left",
+        validate="m:1",
     )
 
 
@@ -202,7 +211,11 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
         sale = pl.col("sale_id")
     governed = pl.when(pl.col("rule_id").is_not_null()).then(sale)
     return frame.with_columns(sale_id=governed).join(
-        sale_parameters(run).lazy(), on="sale_id", how="left", maintain_order="left", validate="m:1"
+        sale_parameters(run).lazy(),
+        on="sale_id",
+        how="left",
+        maintain_order="left",
+        validate="m:1",
     )
 
 
@@ -280,7 +293,8 @@ class Summary:
 
 
 def summary(priced: pl.DataFrame) -> Summary:
-    target, current = pl.col("target"), pl.col("current_price")
+    target = pl.col("target")
+    current = pl.col("current_price")
     blocked = {
         code: (pl.col("blockers") & pl.lit(bit, pl.UInt16)) != 0
         for code, bit in BLOCKER_BIT.items()

@@ -20,5 +20,7 @@ def week_start(now: datetime, zone: str) -> datetime:
 def _midnight(now: datetime, zone: str, days_ago: int) -> datetime:
     there = now.astimezone(ZoneInfo(zone))
     return datetime.combine(
-        there.date() - timedelta(days=days_ago), time(), ZoneInfo(zone)
+        there.date() - timedelta(days=days_ago),
+        time(),
+        ZoneInfo(zone),
     ).astimezone(UTC)

@@ -274,7 +274,11 @@ def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
 
 
 def _daily(bp: int, small_bp: int) -> Cap:
-    return Cap(bp, bp, small=SmallCap(below=50_000, up_bp=small_bp, down_bp=small_bp))
+    return Cap(
+        bp,
+        bp,
+        small=SmallCap(below=50_000, up_bp=small_bp, down_bp=small_bp),
+    )
 
 
 _PRESET = Rule(id=0, name="", priority=DEFAULT_PRIORITY, state="published")

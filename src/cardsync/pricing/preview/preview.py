@@ -70,7 +70,10 @@ async def reading(
 
 
 async def priced(
-    session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> tuple[Stock, pl.DataFrame]:
     """Return every card that the search leaves, priced by the body's rules.
 
@@ -80,15 +83,29 @@ async def priced(
     run = await asked(session, seller_id, body, await run_of(session, account, now))
     bound: dict[str, Any] = {}
     stock = await read_stock(
-        session, account, run, await _where(session, seller_id, body.get("search"), bound), **bound
+        session,
+        account,
+        run,
+        await _where(session, seller_id, body.get("search"), bound),
+        **bound,
     )
     out = await asyncio.to_thread(
-        engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
+        engine.price,
+        stock.cards,
+        stock.run.rules,
+        stock.run.seller,
+        stock.run.now,
+        stock.run.sales,
     )
     return stock, out
 
 
-async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], live: Run) -> Run:
+async def asked(
+    session: AsyncSession,
+    seller_id: int,
+    body: Mapping[str, Any],
+    live: Run,
+) -> Run:
     """Return a run of the live rules with drafts, unless the body brings its own rules.
 
     Raises InvalidRule, InvalidQuery.
@@ -108,7 +125,12 @@ async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], 
     return replace(live, rules=list(rules), sales=list(sales))
 
 
-async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict[str, Any]) -> str:
+async def _where(
+    session: AsyncSession,
+    seller_id: int,
+    search: Any,
+    bound: dict[str, Any],
+) -> str:
     if search is None or search == "":
         return ON_SALE
     if not isinstance(search, str):
@@ -123,7 +145,8 @@ async def told(
 ) -> dict[str, Any]:
     """Return the preview in its form on the wire."""
     counted = engine.summary(out)
-    current, target = pl.col("current_price"), pl.col("target")
+    current = pl.col("current_price")
+    target = pl.col("target")
     quantity, kept = (
         pl.col("quantity").cast(pl.Int128),
         pl.col("held").fill_null(False) & ~pl.col("changed"),

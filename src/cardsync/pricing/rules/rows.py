@@ -96,7 +96,12 @@ async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     """Return a run of the seller's live rules, sales and settings at this moment."""
     rules = await rules_of(session, account.seller_id)
-    return Run(rules, seller_pricing(account), now, await sales_of(session, account.seller_id))
+    return Run(
+        rules,
+        seller_pricing(account),
+        now,
+        await sales_of(session, account.seller_id),
+    )
 
 
 def seller_pricing(account: Account) -> SellerPricing:

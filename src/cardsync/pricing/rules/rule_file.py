@@ -65,7 +65,8 @@ def _placed(rules: Sequence[Rule]) -> list[Rule]:
     before = [
         place for (priority, _), place in sorted(order.items()) if priority < DEFAULT_PRIORITY
     ]
-    last, priorities = 0, {}
+    last = 0
+    priorities = {}
     for place in before:
         priorities[place] = last = max(rules[place].priority, last + 1)
     if last >= DEFAULT_PRIORITY:
@@ -158,7 +159,9 @@ def read_rule_set(text: str) -> RuleSet:
         raise errors.InvalidRule(f"{name}: is not a field")
     rules = read_rules(body["rules"], drafts=True)
     return RuleSet(
-        rules, read_sales(body.get("sales") or []), _settings(body.get("settings") or {})
+        rules,
+        read_sales(body.get("sales") or []),
+        _settings(body.get("settings") or {}),
     )
 
 
