@@ -7,7 +7,6 @@ more than 100 characters.
 
 import ast
 import io
-import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -72,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -44,7 +44,11 @@ async def select_cards(
         conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
         values["ids"] = list(wanted.ids)
     of_its_own = wanted.ids is None and "SELECT" not in found.sql
-    return Selected(" AND ".join([*conditions, f"({found.sql})", VISIBLE]), values, of_its_own)
+    return Selected(
+        " AND ".join([*conditions, f"({found.sql})", VISIBLE]),
+        values,
+        of_its_own,
+    )
 
 
 def _status(wanted: CardFilter, tree: Tree) -> list[str]:

@@ -36,7 +36,11 @@ class CollectorNumber(NamedTuple):
 
 
 def read_collector_number(text: str | None) -> CollectorNumber:
-    number = re.sub(_SPACES, "", unicodedata.normalize("NFKC", text or "").upper())
+    number = re.sub(
+        _SPACES,
+        "",
+        unicodedata.normalize("NFKC", text or "").upper(),
+    )
     for written, meant in _SAME.items():
         number = number.replace(written, meant)
     number = re.sub(_ZEROS, r"\1\2", number.removeprefix("#"))

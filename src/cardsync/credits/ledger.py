@@ -103,7 +103,14 @@ async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime)
 
     The caller has checked, under the sync row's lock, that the charge is due.
     """
-    return await _append(session, seller_id, "skip_wait", -limits.SKIP_WAIT_CREDITS, now, key=key)
+    return await _append(
+        session,
+        seller_id,
+        "skip_wait",
+        -limits.SKIP_WAIT_CREDITS,
+        now,
+        key=key,
+    )
 
 
 async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int, int | None]:

@@ -325,7 +325,13 @@ def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
     )
 
 
-def _read_certain(text: bytes, header: Header, count: int, *, fast: bool) -> pl.DataFrame:
+def _read_certain(
+    text: bytes,
+    header: Header,
+    count: int,
+    *,
+    fast: bool,
+) -> pl.DataFrame:
     """Split certain lines into cells."""
     schema = dict.fromkeys(header.positions, pl.String)
     if fast and count:

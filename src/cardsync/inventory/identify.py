@@ -117,7 +117,10 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
             SELECT listing_id, title, marketplace_id FROM custom_listing
              WHERE seller_id = :seller AND listing_id = ANY(CAST(:ids AS bigint[]))
         """),
-        {"seller": seller_id, "ids": custom["listing_id"].to_list()},
+        {
+            "seller": seller_id,
+            "ids": custom["listing_id"].to_list(),
+        },
     )
     schema = {
         "listing_id": pl.Int64,

@@ -32,7 +32,12 @@ SLABS_AT_FIRST = 2
 class NewProducts:
     """Use it with `async with`: tasks under way end with the block."""
 
-    def __init__(self, database: Database, parsed: pl.DataFrame, stored: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        database: Database,
+        parsed: pl.DataFrame,
+        stored: pl.DataFrame,
+    ) -> None:
         self._database = database
         self._tasks: set[asyncio.Task[Any]] = set()
         # Only the slabs that wait for the products hold them.

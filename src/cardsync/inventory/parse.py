@@ -92,7 +92,11 @@ class ProductLines:
 
     @property
     def _names(self) -> set[str]:
-        return {*self.by_label.values(), *self.enabled, *self.disabled}
+        return {
+            *self.by_label.values(),
+            *self.enabled,
+            *self.disabled,
+        }
 
 
 @dataclass
@@ -342,7 +346,12 @@ def _one_by_one(
         except ValueError:
             numbers[text] = None
             bad.append(text)
-    read_ones = _mapped(texts, list(numbers), numbers.values(), pl.Int64)
+    read_ones = _mapped(
+        texts,
+        list(numbers),
+        numbers.values(),
+        pl.Int64,
+    )
     return read_ones.zip_with(odd, values), odd & texts.is_in(bad)
 
 
@@ -392,7 +401,12 @@ def _says(
     )
 
 
-def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Parsed) -> None:
+def _report_rejected(
+    block: Block,
+    code: pl.Series,
+    header: Header,
+    parsed: Parsed,
+) -> None:
     wrong = block.frame.with_columns(code).filter(pl.col("code").is_not_null())
     parsed.rejected_count += wrong.height + block.fault_count
     room = limits.REJECTED_LISTED - len(parsed.rejected)

@@ -182,7 +182,11 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
         async with database.tenant(seller_id, snapshot=True) as session:
             await _known(session, seller_id)
             return await explain_card(
-                session, open_store(settings), seller_id, marketplace_id, clock.now()
+                session,
+                open_store(settings),
+                seller_id,
+                marketplace_id,
+                clock.now(),
             )
 
     told: dict[str, Any] = with_database(explain, settings)
@@ -252,7 +256,11 @@ def _rules_of(seller_id: int) -> RuleSet:
     async def read(database: Database) -> RuleSet:
         async with database.tenant(seller_id, snapshot=True) as session:
             run = await run_of(session, await _known(session, seller_id), clock.now())
-        return RuleSet(run.rules, run.sales, replace(run.seller, automatic_pricing_paused=False))
+        return RuleSet(
+            run.rules,
+            run.sales,
+            replace(run.seller, automatic_pricing_paused=False),
+        )
 
     told: RuleSet = with_database(read)
     return told

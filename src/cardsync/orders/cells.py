@@ -219,7 +219,11 @@ def _read_date(text: str) -> date | None:
     try:
         if parts := _SLASHED.fullmatch(text):
             year = int(parts[3]) + (2000 if len(parts[3]) == 2 else 0)
-            return date(year, int(parts[1]), int(parts[2]))
+            return date(
+                year,
+                int(parts[1]),
+                int(parts[2]),
+            )
         if parts := _SPELLED.fullmatch(text):
             return date(
                 int(parts[3]),

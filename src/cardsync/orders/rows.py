@@ -157,7 +157,11 @@ def read(body: bytes, kind: str) -> Rows:
     numbers = given["order_number"].values
     rows = Rows(pl.DataFrame(), len(numbers))
     columns = [
-        pl.Series("row", range(1, len(numbers) + 1), pl.Int32),
+        pl.Series(
+            "row",
+            range(1, len(numbers) + 1),
+            pl.Int32,
+        ),
         pl.Series("order_number", numbers, pl.String),
     ]
     for name, column in KINDS[kind].items():
@@ -254,7 +258,11 @@ def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Se
     ]
     if not bad and UnsetType not in kinds:
         return [typed.alias(name)]
-    has = pl.Series(f"has_{name}", [value is not UNSET for value in values], pl.Boolean)
+    has = pl.Series(
+        f"has_{name}",
+        [value is not UNSET for value in values],
+        pl.Boolean,
+    )
     if bad:
         has = has.scatter(bad, False)
     return [typed.alias(name), has] if has.any() else []

@@ -87,7 +87,11 @@ class KnownReleases:
                 self._shelves = await read_shelves(session)
 
     async def artifact(
-        self, product: str, version: str, platform: str, file_name: str
+        self,
+        product: str,
+        version: str,
+        platform: str,
+        file_name: str,
     ) -> Published | None:
         """Return the artifact that a download address names; a killed release is no longer
         served.
@@ -98,7 +102,13 @@ class KnownReleases:
             found = self._find(product, version, platform, file_name)
         return found
 
-    def _find(self, product: str, version: str, platform: str, file_name: str) -> Published | None:
+    def _find(
+        self,
+        product: str,
+        version: str,
+        platform: str,
+        file_name: str,
+    ) -> Published | None:
         shelf = self._shelves.get(product, Shelf())
         wanted = (read_version(version), file_name, same_platform(platform))
         for release in shelf.releases:

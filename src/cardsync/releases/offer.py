@@ -150,7 +150,12 @@ def _newer(shelf: Shelf, installed: Version | None) -> Iterator[Published]:
             yield release
 
 
-def _fits(release: Published, asks: Installation, installed: Version | None, now: datetime) -> bool:
+def _fits(
+    release: Published,
+    asks: Installation,
+    installed: Version | None,
+    now: datetime,
+) -> bool:
     if release.channel != asks.channel or release.expires_at <= now:
         return False
     if asks.platform and same_platform(release.platform) != same_platform(asks.platform):

@@ -222,7 +222,11 @@ class _Compiler:
         def one(value: str) -> str:
             if term.op == ":" and begins == NAME:
                 return self._contains(value)
-            return self._like(f"%{begins}", _escaped(fold(value).strip(" ")), f"{ends}%")
+            return self._like(
+                f"%{begins}",
+                _escaped(fold(value).strip(" ")),
+                f"{ends}%",
+            )
 
         return self._other(term, self._present(begins, ends), one)
 
@@ -300,7 +304,11 @@ class _Compiler:
     ) -> str:
         """Compare a column that has one of a few values, and is empty where it has none."""
         values = [name for value in term.values for name in names(str(value), term.op)]
-        return self._one_of(column, term, [*values, ""] if term.op == "!=" else values)
+        return self._one_of(
+            column,
+            term,
+            [*values, ""] if term.op == "!=" else values,
+        )
 
     def _variant(self, value: str) -> str:
         found = self._variants([value])
@@ -392,7 +400,9 @@ class _Compiler:
         if not found:
             told = value.name if isinstance(value, Named) else f"{value}"
             raise QueryError(
-                f"rule: there is no rule {told!r}", term.at, nearest(told, ids.values())
+                f"rule: there is no rule {told!r}",
+                term.at,
+                nearest(told, ids.values()),
             )
         return found
 

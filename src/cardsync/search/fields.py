@@ -24,7 +24,12 @@ from cardsync.search.words import folded
 class QueryError(ValueError):
     """A search can't be read; the error has the place, the reason and the nearest valid word."""
 
-    def __init__(self, message: str, offset: int, nearest: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        offset: int,
+        nearest: str | None = None,
+    ) -> None:
         super().__init__(f"{message}; did you mean {nearest}?" if nearest else message)
         self.offset = offset
         self.nearest = nearest

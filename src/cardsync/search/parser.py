@@ -102,7 +102,11 @@ class _Parser:
         run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
         if op := _OP.search(run):
             self._at = start + op.end()
-            return self._term(run[: op.start()], op.group(), start)
+            return self._term(
+                run[: op.start()],
+                op.group(),
+                start,
+            )
         self._at = start + len(run)
         if not folded(run):
             raise QueryError("there is nothing to look for in this word", start)

@@ -128,7 +128,12 @@ def _of_distinct(
 ) -> pl.Series:
     """Return `_each` of texts that repeat; each distinct text is processed once."""
     known = texts.unique(maintain_order=True)
-    made = pl.DataFrame({"text": known, "made": _each(known, one, ascii_ones)})
+    made = pl.DataFrame(
+        {
+            "text": known,
+            "made": _each(known, one, ascii_ones),
+        }
+    )
     rows = texts.rename("text").to_frame()
     return rows.join(
         made,

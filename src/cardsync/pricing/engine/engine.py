@@ -185,7 +185,9 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
     governed = inputs.with_columns(steps.governing_rule(run, resolved=resolved))
     if resolved:
         _need_known(
-            governed["rule_id"], {rule.id for rule in run.live}, "rules that may not govern"
+            governed["rule_id"],
+            {rule.id for rule in run.live},
+            "rules that may not govern",
         )
     return governed.lazy().join(
         rule_parameters(run).lazy(),
@@ -206,7 +208,9 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
     sale = pl.lit(every_card, pl.Int64)
     if "sale_id" in inputs.columns:
         _need_known(
-            inputs["sale_id"], {sale.id for sale in run.active_sales}, "sales that are not active"
+            inputs["sale_id"],
+            {sale.id for sale in run.active_sales},
+            "sales that are not active",
         )
         sale = pl.col("sale_id")
     governed = pl.when(pl.col("rule_id").is_not_null()).then(sale)

@@ -14,7 +14,11 @@ def day_start(now: datetime, zone: str) -> datetime:
 
 
 def week_start(now: datetime, zone: str) -> datetime:
-    return _midnight(now, zone, now.astimezone(ZoneInfo(zone)).weekday())
+    return _midnight(
+        now,
+        zone,
+        now.astimezone(ZoneInfo(zone)).weekday(),
+    )
 
 
 def _midnight(now: datetime, zone: str, days_ago: int) -> datetime:

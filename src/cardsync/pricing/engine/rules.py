@@ -52,11 +52,21 @@ def _need_member(value: str, allowed: object, field: str) -> None:
     _need(value in names, field, f"must be one of {', '.join(names)}")
 
 
-def _need_range(value: int | None, low: int, high: int, field: str) -> None:
+def _need_range(
+    value: int | None,
+    low: int,
+    high: int,
+    field: str,
+) -> None:
     _need(value is None or low <= value <= high, field, f"must be between {low} and {high}")
 
 
-def _need_amount(units: int | None, low: int, high: int, field: str) -> None:
+def _need_amount(
+    units: int | None,
+    low: int,
+    high: int,
+    field: str,
+) -> None:
     # A seller who wrote dollars gets the answer in dollars.
     told = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
     _need(units is None or low <= units <= high, field, f"must be between {told[0]} and {told[1]}")

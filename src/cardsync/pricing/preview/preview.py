@@ -116,7 +116,10 @@ async def asked(
         rules = read_rules(body["rules"])
     if body.get("sales") is not None:
         sales = read_sales(body["sales"])
-    queries = {"rules": [rule.query for rule in rules], "sales": [sale.query for sale in sales]}
+    queries = {
+        "rules": [rule.query for rule in rules],
+        "sales": [sale.query for sale in sales],
+    }
     for kind, asked_for in queries.items():
         if body.get(kind) is not None:
             for query in dict.fromkeys(asked_for):
@@ -141,7 +144,10 @@ async def _where(
 
 
 async def told(
-    session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame
+    session: AsyncSession,
+    seller_id: int,
+    stock: Stock,
+    out: pl.DataFrame,
 ) -> dict[str, Any]:
     """Return the preview in its form on the wire."""
     counted = engine.summary(out)
@@ -174,7 +180,10 @@ async def told(
 
 
 async def _largest(
-    session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame
+    session: AsyncSession,
+    seller_id: int,
+    stock: Stock,
+    out: pl.DataFrame,
 ) -> list[dict[str, Any]]:
     moves = (
         out.filter("changed")
@@ -187,7 +196,10 @@ async def _largest(
             "SELECT marketplace_id, product_name FROM card"
             " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
         ),
-        {"seller": seller_id, "ids": [row["marketplace_id"] for row in rows]},
+        {
+            "seller": seller_id,
+            "ids": [row["marketplace_id"] for row in rows],
+        },
     )
     names = {row.marketplace_id: row.product_name for row in found}
     return [

@@ -118,7 +118,13 @@ async def _matching(
     flags = list(found.one())
     selecting = {id for (id, _), flag in zip(chosen.rules, flags, strict=False) if flag}
     reducing = {
-        id for (id, _), flag in zip(chosen.sales, flags[len(chosen.rules) :], strict=False) if flag
+        id
+        for (id, _), flag in zip(
+            chosen.sales,
+            flags[len(chosen.rules) :],
+            strict=False,
+        )
+        if flag
     }
     rules = [rule for rule in run.live if rule.id in selecting]
     return rules, [sale for sale in run.active_sales if sale.id in reducing]

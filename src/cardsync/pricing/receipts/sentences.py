@@ -179,7 +179,10 @@ def _tell_formula(
     share = f"{Decimal(rule.adjust_bp) / 100:+f} %"
     amount = f" and {'-' if rule.adjust_amount < 0 else '+'}{money(abs(rule.adjust_amount))}"
     said = f"{money(before)} {share}{amount if rule.adjust_amount else ''} is {money(after)}."
-    return said, {"adjust_bp": rule.adjust_bp, "adjust_amount": money(rule.adjust_amount)}
+    return said, {
+        "adjust_bp": rule.adjust_bp,
+        "adjust_amount": money(rule.adjust_amount),
+    }
 
 
 def _tell_gate(
@@ -318,7 +321,10 @@ def _tell_sale(
     after: int,
     run: Run,
 ) -> _Told:
-    own: dict[str, object] = {"sale_id": row["sale_id"], "ends_at": _time(row["sale_ends_at"])}
+    own: dict[str, object] = {
+        "sale_id": row["sale_id"],
+        "ends_at": _time(row["sale_ends_at"]),
+    }
     if row["sale_id"] is None:
         return "No active sale selects the card.", own
     sale = _sale_of(row, run)

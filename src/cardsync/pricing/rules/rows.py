@@ -52,7 +52,12 @@ async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> li
     return list(rows)
 
 
-async def one_row(session: AsyncSession, kind: type[Row], seller_id: int, id: int) -> Row:
+async def one_row(
+    session: AsyncSession,
+    kind: type[Row],
+    seller_id: int,
+    id: int,
+) -> Row:
     """Raises NotFound."""
     row = await session.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
     if row is None:

@@ -95,7 +95,11 @@ def read_sales(given: Any) -> list[Sale]:
 
     def read(body: Mapping[str, Any], place: int) -> Sale:
         values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SALE_FIELDS)
-        return wire.sale_from(values | {"id": _id(body, place)}, None, UNPLACED)
+        return wire.sale_from(
+            values | {"id": _id(body, place)},
+            None,
+            UNPLACED,
+        )
 
     sales = _each(given, "sales", read)
     behind = itertools.count(max((sale.priority for sale in sales), default=0) + 1)
