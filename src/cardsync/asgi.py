@@ -61,7 +61,10 @@ async def _not_found(answer: Response[Any]) -> Response[Any]:
 
 
 def _known_callers(
-    path: str, *routers: Router, security: list[SecurityRequirement], **options: Any
+    path: str,
+    *routers: Router,
+    security: list[SecurityRequirement],
+    **options: Any,
 ) -> Router:
     return Router(
         path=path,
@@ -148,7 +151,11 @@ def _for_either() -> Router:
 
 def _for_members() -> Router:
     return _known_callers(
-        "/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION
+        "/api",
+        contributions.router,
+        shelving.router,
+        security=[A_SESSION],
+        opt=BY_SESSION,
     )
 
 

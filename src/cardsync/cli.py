@@ -31,7 +31,12 @@ class Elsewhere(click.Group):
     are added.
     """
 
-    def __init__(self, *args: Any, elsewhere: dict[str, str] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        elsewhere: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.elsewhere = elsewhere or {}
 
@@ -97,14 +102,22 @@ def program() -> None:
     type=click.Path(path_type=Path),
     help="Folder of the embedded database and objects.",
 )
-def serve(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> None:
+def serve(
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    data_dir: Path | None,
+) -> None:
     """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C."""
 
     run_serve(serve_settings(host, port, workers, data_dir), say)
 
 
 def serve_settings(
-    host: str | None, port: int | None, workers: int | None, data_dir: Path | None
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    data_dir: Path | None,
 ) -> Settings:
     settings = settings_with(web_workers=workers, data_dir=data_dir)
     host = host or settings.host

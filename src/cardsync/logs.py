@@ -51,7 +51,11 @@ def setup_logging(level: str, form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     formatter = structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
     handler.setFormatter(formatter)
-    logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
+    logging.basicConfig(
+        handlers=[handler],
+        level=max(number, logging.WARNING),
+        force=True,
+    )
 
 
 # A value may have lines of its own: all is cut up to what Python or SQLAlchemy says next.

@@ -113,7 +113,8 @@ class Patience:
         if self._waited >= window:
             if self._came < window * SLOWEST_BYTES:
                 raise _too_slow()
-            self._waited, self._came = self._waited % window, 0
+            self._waited = self._waited % window
+            self._came = 0
         if self._body_took > self._settings.body_seconds:
             raise _too_slow()
 

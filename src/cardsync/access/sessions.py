@@ -83,7 +83,11 @@ async def _note_use(database: Database, seller_id: int, session_id: int, now: da
 
 
 async def sign_in(
-    database: Database, settings: Settings, email: str, password: str, earlier: str | None = None
+    database: Database,
+    settings: Settings,
+    email: str,
+    password: str,
+    earlier: str | None = None,
 ) -> SignedIn:
     """A new session, in place of the one that the browser had; raises InvalidCredentials or
     AccountSuspended.
@@ -118,7 +122,8 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     seller_name = await session.scalar(select(Seller.name).where(Seller.id == member.seller_id))
     if suspended or seller_name is None:
         raise errors.AccountSuspended
-    now, token = clock.now(), tokens.new_token()
+    now = clock.now()
+    token = tokens.new_token()
     session.add(
         MemberSession(
             seller_id=member.seller_id,
@@ -131,7 +136,13 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     )
     await session.flush()
     return SignedIn(
-        member.id, member.name, member.email, member.role, member.seller_id, seller_name, token
+        member.id,
+        member.name,
+        member.email,
+        member.role,
+        member.seller_id,
+        seller_name,
+        token,
     )
 
 
@@ -146,7 +157,15 @@ async def who(session: AsyncSession, seller_id: int, member_id: int, token: str)
     if row is None:
         raise errors.Unauthorized.ended()
     member: Member = row[0]
-    return SignedIn(member.id, member.name, member.email, member.role, seller_id, row[1], token)
+    return SignedIn(
+        member.id,
+        member.name,
+        member.email,
+        member.role,
+        seller_id,
+        row[1],
+        token,
+    )
 
 
 async def sign_out(session: AsyncSession, seller_id: int, member_id: int, token: str) -> None:

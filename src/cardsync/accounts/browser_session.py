@@ -32,7 +32,11 @@ def cookie_of(settings: Settings, token: str) -> Cookie:
 
 
 async def signed_in(
-    request: ApiRequest, database: Database, settings: Settings, email: str, password: str
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+    email: str,
+    password: str,
 ) -> SignedIn:
     rate_limits: RateLimits = request.app.state.rate_limits
     await rate_limits.admit_sign_in(request.scope, email)

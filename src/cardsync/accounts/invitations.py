@@ -35,7 +35,11 @@ class Link(str):
 
 
 async def invite(
-    session: AsyncSession, settings: Settings, seller_id: int, email: str, role: str
+    session: AsyncSession,
+    settings: Settings,
+    seller_id: int,
+    email: str,
+    role: str,
 ) -> tuple[int, Link]:
     """(member id, link). Inviting who has not joined yet renews the link and sets the role."""
     email = _address(email)
@@ -57,7 +61,8 @@ async def invite(
 
 async def link(session: AsyncSession, settings: Settings, seller_id: int, member_id: int) -> Link:
     """A new link for a member, in place of an earlier one."""
-    now, token = clock.now(), tokens.new_token()
+    now = clock.now()
+    token = tokens.new_token()
     values = {
         "token_hash": tokens.token_hash(token),
         "created_at": now,
@@ -89,7 +94,11 @@ async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
 
 
 async def accept(
-    database: Database, settings: Settings, token: str, name: str | None, password: str
+    database: Database,
+    settings: Settings,
+    token: str,
+    name: str | None,
+    password: str,
 ) -> sessions.SignedIn:
     """The member joins, or has a new password, and is signed in.
 
@@ -106,7 +115,8 @@ async def accept(
         member, _ = await invited(session, token)
         await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
         await sessions.end_all(session, member.seller_id, member.id)
-        member.name, member.password_hash = name, password_hash
+        member.name = name
+        member.password_hash = password_hash
         await session.flush()
         return await sessions.begin(session, settings, member)
 

@@ -36,7 +36,14 @@ async def listed(session: AsyncSession, seller_id: int) -> list[Listed]:
         select(Member).where(Member.seller_id == seller_id).order_by(Member.id)
     )
     return [
-        Listed(m.id, m.email, m.name, m.role, m.password_hash is not None, m.created_at)
+        Listed(
+            m.id,
+            m.email,
+            m.name,
+            m.role,
+            m.password_hash is not None,
+            m.created_at,
+        )
         for m in rows
     ]
 

@@ -150,7 +150,13 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 async def create_seller(
-    session: AsyncSession, *, name: str, email: str, plan: str, lines: list[str], sync_mode: str
+    session: AsyncSession,
+    *,
+    name: str,
+    email: str,
+    plan: str,
+    lines: list[str],
+    sync_mode: str,
 ) -> CreatedSeller:
     """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
     line, magic first.
@@ -175,7 +181,10 @@ async def create_seller(
     await enter_tenant(session, seller.id)
     session.add(
         Account(
-            seller_id=seller.id, plan=plan, sync_mode=sync_mode, product_lines=_known_lines(lines)
+            seller_id=seller.id,
+            plan=plan,
+            sync_mode=sync_mode,
+            product_lines=_known_lines(lines),
         )
     )
     session.add(SyncState(seller_id=seller.id))
@@ -206,7 +215,10 @@ async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, A
 
 
 async def change_seller(
-    session: AsyncSession, seller_id: int, values: Mapping[str, Any], actor: str = OPERATOR
+    session: AsyncSession,
+    seller_id: int,
+    values: Mapping[str, Any],
+    actor: str = OPERATOR,
 ) -> None:
     """Change what differs, and say so in the activity feed; `session` is in the seller's scope.
 

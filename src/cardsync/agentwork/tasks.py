@@ -61,7 +61,11 @@ def _waits(due_at: datetime | None, now: datetime) -> bool:
 
 
 async def enqueue_task(
-    session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    now: datetime,
 ) -> int:
     """In the transaction that makes the work; returns the task's id."""
     if kind not in KINDS:
@@ -128,7 +132,11 @@ async def end_tasks(
                 else []
             ),
         )
-        .values(status=status, finished_at=now, **({} if error is None else {"error": error}))
+        .values(
+            status=status,
+            finished_at=now,
+            **({} if error is None else {"error": error}),
+        )
         .returning(AgentTask.id)
     )
     await note_due(session, seller_id)
@@ -170,7 +178,10 @@ async def end_pushes(
 
 
 async def note_push(
-    session: AsyncSession, seller_id: int, what: Literal["files", "cycles"], name: str
+    session: AsyncSession,
+    seller_id: int,
+    what: Literal["files", "cycles"],
+    name: str,
 ) -> None:
     """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
     await session.execute(

@@ -74,7 +74,11 @@ class _CardsQuery(Operation):
     def __post_init__(self) -> None:
         self.parameters = [
             Parameter(
-                name=name, param_in="query", required=False, description=description, schema=schema
+                name=name,
+                param_in="query",
+                required=False,
+                description=description,
+                schema=schema,
             )
             for name, (description, schema) in _QUERY.items()
         ]
@@ -85,10 +89,13 @@ class _CardsQuery(Operation):
 )
 async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     """The seller's cards that a search finds, with their lists and places."""
-    caller, settings = provide_caller(request), provide_settings(request.app.state)
+    caller = provide_caller(request)
+    settings = provide_settings(request.app.state)
     given = request.query_params.dict()
-    wanted, page = read_filter(given), read_page(given)
-    found, told = Found([], 0), []
+    wanted = read_filter(given)
+    page = read_page(given)
+    found = Found([], 0)
+    told = []
     try:
         async with reading(request) as reads:
             found = await find_cards(reads, caller.seller_id, wanted, page, caller.member_id)

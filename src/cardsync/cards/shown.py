@@ -160,7 +160,13 @@ def observation(row: ObservationRow) -> Observation:
     at, *amounts, quantity = row
     price, market, low, low_with_shipping, direct_low = map(usd, amounts)
     return Observation(
-        clock.rfc3339(at), price, market, low, low_with_shipping, direct_low, quantity
+        clock.rfc3339(at),
+        price,
+        market,
+        low,
+        low_with_shipping,
+        direct_low,
+        quantity,
     )
 
 

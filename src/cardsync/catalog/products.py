@@ -198,7 +198,12 @@ async def _provisional_chunk(
         await session.execute(
             text(f"CREATE TEMP TABLE incoming (n integer, {types}) ON COMMIT DROP")
         )
-        await copy_in(session, "incoming", ("n", *columns), await asyncio.to_thread(encode, rows))
+        await copy_in(
+            session,
+            "incoming",
+            ("n", *columns),
+            await asyncio.to_thread(encode, rows),
+        )
         await session.execute(
             text(f"""
                 INSERT INTO product (identity, {listed}, provisional)
@@ -232,5 +237,7 @@ async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
         )
         pairs = [tuple(row) for row in rows]
     return pl.DataFrame(
-        pairs, schema={"product_id_old": pl.Int64, "adopted_id": pl.Int64}, orient="row"
+        pairs,
+        schema={"product_id_old": pl.Int64, "adopted_id": pl.Int64},
+        orient="row",
     )

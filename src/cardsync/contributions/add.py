@@ -212,7 +212,10 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
 
 
 async def _described(
-    database: Database, caller: Caller, wanted: Wanted, described: dict[str, str]
+    database: Database,
+    caller: Caller,
+    wanted: Wanted,
+    described: dict[str, str],
 ) -> _Product:
     """Identify the card as an upload's row is identified: by the catalog, else by a provisional
     product of these texts.
@@ -235,7 +238,12 @@ async def _described(
     return _Product(**found, **texts)
 
 
-async def _insert(session: AsyncSession, seller_id: int, row: dict[str, Any], now: datetime) -> int:
+async def _insert(
+    session: AsyncSession,
+    seller_id: int,
+    row: dict[str, Any],
+    now: datetime,
+) -> int:
     card_id: int = (
         await session.scalar(text(f"SELECT nextval('card_id_block') * {CARD_ID_BLOCK}")) or 0
     )

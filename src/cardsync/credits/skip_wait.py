@@ -65,7 +65,11 @@ def decide(facts: SkipWaitFacts) -> Decision:
 
 
 async def skip_wait(
-    session: AsyncSession, caller: Caller, key: str, now: datetime, settings: Settings
+    session: AsyncSession,
+    caller: Caller,
+    key: str,
+    now: datetime,
+    settings: Settings,
 ) -> SkippedWait:
     caller.must_be_owner()
     seller_id = caller.seller_id

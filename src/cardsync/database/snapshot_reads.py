@@ -88,7 +88,11 @@ class Reading:
         return rows
 
     async def together(
-        self, statements: Sequence[str | Planned], values: Mapping[str, Any], *, last: bool = False
+        self,
+        statements: Sequence[str | Planned],
+        values: Mapping[str, Any],
+        *,
+        last: bool = False,
     ) -> list[list[TupleRow]]:
         """Return the rows of each statement. The last message of a reading may end it."""
         try:
@@ -102,12 +106,16 @@ class Reading:
             return await self._together(statements, values, last)
 
     async def _together(
-        self, statements: Sequence[str | Planned], values: Mapping[str, Any], last: bool
+        self,
+        statements: Sequence[str | Planned],
+        values: Mapping[str, Any],
+        last: bool,
     ) -> list[list[TupleRow]]:
         parts = [] if self._begun else [*self._beginning]
         parts += [await _bindable(statement) for statement in self._ahead]
         known = self._known.setdefault(self._connection, set())
-        asked, new = [], set()
+        asked = []
+        new = set()
         by_keys = False
         for one in statements:
             if isinstance(one, Planned) and known is not None:

@@ -1,5 +1,5 @@
-"""How an import ends: finished, failed or cancelled, each in one transaction under the seller's
-row; the lease goes with it.
+"""The end of an import: finished, failed or cancelled, each in one transaction under the seller's
+row; the lease ends with it.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the last transaction keeps of a run: the report, what the export holds from now on,
-    the lines seen and those new to the account.
+    """The outcome of a run that the last transaction stores: the report, the export's content from
+    now on, the lines seen and those new to the account.
     """
 
     report: dict[str, Any]
     fingerprint: str
     lines: list[str]
     new_lines: list[str]
-    # Where the run's receipts lie, and whose prices it held.
+    # `receipts` names the file of the run's receipts; `held` the cards whose prices it held.
     receipts: str | None = None
     held: Sequence[int] = ()
-    # The leaps that the seller said yes to, where that is why the upload waited.
+    # The leaps that the seller confirmed, where they are why the upload waited.
     confirmed: pl.DataFrame | None = None
-    # What it priced, if it set targets, and which of them are a sale's.
+    # The cards that it priced, if it set targets, and the targets that are a sale's.
     sold: on_sale.OnSale | None = None
 
 
@@ -68,12 +68,13 @@ async def finish(
     *,
     reprice: bool,
 ) -> None:
-    """The last transaction of the upload: tombstones, then report, run, fingerprint, lock and
+    """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
     lease together.
 
     With `reprice`, a run over the stored cards follows, since rules have queries.
     """
-    now, report = clock.now(), outcome.report
+    now = clock.now()
+    report = outcome.report
     in_review = bool(verdict.review)
     async with writer.database.tenant(upload.seller_id) as session:
         await bury(session, writer, gone)
@@ -127,8 +128,8 @@ async def finish(
 
 
 async def let_go(work: Work, lease: Lease) -> None:
-    """After a run that did not get to its end: the fingerprint of what the export holds now, if
-    it was changed; then the lease.
+    """Settle the export after a run that did not end by itself: store its fingerprint if the run
+    changed it, then release the lease.
 
     Raises LeaseLost.
     """
@@ -167,15 +168,20 @@ COUNTS = (
 async def _settled(session: AsyncSession, upload: Upload, state: str, now: datetime) -> Upload:
     statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
     row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
-    row.state, row.finished_at = state, now
+    row.state = state
+    row.finished_at = now
     return row
 
 
 async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
-    """A newer upload was worked off: what waited before it, for the seller's word or confirmed
-    just now, is discarded.
+    """Discard the earlier uploads that waited for the seller's answer, or that the seller confirmed
+    just now: a newer upload was imported.
     """
-    ids = {"now": clock.now(), "seller": upload.seller_id, "id": upload.id}
+    ids = {
+        "now": clock.now(),
+        "seller": upload.seller_id,
+        "id": upload.id,
+    }
     await session.execute(
         text("""
             WITH older AS (
@@ -213,13 +219,18 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
 
 
 async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
-    """Lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
+    """Add lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
     account = await session.get_one(Account, seller_id, with_for_update=True)
     new = [line for line in lines if line not in account.disabled_lines]
     account.product_lines = list(dict.fromkeys([*account.product_lines, *new]))
 
 
-def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:
+def _note(
+    session: AsyncSession,
+    upload: Upload,
+    report: dict[str, Any],
+    now: datetime,
+) -> None:
     summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
     session.add(
         Activity(
@@ -232,8 +243,14 @@ def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: da
     )
 
 
-async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str) -> None:
-    """Close an upload that can't be imported to the end; slabs already committed stay."""
+async def fail(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    code: str,
+    message: str,
+) -> None:
+    """Close an upload that cannot be imported to the end; slabs already committed stay."""
     now = clock.now()
     async with work.database.tenant(upload.seller_id) as session:
         own = await own_state(session, lease)
@@ -241,11 +258,12 @@ async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str
             select(Upload.state).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
         )
         if known != "processing":
-            # What went wrong came after the upload's last commit: it stays as it ended.
+            # The failure came after the upload's last commit, so its end stays as stored.
             await sync_state.release_lease(session, lease)
             return
         row = await _settled(session, upload, "failed", now)
-        row.error_code, row.error_message = code, message
+        row.error_code = code
+        row.error_message = message
         await session.execute(
             update(PriceRun)
             .where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)

@@ -110,7 +110,11 @@ async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> De
     ),
 )
 async def add_cards(
-    caller: Caller, session: AsyncSession, settings: Settings, list_id: int, data: Selection
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    list_id: int,
+    data: Selection,
 ) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
     done = await entries.add_cards(

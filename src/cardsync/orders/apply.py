@@ -60,7 +60,11 @@ _PLANNED = """SELECT set_config('enable_nestloop', 'off', true),
 
 
 async def apply(
-    session: AsyncSession, seller_id: int, kind: str, rows: Rows, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    rows: Rows,
+    now: datetime,
 ) -> Applied:
     threshold: Decimal = await session.scalar(
         text("SELECT tracking_threshold FROM account WHERE seller_id = :seller"),
@@ -109,7 +113,10 @@ def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
     if not falling:
         return frame
     return frame.sort(
-        *falling, descending=list(falling.values()), nulls_last=True, maintain_order=True
+        *falling,
+        descending=list(falling.values()),
+        nulls_last=True,
+        maintain_order=True,
     )
 
 

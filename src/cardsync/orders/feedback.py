@@ -52,7 +52,8 @@ def read(body: bytes) -> dict[str, Feedback]:
         rating = _rating(row.get("rating")) if isinstance(number, str) else None
         if not isinstance(number, str) or rating is None:
             continue
-        number, comment = number.replace("\0", "\ufffd"), row.get("comment", _ABSENT)
+        number = number.replace("\0", "\ufffd")
+        comment = row.get("comment", _ABSENT)
         if comment is None or isinstance(comment, str):
             given[number] = Feedback(rating, comment and comment.replace("\0", "\ufffd"), True)
         else:

@@ -84,7 +84,11 @@ async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> 
         values["reach"] = wanted.offset + wanted.per_page
         return await _shown(reading, values, wanted, _kept(_merged(tallied, order)), tally)
     return await _shown(
-        reading, values, wanted, _kept(_page(all_of(*tallied, *status), order.by)), tally
+        reading,
+        values,
+        wanted,
+        _kept(_page(all_of(*tallied, *status), order.by)),
+        tally,
     )
 
 
@@ -120,7 +124,8 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
         f"{where} AND {order.nulls_apart} IS NULL",
     )
     ids = [id for (id,) in await reading.rows(_page(some, order.by), values)]
-    limit, offset = values["limit"], values["offset"]
+    limit = values["limit"]
+    offset = values["offset"]
     if len(ids) == limit:
         return ids
     begin = 0

@@ -80,7 +80,11 @@ _ORDERS = {
 def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
     return [
         Parameter(
-            name=name, param_in="query", required=False, description=description, schema=schema
+            name=name,
+            param_in="query",
+            required=False,
+            description=description,
+            schema=schema,
         )
         for name, (description, schema) in parameters.items()
     ]

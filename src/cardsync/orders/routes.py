@@ -95,7 +95,11 @@ _ORDER = {
 
 
 async def _accept(
-    request: ApiRequest, caller: Caller, database: Database, store: Store, kind: str
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    kind: str,
 ) -> AcceptedRows:
     takes_json(request.headers)
     accepted = await accept(database, store, caller, kind, request.stream())
@@ -166,7 +170,11 @@ async def upload_shipping(
     **_OPTIONS,
 )
 async def upload_feedback(
-    request: ApiRequest, caller: Caller, database: Database, store: Store, settings: Settings
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
 ) -> FeedbackStored:
     """Store buyers' feedback, after all order uploads accepted before.
 

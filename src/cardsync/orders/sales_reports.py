@@ -80,7 +80,10 @@ def read(body: bytes) -> Report:
         name for name, value in fields.items() if value is None and report[name] is not None
     ]
     return Report(
-        month, date_to, {name: fields[name] for name in fields.keys() - set(unusable)}, unusable
+        month,
+        date_to,
+        {name: fields[name] for name in fields.keys() - set(unusable)},
+        unusable,
     )
 
 

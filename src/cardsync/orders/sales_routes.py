@@ -98,7 +98,12 @@ async def upload_sales_report(
     return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
 
 
-@get("/sales_report", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
+@get(
+    "/sales_report",
+    opt=BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*BEHIND_A_KEY),
+)
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
     """The stored months, oldest first."""
     return MonthReports(

@@ -70,5 +70,9 @@ def month_report(row: SalesReport) -> MonthReport:
     amounts: dict[str, Any] = {name: _dollars(getattr(row, name)) for name in sales_reports.AMOUNTS}
     fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
     return MonthReport(
-        f"{row.month:%Y-%m}", row.month, row.date_to, fields, clock.rfc3339(row.received_at)
+        f"{row.month:%Y-%m}",
+        row.month,
+        row.date_to,
+        fields,
+        clock.rfc3339(row.received_at),
     )

@@ -140,7 +140,8 @@ def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedSe
         home = choose_home(data_dir)
         users = _open_lock(home / "users.lock")
     moved = home.parent != data_dir
-    entered_by, leave_running = os.getpid(), False
+    entered_by = os.getpid()
+    leave_running = False
     try:
         with _told_plainly(home):
             server = _enter(home, users, moved, say)
@@ -180,7 +181,12 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
         if not (home / CLUSTER).exists():
             _create_cluster(home, install, account)
         sockets = _adopt(home, say) or _start(home, install, account, say)
-        server = EmbeddedServer(data_dir=home / CLUSTER, socket_dir=sockets, port=PORT, moved=moved)
+        server = EmbeddedServer(
+            data_dir=home / CLUSTER,
+            socket_dir=sockets,
+            port=PORT,
+            moved=moved,
+        )
         _ensure_role_and_database(server)
         return server
     finally:
@@ -206,7 +212,11 @@ def _open_lock(path: Path) -> int:
     """Not inheritable over exec: a server or another child that kept the descriptor would keep
     the lock.
     """
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock = os.open(
+        path,
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
     if is_root():  # root may be a guest in a user's folder, and the user comes back
         owner = path.parent.stat()
         os.fchown(lock, owner.st_uid, owner.st_gid)
@@ -218,7 +228,11 @@ def _open_log(path: Path) -> BinaryIO:
 
     One of an earlier version was open to all.
     """
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    log = os.open(
+        path,
+        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
     os.fchmod(log, 0o600)
     if is_root():
         owner = path.parent.stat()
@@ -237,7 +251,12 @@ def _await_lock(lock: int, kind: int, say: Say) -> None:
     _wait(taken, float("inf"), say, "Another cardsync process is starting or stopping PostgreSQL")
 
 
-def _wait(done: Callable[[], bool], limit: float, say: Say, what: str) -> bool:
+def _wait(
+    done: Callable[[], bool],
+    limit: float,
+    say: Say,
+    what: str,
+) -> bool:
     """Poll until `done`, telling `what` every few seconds; False when the limit is over."""
     begun = told = clock.monotonic()
     while not done():

@@ -123,7 +123,9 @@ def _system_user() -> pwd.struct_passwd:
         return pwd.getpwnam(SYSTEM_USER)
     with suppress(OSError):  # no useradd here
         subprocess.run(
-            [*create, "--shell", "/usr/sbin/nologin", SYSTEM_USER], capture_output=True, check=False
+            [*create, "--shell", "/usr/sbin/nologin", SYSTEM_USER],
+            capture_output=True,
+            check=False,
         )
     with suppress(KeyError):
         return pwd.getpwnam(SYSTEM_USER)
@@ -195,7 +197,10 @@ def _bundled() -> dict[int, Path]:
     found = {}
     for postgres in Path(spec.origin).parent.glob("pginstall*/bin/postgres"):
         answer = subprocess.run(
-            [postgres, "--version"], capture_output=True, text=True, check=False
+            [postgres, "--version"],
+            capture_output=True,
+            text=True,
+            check=False,
         ).stdout
         if version := re.search(r"\(PostgreSQL\) (\d+)", answer):
             found[int(version[1])] = postgres.parent.parent

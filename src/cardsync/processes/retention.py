@@ -21,7 +21,8 @@ async def tidy(work: Work) -> dict[str, int]:
     """Delete what is too old; returns how many objects of each kind, months of history and limits
     went.
     """
-    now, settings = clock.now(), work.settings
+    now = clock.now()
+    settings = work.settings
     unclaimed = now - timedelta(days=settings.unclaimed_retention_days)
     removed = {
         "unclaimed": await work.store.sweep("syncs/", unclaimed),

@@ -52,7 +52,8 @@ def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator
         if settings.database_url is None:
             server = stack.enter_context(embedded.running(settings.data_dir, say=say))
             stack.enter_context(_kept_up(server, settings.data_dir, say))
-            owner, url = server.admin_url(), server.url()
+            owner = server.admin_url()
+            url = server.url()
         else:
             owner, url = (
                 settings.migration_database_url or settings.database_url,
@@ -104,11 +105,15 @@ class Child:
     restart_at: float | None = None
 
     def start(self) -> None:
-        self.started_at, self.restart_at = clock.monotonic(), None
+        self.started_at = clock.monotonic()
+        self.restart_at = None
         # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops
         # things in order.
         self.process = subprocess.Popen(
-            self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL
+            self.command,
+            env=self.env,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
         )
 
     def runs(self) -> bool:
@@ -122,7 +127,8 @@ class Child:
         all the same.
         """
         assert self.process is not None
-        now, failed = clock.monotonic(), starting or self.process.returncode not in _KILLED
+        now = clock.monotonic()
+        failed = starting or self.process.returncode not in _KILLED
         self.quick_deaths = (
             self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
         )
@@ -271,7 +277,10 @@ def _serve(settings: Settings, say: Say) -> None:
 
 
 def wait_until_ready(
-    settings: Settings, children: list[Child], say: Say, seconds: float = 60
+    settings: Settings,
+    children: list[Child],
+    say: Say,
+    seconds: float = 60,
 ) -> None:
     """Until /readyz says so. Raises when a process dies again and again, or it takes too long.
 

@@ -33,5 +33,7 @@ def begin_anew() -> None:
     # Polars writes its own beside ours into the environment of whoever imports it.
     if not all(value in os.environ.get(name, "") for name, value in FRUGAL.items()):
         os.execve(  # noqa: S606
-            sys.executable, [sys.executable, "-m", "cardsync", *sys.argv[1:]], frugal(os.environ)
+            sys.executable,
+            [sys.executable, "-m", "cardsync", *sys.argv[1:]],
+            frugal(os.environ),
         )

@@ -43,7 +43,12 @@ def part_of(release: Published, asked: Mapping[str, str]) -> Part:
         return Part(304, 0, 0, headers)
     wanted = _range(asked.get("range", ""), release.size)
     if wanted is None or asked.get("if-range", headers["ETag"]) != headers["ETag"]:
-        return Part(200, 0, release.size, headers | {"Content-Length": str(release.size)})
+        return Part(
+            200,
+            0,
+            release.size,
+            headers | {"Content-Length": str(release.size)},
+        )
     start, end = wanted
     told = {
         "Content-Range": f"bytes {start}-{end - 1}/{release.size}",
@@ -62,9 +67,11 @@ def _range(header: str, size: int) -> tuple[int, int] | None:
         return None
     first, last = found.groups()
     if first == "":
-        start, end = max(0, size - int(last)), size
+        start = max(0, size - int(last))
+        end = size
     else:
-        start, end = int(first), min(size, int(last) + 1) if last else size
+        start = int(first)
+        end = min(size, int(last) + 1) if last else size
         if last and int(last) < start:
             return None
     if start >= size:

@@ -26,7 +26,8 @@ from cardsync.releases.offer import PRODUCTS, Published, Shelf, read_version, sa
 log = structlog.get_logger(__name__)
 
 TOPIC = "releases"
-READ_SECONDS, RETRY_SECONDS = 5.0, 2.0
+READ_SECONDS = 5.0
+RETRY_SECONDS = 2.0
 # A download that this process does not find may be newer than its last reading, but strangers'
 # guesses are no reason to read again.
 MISS_SECONDS = 1.0
@@ -86,7 +87,11 @@ class KnownReleases:
                 self._shelves = await read_shelves(session)
 
     async def artifact(
-        self, product: str, version: str, platform: str, file_name: str
+        self,
+        product: str,
+        version: str,
+        platform: str,
+        file_name: str,
     ) -> Published | None:
         """Return the artifact that a download address names; a killed release is no longer
         served.
@@ -97,7 +102,13 @@ class KnownReleases:
             found = self._find(product, version, platform, file_name)
         return found
 
-    def _find(self, product: str, version: str, platform: str, file_name: str) -> Published | None:
+    def _find(
+        self,
+        product: str,
+        version: str,
+        platform: str,
+        file_name: str,
+    ) -> Published | None:
         shelf = self._shelves.get(product, Shelf())
         wanted = (read_version(version), file_name, same_platform(platform))
         for release in shelf.releases:

@@ -101,7 +101,11 @@ def _elsewhere(state: State, release: Published, method: Literal["GET", "HEAD"])
     },
 )
 async def download_release(
-    request: ApiRequest, state: State, product: str, version: str, path: str
+    request: ApiRequest,
+    state: State,
+    product: str,
+    version: str,
+    path: str,
 ) -> Response[bytes]:
     """A published artifact, whole or one range of it.
 
@@ -116,7 +120,12 @@ async def download_release(
         return _bodyless(304, part.headers)
     await _check_stored(state, release)
     chunks = state.store.read_range(release.storage_key, part.start, part.end)
-    stream = Stream(chunks, status_code=part.status, headers=part.headers, media_type=_BINARY)
+    stream = Stream(
+        chunks,
+        status_code=part.status,
+        headers=part.headers,
+        media_type=_BINARY,
+    )
     return cast("Response[bytes]", stream)
 
 
@@ -130,7 +139,11 @@ async def download_release(
     },
 )
 async def head_release(
-    request: ApiRequest, state: State, product: str, version: str, path: str
+    request: ApiRequest,
+    state: State,
+    product: str,
+    version: str,
+    path: str,
 ) -> Response[None]:
     """Size and hash of an artifact."""
     await state.rate_limits.admit_anonymous(request.scope)
@@ -160,4 +173,8 @@ async def _check_stored(state: State, release: Published) -> None:
 
 
 router = Router(path="", route_handlers=[desktop_update], tags=["releases"])
-downloads = Router(path="", route_handlers=[download_release, head_release], tags=["releases"])
+downloads = Router(
+    path="",
+    route_handlers=[download_release, head_release],
+    tags=["releases"],
+)

@@ -58,7 +58,11 @@ class UnderLease:
 
     async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Lease | None:
         return await take_lease(
-            session, piece.seller_id, self.holder, clock.now(), settings.lease_seconds
+            session,
+            piece.seller_id,
+            self.holder,
+            clock.now(),
+            settings.lease_seconds,
         )
 
     async def release(self, session: AsyncSession, hold: Lease) -> None:

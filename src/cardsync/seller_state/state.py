@@ -97,15 +97,24 @@ async def clear_stale_lock(
 
 
 def take_lock(
-    state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime
+    state: SyncState,
+    kind: str,
+    trigger: str,
+    first_sync: bool,
+    agent_id: str | None,
+    now: datetime,
 ) -> None:
     """For a cycle that begins now; what its holder is told besides, the plan, is the caller's to
     note.
     """
-    state.lock_kind, state.lock_trigger, state.lock_agent_id = kind, trigger, agent_id
-    state.lock_first_sync, state.lock_uploaded = first_sync, False
+    state.lock_kind = kind
+    state.lock_trigger = trigger
+    state.lock_agent_id = agent_id
+    state.lock_first_sync = first_sync
+    state.lock_uploaded = False
     state.lock_taken_at = state.lock_refreshed_at = now
-    state.cycle_trigger, state.cycle_first_sync = trigger, first_sync and kind in ORDER_KINDS
+    state.cycle_trigger = trigger
+    state.cycle_first_sync = first_sync and kind in ORDER_KINDS
 
 
 def note_request(state: SyncState, kind: str, now: datetime) -> None:
@@ -155,7 +164,11 @@ class Lease:
 
 
 async def take_lease(
-    session: AsyncSession, seller_id: int, holder: str, now: datetime, seconds: float
+    session: AsyncSession,
+    seller_id: int,
+    holder: str,
+    now: datetime,
+    seconds: float,
 ) -> Lease | None:
     """None while another holder's lease is live or a cancellation has to be ended first.
 

@@ -111,7 +111,14 @@ async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedC
     More than are on hand is allowed, and drift.
     """
     return shelved_card(
-        await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now())
+        await places.put(
+            session,
+            caller,
+            data.card_id,
+            _place(data),
+            data.quantity,
+            clock.now(),
+        )
     )
 
 
@@ -127,18 +134,40 @@ async def put_many_cards(
     """Put what of a selection lies nowhere yet into a row of slots."""
     start = Place(data.box, data.start_slot)
     done = await put_many(
-        session, caller, data, start, data.per_slot, clock.now(), settings.read_seconds
+        session,
+        caller,
+        data,
+        start,
+        data.per_slot,
+        clock.now(),
+        settings.read_seconds,
     )
     first, last = (place.code if place else None for place in (done.first, done.last))
-    return PutCards(done.cards, done.quantity, done.requested, done.truncated, first, last)
+    return PutCards(
+        done.cards,
+        done.quantity,
+        done.requested,
+        done.truncated,
+        first,
+        last,
+    )
 
 
 @post("/shelves/move", status_code=200, responses=WRITES)
 async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
     """Move a card, or some of it, to another slot."""
-    origin, target = _place(data.origin), _place(data.target)
+    origin = _place(data.origin)
+    target = _place(data.target)
     return shelved_card(
-        await places.move(session, caller, data.card_id, origin, target, data.quantity, clock.now())
+        await places.move(
+            session,
+            caller,
+            data.card_id,
+            origin,
+            target,
+            data.quantity,
+            clock.now(),
+        )
     )
 
 
@@ -146,7 +175,14 @@ async def move_card(caller: Caller, session: AsyncSession, data: Move) -> Shelve
 async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> ShelvedCard:
     """Take a card, or some of it, off the shelves. How many are on hand stays as it is."""
     return shelved_card(
-        await places.remove(session, caller, data.card_id, _place(data), data.quantity, clock.now())
+        await places.remove(
+            session,
+            caller,
+            data.card_id,
+            _place(data),
+            data.quantity,
+            clock.now(),
+        )
     )
 
 

@@ -55,4 +55,10 @@ def shelved_card(card: Shelved) -> ShelvedCard:
     ]
     first = locations[0].code if locations else None
     unshelved = max(card.on_hand - card.quantity, 0)
-    return ShelvedCard(card.card_id, locations, first, unshelved, card.quantity > card.on_hand)
+    return ShelvedCard(
+        card.card_id,
+        locations,
+        first,
+        unshelved,
+        card.quantity > card.on_hand,
+    )

@@ -111,7 +111,10 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
     if state.review_upload_id in cancelled:
         state.review_upload_id = None
     await _write_cycle(
-        session, state, [cycle for cycle in cancelled.values() if cycle is not None], now
+        session,
+        state,
+        [cycle for cycle in cancelled.values() if cycle is not None],
+        now,
     )
     sync_state.drop_cancelled_lock(state, now)
     summary = f"sync cancelled, with {len(cancelled)} uploads that were not finished"

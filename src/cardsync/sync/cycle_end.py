@@ -42,7 +42,8 @@ async def end_cycle(
 
     Returns that cycle's trigger and first_sync.
     """
-    trigger, first_sync = state.cycle_trigger, state.cycle_first_sync
+    trigger = state.cycle_trigger
+    first_sync = state.cycle_first_sync
     if first_sync and history_is_fetched(
         status, results, orders_before=await _orders_fetched(session, state.seller_id)
     ):

@@ -39,7 +39,11 @@ class DebugScreenshotBody(msgspec.Struct, kw_only=True):
 
 
 async def keep_screenshot(
-    database: Database, store: Store, settings: Settings, seller_id: int, body: DebugScreenshotBody
+    database: Database,
+    store: Store,
+    settings: Settings,
+    seller_id: int,
+    body: DebugScreenshotBody,
 ) -> None:
     """Raises PayloadTooLarge, InvalidPayload, or NotFound when no cycle is named and there is
     none.

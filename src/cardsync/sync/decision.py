@@ -76,7 +76,8 @@ def in_quiet_hours(now: datetime, hours: str | None, time_zone: str) -> bool:
     if hours is None:
         return False
     start, _, end = hours.partition("-")
-    begins, ends = time.fromisoformat(start), time.fromisoformat(end)
+    begins = time.fromisoformat(start)
+    ends = time.fromisoformat(end)
     wall = now.astimezone(ZoneInfo(time_zone)).time()
     return begins <= wall < ends if begins <= ends else wall >= begins or wall < ends
 

@@ -41,14 +41,19 @@ class LastSeen:
         self._in_writing: dict[int, tuple[datetime, str | None, str | None]] = {}
 
     def note(
-        self, seller_id: int, now: datetime, version: str | None, platform: str | None
+        self,
+        seller_id: int,
+        now: datetime,
+        version: str | None,
+        platform: str | None,
     ) -> None:
         self._noted[seller_id] = (now, version, platform)
 
     async def flush(self) -> None:
         if not self._noted:
             return
-        noted, self._noted = self._noted, {}
+        noted = self._noted
+        self._noted = {}
         self._in_writing = noted
         try:
             await self._write(noted)

@@ -59,7 +59,12 @@ async def place_cycle(
             VALUES (:seller, :cycle, 'failed', true, :trigger, :now, :now)
             ON CONFLICT (seller_id, sync_cycle_id) WHERE sync_cycle_id IS NOT NULL DO NOTHING
         """),
-        {"seller": seller_id, "cycle": sync_cycle_id, "trigger": trigger, "now": now},
+        {
+            "seller": seller_id,
+            "cycle": sync_cycle_id,
+            "trigger": trigger,
+            "now": now,
+        },
     )
 
 
@@ -92,7 +97,8 @@ async def record_cycle(
     succeeded = {name for name, result in results.items() if result == "success"} - _told_before(
         row
     )
-    trigger, first_sync = None, False
+    trigger = None
+    first_sync = False
     if (row is None or row.placeholder) and not is_of_another(state, row, agent_id):
         trigger, first_sync = await end_cycle(session, state, log.status, results, now)
     await _note_successes(session, caller.seller_id, succeeded, now, first_sync=first_sync)
@@ -121,7 +127,8 @@ async def _row_of(
     )
     row = (await session.scalars(nameless.order_by(SyncCycle.id.desc()).limit(1))).one_or_none()
     if row is not None:
-        row.sync_cycle_id, row.placeholder = sync_cycle_id, True
+        row.sync_cycle_id = sync_cycle_id
+        row.placeholder = True
     return row
 
 
@@ -131,19 +138,31 @@ def _told_before(row: SyncCycle | None) -> set[str]:
 
 
 def _fill(
-    row: SyncCycle, log: CycleLog, trigger: str | None, started_at: datetime, now: datetime
+    row: SyncCycle,
+    log: CycleLog,
+    trigger: str | None,
+    started_at: datetime,
+    now: datetime,
 ) -> None:
     # A cycle that the seller cancelled stays so, whatever its agent made of that.
     row.status = "cancelled" if row.status == "cancelled" else log.status
     row.placeholder = False
     row.trigger_source = row.trigger_source or trigger
     row.steps = [msgspec.to_builtins(step) for step in log.steps or ()]
-    row.agent_version, row.platform = log.agent_version, log.platform
-    row.duration_ms, row.started_at, row.logged_at = log.duration_ms, started_at, now
+    row.agent_version = log.agent_version
+    row.platform = log.platform
+    row.duration_ms = log.duration_ms
+    row.started_at = started_at
+    row.logged_at = now
 
 
 async def _note_successes(
-    session: AsyncSession, seller_id: int, names: set[str], now: datetime, *, first_sync: bool
+    session: AsyncSession,
+    seller_id: int,
+    names: set[str],
+    now: datetime,
+    *,
+    first_sync: bool,
 ) -> None:
     """What the planner calls fresh. Names that are not in its registry are kept in the log only."""
     known = sorted(names & STEPS.keys())
@@ -157,5 +176,10 @@ async def _note_successes(
                SET last_succeeded_at = excluded.last_succeeded_at, in_first_sync = excluded.in_first_sync
              WHERE sync_step.last_succeeded_at <= excluded.last_succeeded_at
         """),
-        {"seller": seller_id, "now": now, "first_sync": first_sync, "names": known},
+        {
+            "seller": seller_id,
+            "now": now,
+            "first_sync": first_sync,
+            "names": known,
+        },
     )

@@ -127,7 +127,12 @@ def make_plan(facts: PlanFacts) -> Plan:
         needed = STEPS[missing[0]].version
         return Plan(facts.kind, [], [], f"capability_mismatch: {missing[0]}@{needed}")
     skipped = [
-        Skipped(name, "fresh", facts.last_successes[name], STEPS[name].freshness_seconds)
+        Skipped(
+            name,
+            "fresh",
+            facts.last_successes[name],
+            STEPS[name].freshness_seconds,
+        )
         for name in wanted
         if name not in steps
     ]

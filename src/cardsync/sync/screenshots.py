@@ -16,7 +16,13 @@ from cardsync.errors import PayloadTooLarge
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _IHDR = struct.Struct(">IIBBBBB")
 # Bit depths that each colour type may have.
-_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_DEPTHS = {
+    0: (1, 2, 4, 8, 16),
+    2: (8, 16),
+    3: (1, 2, 4, 8),
+    4: (8, 16),
+    6: (8, 16),
+}
 
 
 class BadScreenshot(Exception):
@@ -51,7 +57,9 @@ def check_png(data: bytes) -> None:
     """
     if not data.startswith(_SIGNATURE):
         raise BadScreenshot("it does not begin with the PNG signature")
-    view, at, kind = memoryview(data), len(_SIGNATURE), b""
+    view = memoryview(data)
+    at = len(_SIGNATURE)
+    kind = b""
     while at < len(data):
         if kind == b"IEND":
             raise BadScreenshot("something follows its end")

@@ -90,13 +90,21 @@ def internal_error(request: AnyRequest, status: int, message: str) -> Response[A
             request_id=request_id,
         )
     code = CODES.get(status, "internal_server_error")
-    body = {"error": message, "code": code, "status": status, "request_id": request_id}
+    body = {
+        "error": message,
+        "code": code,
+        "status": status,
+        "request_id": request_id,
+    }
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)
 
 
 def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     return Response(
-        exc.body(), status_code=exc.status, media_type=MediaType.JSON, headers=exc.headers
+        exc.body(),
+        status_code=exc.status,
+        media_type=MediaType.JSON,
+        headers=exc.headers,
     )
 
 
@@ -111,7 +119,8 @@ def _reason(item: dict[str, Any]) -> str:
     """`data` is the framework's word for the body; all it has to say of one that is missing is
     that word.
     """
-    key, message = item.get("key") or "body", item.get("message")
+    key = item.get("key") or "body"
+    message = item.get("message")
     return (
         "the body is missing"
         if message == "'data'"
@@ -147,7 +156,11 @@ def away(request: AnyRequest, exc: Exception) -> Response[Any]:
     if isinstance(getattr(exc, "orig", exc), psycopg.errors.QueryCanceled):
         log.warning("read_took_too_long", request_id=request_id_of(request.scope))
         return problem(request, errors.ServiceUnavailable(TOO_LONG))
-    log.warning("database_away", kind=type(exc).__name__, request_id=request_id_of(request.scope))
+    log.warning(
+        "database_away",
+        kind=type(exc).__name__,
+        request_id=request_id_of(request.scope),
+    )
     return problem(request, errors.ServiceUnavailable())
 
 

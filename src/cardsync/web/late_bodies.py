@@ -30,7 +30,8 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
         async def received() -> ReceiveMessage:
             nonlocal begun, ended
             message = await receive()
-            begun, ended = True, not message.get("more_body", False)
+            begun = True
+            ended = not message.get("more_body", False)
             return message
 
         async def answer(message: Message) -> None:
@@ -56,7 +57,8 @@ def _waits_to_be_asked(scope: Scope) -> bool:
 
 
 async def _throw_away(receive: Receive) -> None:
-    size, more = 0, True
+    size = 0
+    more = True
     while more and size <= REST_BYTES:
         message = await receive()
         size += len(message.get("body", b""))  # type: ignore[arg-type]

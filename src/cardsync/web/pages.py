@@ -48,7 +48,11 @@ def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
 
 
 def page(
-    template: str, status: int = 200, headers: dict[str, str] | None = None, /, **values: Any
+    template: str,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    /,
+    **values: Any,
 ) -> Template:
     return Template(
         template,

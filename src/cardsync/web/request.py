@@ -133,7 +133,8 @@ async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSe
 
 async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
     """The same for what selects cards by a search, or waits for who does."""
-    database, settings = provide_database(state), provide_settings(state)
+    database = provide_database(state)
+    settings = provide_settings(state)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         yield session
 
@@ -154,7 +155,8 @@ def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Re
     """One of the caller's readings, without injection: as with the polls, that would cost a tenth
     of a page of orders.
     """
-    database, settings = provide_database(request.app.state), provide_settings(request.app.state)
+    database = provide_database(request.app.state)
+    settings = provide_settings(request.app.state)
     return database.readings.of(provide_caller(request).seller_id, settings.read_seconds)
 
 

@@ -100,7 +100,11 @@ async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
             INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :now)
             ON CONFLICT (seller_id, stream) DO UPDATE SET due_at = excluded.due_at
         """),
-        {"seller_id": seller_id, "stream": stream, "now": clock.now()},
+        {
+            "seller_id": seller_id,
+            "stream": stream,
+            "now": clock.now(),
+        },
     )
 
 

@@ -138,7 +138,11 @@ async def take_turn(
 
 
 async def work_off_one(
-    stream: Stream[P, H], work: Work, seller_id: int, *, counted: bool = True
+    stream: Stream[P, H],
+    work: Work,
+    seller_id: int,
+    *,
+    counted: bool = True,
 ) -> bool:
     """Work off the oldest piece.
 
@@ -148,7 +152,11 @@ async def work_off_one(
     taken = await _take_up(stream, work, seller_id, int(counted))
     if not isinstance(taken, _Taken):
         return taken
-    bound = log.bind(seller_id=seller_id, stream=stream.name, work_id=taken.piece.id)
+    bound = log.bind(
+        seller_id=seller_id,
+        stream=stream.name,
+        work_id=taken.piece.id,
+    )
     try:
         try:
             async with stream.holding.kept(work.database, taken.hold):
@@ -166,11 +174,15 @@ async def work_off_one(
 
 
 async def _take_up(
-    stream: Stream[P, H], work: Work, seller_id: int, counted: int
+    stream: Stream[P, H],
+    work: Work,
+    seller_id: int,
+    counted: int,
 ) -> _Taken[P, H] | bool:
     """The oldest piece, held; or the answer of a turn that ends without one."""
     async with work.database.tenant(seller_id) as session:
-        due, now = await due_of(session, seller_id, stream.name), clock.now()
+        due = await due_of(session, seller_id, stream.name)
+        now = clock.now()
         await stream.before(session, seller_id, now)
         piece = await stream.oldest(session, seller_id)
         if piece is not None:
@@ -195,8 +207,13 @@ async def _take_up(
 
 async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
     """Work, and settle how it ended. False if the piece rests."""
-    piece, hold = taken.piece, taken.hold
-    bound = log.bind(seller_id=piece.seller_id, stream=stream.name, work_id=piece.id)
+    piece = taken.piece
+    hold = taken.hold
+    bound = log.bind(
+        seller_id=piece.seller_id,
+        stream=stream.name,
+        work_id=piece.id,
+    )
     try:
         if piece.attempts > (most := stream.most_starts(piece)):
             bound.error("work_given_up", kind="starts", times=most, failures=piece.failures)
@@ -209,7 +226,14 @@ async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
         bound.info("work_failed", code=problem.code)
         await stream.fail(work, hold, piece, problem.code, str(problem))
     except Exception as e:
-        match setback(e, piece.seller_id, stream.name, piece.id, taken.due, piece.failures):
+        match setback(
+            e,
+            piece.seller_id,
+            stream.name,
+            piece.id,
+            taken.due,
+            piece.failures,
+        ):
             case PutBack() as back:
                 await _put_back(stream, work, taken, piece.failures, back)
                 return False

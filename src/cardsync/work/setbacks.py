@@ -144,7 +144,8 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> 
         return GiveUp(kind, _WHY[kind])
     if kind is Kind.OWN:
         return GiveUp(kind, "") if failures + 1 >= MAX_FAILURES else TryAgain(failures + 1)
-    since, times = tries.since or now, tries.times + 1
+    since = tries.since or now
+    times = tries.times + 1
     if times > MAX_TIMES and now - since >= MAX_AGE:
         return GiveUp(
             kind, f"given up after {times} attempts in {_told(now - since)}: {_WHY[kind]}"

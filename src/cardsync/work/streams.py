@@ -32,7 +32,11 @@ def private_key(seller_id: int, suffix: str) -> str:
 async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upload | None:
     statement = (
         select(Upload)
-        .where(Upload.seller_id == seller_id, Upload.stream == stream, Upload.state.in_(OPEN))
+        .where(
+            Upload.seller_id == seller_id,
+            Upload.stream == stream,
+            Upload.state.in_(OPEN),
+        )
         .order_by(Upload.id)
         .limit(1)
     )
@@ -43,7 +47,8 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
 
 def begin_upload(upload: Upload, now: datetime) -> None:
     """From its first start on its report says so."""
-    upload.state, upload.begun_at = "processing", upload.begun_at or now
+    upload.state = "processing"
+    upload.begun_at = upload.begun_at or now
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,10 @@ async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | No
     if row is None:
         return None
     return Due(
-        row.due_at, row.put_back_id, Tries(row.put_back_times, row.put_back_since), row.rests_until
+        row.due_at,
+        row.put_back_id,
+        Tries(row.put_back_times, row.put_back_since),
+        row.rests_until,
     )
 
 
@@ -103,7 +111,12 @@ async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queu
                   FROM work_due
                  WHERE stream <> 'screenshots' AND due_at <= :now AND (rests_until IS NULL OR rests_until <= :now)
             """),
-            {"seller": upload.seller_id, "stream": upload.stream, "id": upload.id, "now": now},
+            {
+                "seller": upload.seller_id,
+                "stream": upload.stream,
+                "id": upload.id,
+                "now": now,
+            },
         )
     ).one()
     oldest = min(row.oldest or now, upload.received_at)
@@ -115,7 +128,9 @@ async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | 
     if due is not None:
         await session.execute(
             delete(WorkDue).where(
-                WorkDue.seller_id == seller_id, WorkDue.stream == stream, WorkDue.due_at == due.at
+                WorkDue.seller_id == seller_id,
+                WorkDue.stream == stream,
+                WorkDue.due_at == due.at,
             )
         )
 
@@ -133,13 +148,19 @@ def setback(
     tries = due.tries_of(work_id) if due is not None else Tries()
     decided = decide(error, tries, failures, now)
     bound = log.bind(
-        seller_id=seller_id, stream=stream, work_id=work_id, error=type(error).__name__
+        seller_id=seller_id,
+        stream=stream,
+        work_id=work_id,
+        error=type(error).__name__,
     )
     match decided:
         case PutBack():
             pause = round((decided.until - now).total_seconds())
             bound.warning(
-                "work_put_back", kind=decided.kind, times=decided.tries.times, pause_seconds=pause
+                "work_put_back",
+                kind=decided.kind,
+                times=decided.tries.times,
+                pause_seconds=pause,
             )
         case TryAgain():
             bound.exception("work_crashed", exc_info=error, failures=decided.failures)
@@ -155,7 +176,11 @@ def setback(
 
 
 async def rest(
-    session: AsyncSession, seller_id: int, stream: str, work_id: int, back: PutBack
+    session: AsyncSession,
+    seller_id: int,
+    stream: str,
+    work_id: int,
+    back: PutBack,
 ) -> None:
     """Remember, beside what the caller puts back, until when it rests; the sweep comes back to it
     then.

@@ -84,7 +84,10 @@ async def note_served(database: Database, caller: Caller, served: Export) -> Non
     if served.empty_reason is None and caller.price_tasks_due_at is not None:
         async with database.tenant(caller.seller_id) as session:
             await note_push(
-                session, caller.seller_id, "files", hashlib.sha256(served.body).hexdigest()
+                session,
+                caller.seller_id,
+                "files",
+                hashlib.sha256(served.body).hexdigest(),
             )
 
 

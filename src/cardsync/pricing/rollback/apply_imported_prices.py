@@ -114,12 +114,23 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
     rows = event.rows or []
     for start in range(0, len(rows), size):
         chunk = msgspec.json.encode(rows[start : start + size]).decode()
-        await _slab(work, lease, values | {"rows": chunk}, _MOVE.format(given=_OF_ROWS))
+        await _slab(
+            work,
+            lease,
+            values | {"rows": chunk},
+            _MOVE.format(given=_OF_ROWS),
+        )
     if rollback is not None and rollback.state != "applied":
         by_row = () if rows else (_MOVE.format(given=_OF_ROLLBACK),)
         after = 0
         while (last := await _next(work, values | {"after": after, "slab": size})) is not None:
-            await _slab(work, lease, values | {"after": after, "last": last}, *by_row, _UNASK)
+            await _slab(
+                work,
+                lease,
+                values | {"after": after, "last": last},
+                *by_row,
+                _UNASK,
+            )
             after = last
     await _finish(work, lease, event)
 
@@ -138,7 +149,12 @@ async def _next(work: Work, values: dict[str, Any]) -> int | None:
         return last
 
 
-async def _slab(work: Work, lease: Lease, values: dict[str, Any], *statements: str) -> None:
+async def _slab(
+    work: Work,
+    lease: Lease,
+    values: dict[str, Any],
+    *statements: str,
+) -> None:
     """One transaction, which begins with the seller's row: nobody takes the lease over
     meanwhile.
     """
@@ -154,7 +170,11 @@ async def _slab(work: Work, lease: Lease, values: dict[str, Any], *statements: s
 
 
 async def _fail(
-    work: Work, lease: Lease, event: RepricingEvent, code: str | None, why: str
+    work: Work,
+    lease: Lease,
+    event: RepricingEvent,
+    code: str | None,
+    why: str,
 ) -> None:
     """The next upload tells the prices; a rollback stays served, and is applied when its file is
     imported again, or expires.
@@ -162,7 +182,8 @@ async def _fail(
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
-        row.settled_at, row.rows = clock.now(), None
+        row.settled_at = clock.now()
+        row.rows = None
         row.error = {
             "code": code or "internal_error",
             "message": why or "the prices could not be moved",
@@ -182,13 +203,18 @@ async def _finish(work: Work, lease: Lease, event: RepricingEvent) -> None:
             if rollback.state != "applied":
                 await end(session, state, rollback, "applied", now)
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
-        row.settled_at, row.rows = now, None
+        row.settled_at = now
+        row.rows = None
         state.export_fingerprint = await fingerprint(session, lease.seller_id)
         await session.flush()
         await release_lease(session, lease)
 
 
 EVENTS = runner.Stream[RepricingEvent, Lease](
-    STREAM, UnderLease(HOLDER), oldest=_oldest, work=_settle, fail=_fail
+    STREAM,
+    UnderLease(HOLDER),
+    oldest=_oldest,
+    work=_settle,
+    fail=_fail,
 )
 work_off_one = partial(runner.work_off_one, EVENTS)

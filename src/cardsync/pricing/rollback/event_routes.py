@@ -71,7 +71,11 @@ def _sha256(value: str | None) -> str | None:
 
 @post("/repricing_events", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def record_import(
-    caller: Caller, database: Database, settings: Settings, store: Store, data: ImportReport
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    store: Store,
+    data: ImportReport,
 ) -> Recorded:
     """A file of prices was imported: the cards' current prices move, and the agent's task is
     done. Told again it is the same event.
@@ -113,4 +117,8 @@ async def record_failure(caller: Caller, database: Database, data: FailureReport
     return Recorded("recorded", event_id)
 
 
-router = Router(path="", route_handlers=[record_import, record_failure], tags=["pricing"])
+router = Router(
+    path="",
+    route_handlers=[record_import, record_failure],
+    tags=["pricing"],
+)

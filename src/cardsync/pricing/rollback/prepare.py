@@ -40,7 +40,12 @@ async def prepare_rollback(context: procrastinate.JobContext, seller_id: int) ->
 
 
 async def request(
-    session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
+    session: AsyncSession,
+    caller: Caller,
+    scope: Scope,
+    cards: int,
+    now: datetime,
+    lasts: timedelta,
 ) -> tuple[PriceRollback, bool]:
     """The rollback, and whether it is new: then its job comes with it.
 
@@ -75,7 +80,8 @@ async def _nothing_left(work: Work, seller_id: int) -> bool:
         rollback = await open_one(session, seller_id)
         if rollback is not None and rollback.state == "requested":
             return False  # it came meanwhile, with a mark of its own
-        due, now = await due_of(session, seller_id, STREAM), clock.now()
+        due = await due_of(session, seller_id, STREAM)
+        now = clock.now()
         await forget(session, seller_id, STREAM, due)
         claimed_until = await end_unclaimed_rollbacks(session, seller_id, now)
         for again_at in (rollback.expires_at if rollback is not None else None, claimed_until):
@@ -114,7 +120,11 @@ async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
         values = await values_of(
             session, lease.seller_id, rollback.scope, rollback.prepared_to, last
         )
-        await run(session, statement(KEEP, rollback.scope), values | {"rollback": rollback.id})
+        await run(
+            session,
+            statement(KEEP, rollback.scope),
+            values | {"rollback": rollback.id},
+        )
         rollback.prepared_to = last
         return True
 
@@ -138,14 +148,19 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
         }
         await end(session, state, rollback, "failed", now, error)
     elif rollback.cards:
-        rollback.state, rollback.ready_at = "ready", now
+        rollback.state = "ready"
+        rollback.ready_at = now
         rollback.expires_at = state.rollback_until = now + timedelta(
             seconds=work.settings.rollback_seconds
         )
         state.rollback_preparing_until = None
         await session.flush()
         await enqueue_task(
-            session, lease.seller_id, "apply_rollback", {"rollback_id": rollback.id}, now
+            session,
+            lease.seller_id,
+            "apply_rollback",
+            {"rollback_id": rollback.id},
+            now,
         )
     else:
         # What it would have brought back was sold, or went back by itself.
@@ -165,7 +180,11 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
 
 
 async def _fail(
-    work: Work, lease: Lease, rollback: PriceRollback, code: str | None, why: str
+    work: Work,
+    lease: Lease,
+    rollback: PriceRollback,
+    code: str | None,
+    why: str,
 ) -> None:
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)

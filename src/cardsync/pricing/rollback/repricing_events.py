@@ -128,10 +128,16 @@ async def record(
     moving = len(report.rows) + open_cards if report.outcome == "imported" else 0
     if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
         await end(
-            session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})}
+            session,
+            state,
+            rollback,
+            "failed",
+            now,
+            {"step": report.step, **(report.error or {})},
         )
     if report.outcome == "imported" and rollback is None:
-        cycle, sha256 = report.sync_cycle_id, report.file_sha256
+        cycle = report.sync_cycle_id
+        sha256 = report.file_sha256
         await end_pushes(session, caller.seller_id, cycle, sha256, event.imported_at, now)
     if moving:
         await apply_imported_prices.begin(session, caller.seller_id)

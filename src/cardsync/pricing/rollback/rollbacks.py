@@ -39,7 +39,12 @@ _KEPT_DIFF = f"""
 
 
 async def ask(
-    session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
+    session: AsyncSession,
+    caller: Caller,
+    scope: Scope,
+    cards: int,
+    now: datetime,
+    lasts: timedelta,
 ) -> tuple[PriceRollback, bool]:
     """The rollback of so many cards, and whether it is new: the same one that is not over yet is
     taken. Raises MutexHeld, RollbackOpen.
@@ -167,7 +172,9 @@ async def end(
     Nothing but the row changes: what was not applied can be asked for again."""
     if rollback.state in OPEN:
         state.rollback_until = state.rollback_preparing_until = None
-    rollback.state, rollback.finished_at, rollback.error = ending, now, error
+    rollback.state = ending
+    rollback.finished_at = now
+    rollback.error = error
     await session.flush()
     status = {"applied": "completed", "failed": "failed"}.get(ending, "cancelled")
     await end_tasks(

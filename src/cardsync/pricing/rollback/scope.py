@@ -144,7 +144,11 @@ async def _runs(session: AsyncSession, seller_id: int, scope: Scope) -> list[int
 
 
 async def values_of(
-    session: AsyncSession, seller_id: int, scope: Scope, after: int = 0, last: int = _ALL
+    session: AsyncSession,
+    seller_id: int,
+    scope: Scope,
+    after: int = 0,
+    last: int = _ALL,
 ) -> dict[str, Any]:
     """What a statement over the scope names, for the cards with ids above `after` up to `last`."""
     runs = await _runs(session, seller_id, scope)

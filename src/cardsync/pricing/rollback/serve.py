@@ -55,7 +55,12 @@ def _sql(seller_id: int, rollback_id: int) -> str:
 
 
 async def _note_served(
-    session: AsyncSession, seller_id: int, rollback_id: int, rows: bytes, body: bytes, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    rollback_id: int,
+    rows: bytes,
+    body: bytes,
+    now: datetime,
 ) -> bool:
     """False if it was cancelled meanwhile, or if all of its cards are gone: there is nothing left
     to bring back.
@@ -67,7 +72,8 @@ async def _note_served(
     if not rows:
         await end(session, state, rollback, "applied", now)
         return False
-    rollback.state, rollback.served_at = "served", rollback.served_at or now
+    rollback.state = "served"
+    rollback.served_at = rollback.served_at or now
     digest = hashlib.sha256(body).hexdigest()
     if digest not in rollback.files:
         rollback.files = [*rollback.files, digest]

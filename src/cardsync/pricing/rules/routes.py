@@ -70,7 +70,11 @@ READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
 READ_BY_OWNER = problems(*READ_BY_OWNERS)
 WRITING = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
 WRITING_ONE = problems(
-    *FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule, errors.InvalidQuery
+    *FOR_OWNERS,
+    *WITH_JSON_BODY,
+    errors.NotFound,
+    errors.InvalidRule,
+    errors.InvalidQuery,
 )
 ON_ONE = problems(*FOR_OWNERS, errors.NotFound)
 WITHOUT_QUERY = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule)
@@ -121,7 +125,13 @@ async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> P
     """A draft becomes a live rule from the next run on."""
     return await _rule(
         session,
-        await rule_sets.change(session, caller, rule_id, {"state": "published"}, clock.now()),
+        await rule_sets.change(
+            session,
+            caller,
+            rule_id,
+            {"state": "published"},
+            clock.now(),
+        ),
     )
 
 
@@ -129,7 +139,14 @@ async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> P
 async def enable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """The rule governs again, if it is published."""
     return await _rule(
-        session, await rule_sets.change(session, caller, rule_id, {"enabled": True}, clock.now())
+        session,
+        await rule_sets.change(
+            session,
+            caller,
+            rule_id,
+            {"enabled": True},
+            clock.now(),
+        ),
     )
 
 
@@ -137,7 +154,14 @@ async def enable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Pr
 async def disable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """The rule governs no card until it is enabled."""
     return await _rule(
-        session, await rule_sets.change(session, caller, rule_id, {"enabled": False}, clock.now())
+        session,
+        await rule_sets.change(
+            session,
+            caller,
+            rule_id,
+            {"enabled": False},
+            clock.now(),
+        ),
     )
 
 

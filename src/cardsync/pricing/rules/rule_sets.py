@@ -41,7 +41,10 @@ async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> Prici
 
 
 async def create(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingRule:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -65,7 +68,11 @@ async def create(
 
 
 async def change(
-    session: AsyncSession, caller: Caller, rule_id: int, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingRule:
     """Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -177,7 +184,10 @@ def _spread(count: int) -> list[int]:
 
 
 async def _renumber(
-    session: AsyncSession, seller_id: int, priorities: Mapping[int, int], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    priorities: Mapping[int, int],
+    now: datetime,
 ) -> None:
     # The rules first move out of the way: no two published rules share a priority at any moment.
     for sign in (-1, 1):

@@ -31,7 +31,10 @@ from cardsync.seller_state.models import SyncState
 
 
 async def create_sale(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -43,7 +46,12 @@ async def create_sale(
     behind = min(max((row.priority for row in rows), default=0) + 10, RULE_PRIORITY)
     sale = json.sale_from(values, None, behind)
     await need_readable(session, caller.seller_id, sale.query)
-    row = PricingSale(seller_id=caller.seller_id, created_at=now, updated_at=now, **_columns(sale))
+    row = PricingSale(
+        seller_id=caller.seller_id,
+        created_at=now,
+        updated_at=now,
+        **_columns(sale),
+    )
     session.add(row)
     await session.flush()
     await set_timer(session, state, now)
@@ -52,7 +60,11 @@ async def create_sale(
 
 
 async def change_sale(
-    session: AsyncSession, caller: Caller, sale_id: int, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    sale_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingSale:
     """Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -109,7 +121,10 @@ async def settings_of(session: AsyncSession, caller: Caller) -> Account:
 
 
 async def change_settings(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> Account:
     """Raises InvalidRule."""
     caller.must_be_owner()

@@ -66,12 +66,20 @@ def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
 
 
 async def period_starts(
-    session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    zone: str,
+    card_id: int | None,
 ) -> pl.DataFrame:
     """(id, day_start_price, week_start_price) of the cards that had other values before they were
     seen anew in a period of the run's caps.
     """
-    schema = {"id": pl.Int64, "day_start_price": pl.Int64, "week_start_price": pl.Int64}
+    schema = {
+        "id": pl.Int64,
+        "day_start_price": pl.Int64,
+        "week_start_price": pl.Int64,
+    }
     asked = begins(run, zone)
     if not asked:
         return pl.DataFrame(schema=schema)
@@ -158,7 +166,8 @@ class Past:
         known = ids.join(self.unsold, on="id", how="left", maintain_order="left").with_columns(
             rows["market"]
         )
-        before, now = pl.col("market_before"), pl.col("market")
+        before = pl.col("market_before")
+        now = pl.col("market")
         moves = (before > 0) & (now > 0) & ((now - before).abs() * 20 >= before)
         known = known.with_columns(
             listed_since=pl.col("listed_since").fill_null(pl.lit(observed_at, TIME)),
@@ -170,11 +179,19 @@ class Past:
 
 
 async def past_of(
-    session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None = None
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    zone: str,
+    card_id: int | None = None,
 ) -> Past:
     """Of every card, or of one."""
     starts = await period_starts(session, seller_id, run, zone, card_id)
-    return Past(begins(run, zone), starts, await unsold(session, seller_id, run, card_id))
+    return Past(
+        begins(run, zone),
+        starts,
+        await unsold(session, seller_id, run, card_id),
+    )
 
 
 def _only(card_id: int | None) -> str:

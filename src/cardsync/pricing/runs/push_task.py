@@ -19,7 +19,10 @@ TASK = "apply_price_updates"
 
 
 async def push_prices(
-    session: AsyncSession, seller_id: int, now: datetime, cycle: str | None = None
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    cycle: str | None = None,
 ) -> None:
     """Unless one waits already: a task, if the account pushes prices at this moment.
 

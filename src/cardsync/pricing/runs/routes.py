@@ -37,7 +37,12 @@ from cardsync.storage import Store
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 
-@post("/reprice", status_code=202, opt=WRITES, responses=problems(*FOR_OWNERS, errors.MutexHeld))
+@post(
+    "/reprice",
+    status_code=202,
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, errors.MutexHeld),
+)
 async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested:
     """Price every card anew by the live rules; the run is worked off in the background."""
     return RunRequested(await reprice.request(session, caller, clock.now()))
@@ -104,7 +109,10 @@ async def preview_prices(
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def backtest_prices(
-    caller: Caller, database: Database, settings: Settings, data: dict[str, Any]
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: dict[str, Any],
 ) -> Backtest:
     """What `rules` and `sales` (the live sales without them) would have asked on each day `from`
     … `to` that has a stored snapshot, each day going on from what they asked before, beside what
