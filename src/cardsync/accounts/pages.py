@@ -104,7 +104,7 @@ async def _is_good(request: ApiRequest, database: Database, settings: Settings, 
         )
     except errors.Unauthorized:
         return False
-    return not caller.suspended
+    return not caller.account.suspended
 
 
 @post("/sign-in", middleware=[among_strangers])

@@ -68,14 +68,15 @@ def arrival(
 
 
 def _need_pipeline(caller: Caller) -> None:
-    if not caller.object_store_pipeline_enabled:
+    if not caller.account.object_store_pipeline_enabled:
         raise errors.ObjectStorePipelineDisabled
 
 
 def _refuse_line(caller: Caller, product_line: str | None) -> None:
-    if product_line is not None and product_line not in caller.product_lines:
+    lines = caller.account.product_lines
+    if product_line is not None and product_line not in lines:
         raise errors.InvalidProductLine(
-            f"product_line {product_line!r} is not one of this account's: {', '.join(caller.product_lines)}"
+            f"product_line {product_line!r} is not one of this account's: {', '.join(lines)}"
         )
 
 
@@ -307,6 +308,7 @@ async def watched(session: AsyncSession, caller: Caller, upload_id: int, now: da
     caller.must_be_owner()
     # The agent that asks is alive. A page that somebody left open tells nothing of it.
     # Beside open work no lock goes stale, so that a report that is read often waits for no import.
-    if caller.lock_kind is not None and caller.member_id is None and not caller.uploads_open:
+    state = caller.state
+    if state.lock_kind is not None and caller.member_id is None and not state.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)
     return await upload_of(session, caller.seller_id, upload_id)

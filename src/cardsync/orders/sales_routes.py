@@ -92,7 +92,7 @@ async def upload_sales_report(
     )
     now = clock.now()
     async with database.tenant(caller.seller_id) as session:
-        if caller.lock_kind is not None:
+        if caller.state.lock_kind is not None:
             await sync_state.refresh_lock(session, caller.seller_id, now)
         await sales_reports.store(session, caller.seller_id, report, now)
     return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
