@@ -70,7 +70,7 @@ async def publish_contribution(
 
 async def _shown(database: Database, settings: Settings, caller: Caller, card_id: int) -> CardBody:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        row, _ = await read_card(reading, caller.seller_id, card_id, caller.member_id)
+        row, _ = await read_card(reading, caller, card_id)
     return card_body(row)
 
 
