@@ -132,23 +132,28 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     )
 
 
-async def who(session: AsyncSession, seller_id: int, member_id: int, token: str) -> SignedIn:
-    """Of a caller whose session was just found good."""
+async def who(session: AsyncSession, caller: Caller, token: str) -> SignedIn:
+    """Return the member whose session, of that token, was just found good."""
     query = (
         select(Member, Seller.name)
         .join(Seller)
-        .where(Member.seller_id == seller_id, Member.id == member_id)
+        .where(Member.seller_id == caller.seller_id, Member.id == caller.member_id)
     )
     row = (await session.execute(query)).first()
     if row is None:
         raise errors.Unauthorized.ended()
     member: Member = row[0]
-    return SignedIn(member.id, member.name, member.email, member.role, seller_id, row[1], token)
+    return SignedIn(
+        member.id, member.name, member.email, member.role, caller.seller_id, row[1], token
+    )
 
 
-async def sign_out(session: AsyncSession, seller_id: int, member_id: int, token: str) -> None:
+async def sign_out(session: AsyncSession, caller: Caller, token: str) -> None:
     """End this session of the member."""
-    theirs = (MemberSession.seller_id == seller_id, MemberSession.member_id == member_id)
+    theirs = (
+        MemberSession.seller_id == caller.seller_id,
+        MemberSession.member_id == caller.member_id,
+    )
     await session.execute(
         delete(MemberSession).where(*theirs, MemberSession.token_hash == tokens.token_hash(token))
     )

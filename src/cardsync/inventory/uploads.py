@@ -90,9 +90,9 @@ class Slot(NamedTuple):
 
 async def new_slot(
     session: AsyncSession,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     product_line: str | None,
     now: datetime,
 ) -> Slot:
@@ -160,9 +160,9 @@ class NamedObject(msgspec.Struct):
 
 async def accept_bytes(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     body: AsyncIterable[bytes],
     content_type: str,
     came: Arrival,
@@ -175,14 +175,14 @@ async def accept_bytes(
         key = private_key(caller.seller_id, "csv")
         await store.write(key, path)
     async with database.tenant(caller.seller_id) as session:
-        return await _accept(session, settings, caller, came, source_key=None, storage_key=key)
+        return await _accept(session, caller, settings, came, source_key=None, storage_key=key)
 
 
 async def accept_named(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     named: NamedObject,
     now: datetime,
 ) -> int:
@@ -192,14 +192,14 @@ async def accept_named(
     """
     _need_pipeline(caller)
     came = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
-    return await accept_key(database, store, settings, caller, named.key, came)
+    return await accept_key(database, caller, store, settings, named.key, came)
 
 
 async def accept_key(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     key: Any,
     came: Arrival,
 ) -> int:
@@ -232,7 +232,7 @@ async def accept_key(
                 RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key
             )
         )
-        return await _accept(session, settings, caller, came, source_key=key, storage_key=copy)
+        return await _accept(session, caller, settings, came, source_key=key, storage_key=copy)
 
 
 async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
@@ -259,8 +259,8 @@ async def _upload_of(session: AsyncSession, seller_id: int, key: str) -> int | N
 
 async def _accept(
     session: AsyncSession,
-    settings: Settings,
     caller: Caller,
+    settings: Settings,
     came: Arrival,
     *,
     source_key: str | None,

@@ -138,7 +138,7 @@ async def status(
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
     current = await status_of(session, caller, run_waits, now, settings)
-    return status_body(current, caller.state.last_sync_at, await seen.at(session, caller.seller_id))
+    return status_body(current, caller.state.last_sync_at, await seen.at(session, caller))
 
 
 @post(
@@ -215,7 +215,7 @@ async def debug_cycle(
     caller: Caller, database: Database, store: Store, settings: Settings, data: DebugScreenshotBody
 ) -> None:
     """Keep a picture of the agent's browser with its cycle: the one named, else the newest."""
-    await keep_screenshot(database, store, settings, caller.seller_id, data)
+    await keep_screenshot(database, caller, store, settings, data)
 
 
 router = Router(
