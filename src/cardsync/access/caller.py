@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 
 # What a caller may do through an assistant's tools: a token has one scope or both.
-READ, WRITE = "mcp:read", "mcp:write"
-EVERY_SCOPE = frozenset({READ, WRITE})
+EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -135,7 +134,13 @@ class Caller(msgspec.Struct, frozen=True):
     @property
     def actor(self) -> str:
         """The name of the caller in the activity feed."""
-        return "key" if self.member_id is None else f"member {self.member_id}"
+        identity = self.identity
+        match identity.credential:
+            case "session":
+                return f"member {identity.member_id}"
+            case "token":
+                return f"token {identity.credential_id}"
+        return "key"
 
     def must_be_owner(self) -> None:
         """The first line of every operation that staff may not do. Raises OwnerRequired."""
