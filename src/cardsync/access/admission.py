@@ -120,7 +120,7 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
         raise
     assert caller.member_id is not None
     await limits.admit_member(scope, caller.member_id, opt)
-    if caller.suspended:
+    if caller.account.suspended:
         raise errors.AccountSuspended
     if _OPTION not in opt:
         raise errors.KeyRequired

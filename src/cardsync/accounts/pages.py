@@ -104,7 +104,7 @@ async def _is_good(request: ApiRequest, database: Database, settings: Settings, 
         )
     except errors.Unauthorized:
         return False
-    return not caller.suspended
+    return not caller.account.suspended
 
 
 @post("/sign-in", middleware=[among_strangers])
@@ -157,7 +157,7 @@ async def _invitation(
 
 @get("/account", middleware=[admitting], opt=BY_SESSION)
 async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Template:
-    who = await who_asks(request, caller, session)
+    who = await who_asks(session, caller, request)
     return page("account.html", who=who, form_token=tokens.csrf_token(who.token))
 
 
@@ -210,7 +210,7 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
     except errors.Unauthorized:
         return gone
     async with database.tenant(caller.seller_id) as session:
-        await signed_out(request, caller, session, everywhere=where == "everywhere")
+        await signed_out(session, caller, request, everywhere=where == "everywhere")
     return gone
 
 

@@ -108,7 +108,7 @@ async def read_session(
 ) -> Response[SessionBody]:
     """Who is signed in, and the session's CSRF token."""
     return Response(
-        session_body(await who_asks(request, caller, session)),
+        session_body(await who_asks(session, caller, request)),
         media_type=MediaType.JSON,
         headers=PRIVATE,
     )
@@ -128,7 +128,7 @@ async def sign_out(
     everywhere: bool = False,
 ) -> Response[SignedOut]:
     """End this session; with `everywhere`, every session of this member."""
-    await signed_out(request, caller, session, everywhere=everywhere)
+    await signed_out(session, caller, request, everywhere=everywhere)
     return Response(
         SignedOut(True),
         media_type=MediaType.JSON,

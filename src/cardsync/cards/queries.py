@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
 from cardsync.cards import paging
 from cardsync.cards.filters import CardFilter, CardPage
 from cardsync.cards.order import PageOrder, page_order
@@ -38,15 +39,11 @@ class Found(NamedTuple):
     total: int
 
 
-async def find_cards(
-    reading: Reading,
-    seller_id: int,
-    wanted: CardFilter,
-    page: CardPage,
-    member_id: int | None = None,
-) -> Found:
+async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage) -> Found:
     """Find a page of cards. Raises QueryError."""
-    selected = await select_cards(reading.rows, seller_id, wanted, clock.now(), member_id)
+    selected = await select_cards(
+        reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
+    )
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
     cut = await _cut(reading, selected, order, page.offset + page.per_page)
@@ -93,13 +90,13 @@ _HISTORY = f"""
 
 
 async def read_card(
-    reading: Reading, seller_id: int, card_id: int, member_id: int | None = None
+    reading: Reading, caller: Caller, card_id: int
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card, and its observations, newest first. Raises NotFound."""
     values = {
-        "seller": seller_id,
+        "seller": caller.seller_id,
         "id": card_id,
-        "member": member_id,
+        "member": caller.member_id,
         "limit": limits.CARD_HISTORY_SHOWN,
     }
     cards, history = await reading.together([_CARD, _HISTORY], values, last=True)

@@ -98,7 +98,7 @@ async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     told = []
     try:
         async with reading(request) as reads:
-            found = await find_cards(reads, caller.seller_id, wanted, page, caller.member_id)
+            found = await find_cards(reads, caller, wanted, page)
     except QueryError as e:
         told = [QueryProblem(str(e), e.offset)]
     except psycopg.errors.QueryCanceled:
@@ -125,7 +125,7 @@ async def card(
 ) -> CardWithHistory:
     """One card, gone or not, with what was observed of its prices and quantity."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return with_history(*await read_card(reading, caller.seller_id, card_id, caller.member_id))
+        return with_history(*await read_card(reading, caller, card_id))
 
 
 router = Router(path="", route_handlers=[cards, card], tags=["cards"])

@@ -203,7 +203,7 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
     if row is None:
         raise errors.InvalidPayload(f"product_id: there is no product {product_id}")
     product = _Product(*row)
-    if product.product_line not in caller.product_lines:
+    if product.product_line not in caller.account.product_lines:
         raise errors.InvalidPayload(
             f"product_id: {product.product_line} is none of this account's product lines,"
             f" which product {product_id} is of"
@@ -222,8 +222,8 @@ async def _described(
     """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
-    game = wanted.game or next(iter(caller.product_lines), "")
-    if game not in caller.product_lines:
+    game = wanted.game or next(iter(caller.account.product_lines), "")
+    if game not in caller.account.product_lines:
         raise errors.InvalidPayload(f"game: {game[:60]!r} is none of this account's product lines")
     texts: dict[str, Any] = {
         "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name,

@@ -15,7 +15,7 @@ from typing import Literal
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.access.caller import Caller
+from cardsync.access.caller import Caller, SellerState
 from cardsync.credits import ledger
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
@@ -74,10 +74,11 @@ async def skip_wait(
     caller.must_be_owner()
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
-    facts = _facts(caller, balance, transaction_id, now, settings)
+    facts = _facts(caller.state, balance, transaction_id, now, settings)
     # A balance that is read later than the other facts may miss the charge that emptied it; a
     # stale lock has to be dropped.
-    over = sync_state.lock_is_stale(caller, now, settings) or sync_cancel.is_left(caller, now)
+    seen = caller.state
+    over = sync_state.lock_is_stale(seen, now, settings) or sync_cancel.is_left(seen, now)
     unsure = over or decide(facts) in ("charged", "insufficient_balance")
     if unsure and not facts.charged_before:
         await sync_cancel.end_left(session, seller_id, now)
@@ -94,7 +95,7 @@ async def skip_wait(
 
 
 def _facts(
-    state: Caller | SyncState,
+    state: SellerState | SyncState,
     balance: int,
     transaction_id: int | None,
     now: datetime,

@@ -182,11 +182,7 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
         async with database.tenant(seller_id, snapshot=True) as session:
             await _known(session, seller_id)
             return await explain_card(
-                session,
-                open_store(settings),
-                seller_id,
-                marketplace_id,
-                clock.now(),
+                session, seller_id, open_store(settings), marketplace_id, clock.now()
             )
 
     told: dict[str, Any] = with_database(explain, settings)

@@ -60,7 +60,7 @@ async def settle_run(
 ) -> PriceRun:
     """Settle the run, or the upload that it belongs to. Raises NotFound, NotAwaitingReview."""
     caller.must_be_owner()
-    run = await reprice.run_of(session, caller.seller_id, run_id)
+    run = await reprice.run_of(session, caller, run_id)
     if run.upload_id is None:
         return await reprice.settle_review(session, caller, run_id, word, now)
     await _SETTLE[word](session, caller, run.upload_id, now)

@@ -69,7 +69,7 @@ async def request_upload(
     A POST /sync that names its key takes the product line that is named here.
     """
     line = data.product_line if data else None
-    slot = await uploads.new_slot(session, store, settings, caller, line, clock.now())
+    slot = await uploads.new_slot(session, caller, store, settings, line, clock.now())
     origin = settings.origin_for(request.headers.get("host")) if slot.url.startswith("/") else ""
     return UploadSlot(origin + slot.url, slot.key, clock.rfc3339(slot.expires_at))
 
@@ -159,14 +159,14 @@ async def upload_inventory(
     now = clock.now()
     if content_type == "application/json":
         named = await _named_object(request)
-        upload_id = await uploads.accept_named(database, store, settings, caller, named, now)
+        upload_id = await uploads.accept_named(database, caller, store, settings, named, now)
     else:
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
         # A client without a value may send an empty header.
         came = uploads.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
         body = request.stream()
         upload_id = await uploads.accept_bytes(
-            database, store, settings, caller, body, content_type, came
+            database, caller, store, settings, body, content_type, came
         )
     return Accepted("accepted", upload_id)
 

@@ -68,14 +68,15 @@ def arrival(
 
 
 def _need_pipeline(caller: Caller) -> None:
-    if not caller.object_store_pipeline_enabled:
+    if not caller.account.object_store_pipeline_enabled:
         raise errors.ObjectStorePipelineDisabled
 
 
 def _refuse_line(caller: Caller, product_line: str | None) -> None:
-    if product_line is not None and product_line not in caller.product_lines:
+    lines = caller.account.product_lines
+    if product_line is not None and product_line not in lines:
         raise errors.InvalidProductLine(
-            f"product_line {product_line!r} is not one of this account's: {', '.join(caller.product_lines)}"
+            f"product_line {product_line!r} is not one of this account's: {', '.join(lines)}"
         )
 
 
@@ -91,9 +92,9 @@ class Slot(NamedTuple):
 
 async def new_slot(
     session: AsyncSession,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     product_line: str | None,
     now: datetime,
 ) -> Slot:
@@ -163,9 +164,9 @@ class NamedObject(msgspec.Struct):
 
 async def accept_bytes(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     body: AsyncIterable[bytes],
     content_type: str,
     came: Arrival,
@@ -178,14 +179,14 @@ async def accept_bytes(
         key = private_key(caller.seller_id, "csv")
         await store.write(key, path)
     async with database.tenant(caller.seller_id) as session:
-        return await _accept(session, settings, caller, came, source_key=None, storage_key=key)
+        return await _accept(session, caller, settings, came, source_key=None, storage_key=key)
 
 
 async def accept_named(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     named: NamedObject,
     now: datetime,
 ) -> int:
@@ -195,14 +196,14 @@ async def accept_named(
     """
     _need_pipeline(caller)
     came = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
-    return await accept_key(database, store, settings, caller, named.key, came)
+    return await accept_key(database, caller, store, settings, named.key, came)
 
 
 async def accept_key(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     key: Any,
     came: Arrival,
 ) -> int:
@@ -235,7 +236,7 @@ async def accept_key(
                 RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key
             )
         )
-        return await _accept(session, settings, caller, came, source_key=key, storage_key=copy)
+        return await _accept(session, caller, settings, came, source_key=key, storage_key=copy)
 
 
 async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
@@ -262,8 +263,8 @@ async def _upload_of(session: AsyncSession, seller_id: int, key: str) -> int | N
 
 async def _accept(
     session: AsyncSession,
-    settings: Settings,
     caller: Caller,
+    settings: Settings,
     came: Arrival,
     *,
     source_key: str | None,
@@ -317,6 +318,7 @@ async def watched(session: AsyncSession, caller: Caller, upload_id: int, now: da
     caller.must_be_owner()
     # A reading agent is alive, and its lock is renewed; an open page is no sign of that. Beside
     # open work no lock goes stale, so that a report that is read often waits for no import.
-    if caller.lock_kind is not None and caller.member_id is None and not caller.uploads_open:
+    state = caller.state
+    if state.lock_kind is not None and caller.member_id is None and not state.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)
     return await upload_of(session, caller.seller_id, upload_id)

@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access import activity
 from cardsync.access.caller import Caller
-from cardsync.cards.names_in_search import Rows
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
+from cardsync.database.snapshot_reads import Reading
 from cardsync.lists.names import free_slug, is_one_line
 from cardsync.search.list_names import name_key, seen_name
 
@@ -51,13 +51,13 @@ _LISTS = f"""
 """
 
 
-async def all_lists(rows: Rows, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
+async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
     """Return all lists; `asked` is the card for which `member` is set, given by `card_id` or
     `marketplace_id`, or empty.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"
-    found = await rows(
+    found = await reading.rows(
         _LISTS.format(member=member, which="true"),
         {"seller": caller.seller_id, "member": caller.member_id, **asked},
     )

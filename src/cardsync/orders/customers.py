@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.snapshot_reads import Reading
 from cardsync.orders.models import BUYER_KEY
@@ -64,8 +65,8 @@ SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
 """
 
 
-async def customers(reading: Reading, seller_id: int, page: int, per_page: int) -> Customers:
-    values = {"seller": seller_id, "limit": per_page, "offset": (page - 1) * per_page}
+async def customers(reading: Reading, caller: Caller, page: int, per_page: int) -> Customers:
+    values = {"seller": caller.seller_id, "limit": per_page, "offset": (page - 1) * per_page}
     _, rows = await reading.together([_SORTED, _CUSTOMERS], values, last=True)
     total, returning = rows[0][:2]
     found = [Customer._make(row[2:]) for row in rows]

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
 from cardsync.database.session import run
 from cardsync.orders import ingest
 from cardsync.orders.cells import read_number
@@ -69,11 +70,12 @@ def _rating(value: Any) -> int | None:
     return int(number) if number is not None and number in (1, 2, 3, 4, 5) else None
 
 
-async def receive(work: Work, seller_id: int, body: bytes) -> int:
+async def receive(work: Work, caller: Caller, body: bytes) -> int:
     """Apply feedback and return how many of the seller's orders received it.
 
     Raises as `read`, and ServiceUnavailable while earlier uploads take too long.
     """
+    seller_id = caller.seller_id
     given = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
     await ingest.work_off_pending(work, seller_id)
     async with work.database.tenant(seller_id) as session:

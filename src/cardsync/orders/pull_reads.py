@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
 from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import ToPull, items_in_order, work_order
@@ -107,20 +108,21 @@ class PullOrder(NamedTuple):
         return self.in_review or bool(self.changed)
 
 
-async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Summary:
+async def summary(session: AsyncSession, caller: Caller, session_id: int) -> Summary:
     statement = text(SUMMARIES.format(sessions=":session"))
-    row = (await session.execute(statement, {"seller": seller_id, "session": session_id})).first()
+    named = {"seller": caller.seller_id, "session": session_id}
+    row = (await session.execute(statement, named)).first()
     if row is None:
         raise errors.NotFound(f"there is no pull session {session_id}")
     return Summary(*row)
 
 
-async def orders_of(session: AsyncSession, seller_id: int, session_id: int) -> list[PullOrder]:
+async def orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:
     """Return the session's orders in work order, each with its items in the order of the
     shelves.
     """
-    named = {"seller": seller_id, "session": session_id}
-    places = await places_of_items(session, seller_id, session_id)
+    named = {"seller": caller.seller_id, "session": session_id}
+    places = await places_of_items(session, caller.seller_id, session_id)
     items: dict[int, dict[int, PullItem]] = {}
     for order_id, *columns in await session.execute(text(ITEMS), named):
         place = places.get(columns[0])

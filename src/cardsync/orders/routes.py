@@ -102,7 +102,7 @@ async def _accept(
     kind: str,
 ) -> AcceptedRows:
     takes_json(request.headers)
-    accepted = await accept(database, store, caller, kind, request.stream())
+    accepted = await accept(database, caller, store, kind, request.stream())
     return AcceptedRows("accepted", accepted.count, accepted.upload_id)
 
 
@@ -182,9 +182,7 @@ async def upload_feedback(
     """
     takes_json(request.headers)
     work = Work(settings, database, store)
-    return FeedbackStored(
-        "ok", await feedback.receive(work, caller.seller_id, await request.body())
-    )
+    return FeedbackStored("ok", await feedback.receive(work, caller, await request.body()))
 
 
 router = Router(

@@ -22,9 +22,11 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import MARKETPLACE_ZONE
 from cardsync.orders.cells import read_amount, read_number
 from cardsync.orders.models import Order, SalesReport
+from cardsync.seller_state.state import refresh_lock
 
 COUNTS = ("order_count", "refunded_orders")
 REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net_sales_minus_fees")
@@ -132,30 +134,39 @@ def _months(day: date) -> int:
     return day.year * 12 + day.month - 1
 
 
-async def store(session: AsyncSession, seller_id: int, report: Report, now: datetime) -> None:
+async def store(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> None:
+    """Store a month's report; like any activity of a cycle, it keeps the sync lock fresh."""
+    if caller.state.lock_kind is not None:
+        await refresh_lock(session, caller.seller_id, now)
     carried = report.fields | {"date_to": report.date_to, "received_at": now}
-    statement = insert(SalesReport).values(seller_id=seller_id, month=report.month, **carried)
+    statement = insert(SalesReport).values(
+        seller_id=caller.seller_id, month=report.month, **carried
+    )
     await session.execute(
         statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried)
     )
 
 
-async def stored(session: AsyncSession, seller_id: int) -> list[SalesReport]:
+async def stored(session: AsyncSession, caller: Caller) -> list[SalesReport]:
     """Return every month's report, oldest first."""
     query = (
-        select(SalesReport).where(SalesReport.seller_id == seller_id).order_by(SalesReport.month)
+        select(SalesReport)
+        .where(SalesReport.seller_id == caller.seller_id)
+        .order_by(SalesReport.month)
     )
     return list(await session.scalars(query))
 
 
-async def gaps(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
+async def gaps(session: AsyncSession, caller: Caller, now: datetime) -> list[date]:
     """Return the months that are over and that no report covers; a report that ends before its
     month does not cover it.
     """
     first_order = await session.scalar(
-        select(func.min(Order.order_date)).where(Order.seller_id == seller_id)
+        select(func.min(Order.order_date)).where(Order.seller_id == caller.seller_id)
     )
-    query = select(SalesReport.month, SalesReport.date_to).where(SalesReport.seller_id == seller_id)
+    query = select(SalesReport.month, SalesReport.date_to).where(
+        SalesReport.seller_id == caller.seller_id
+    )
     rows = await session.execute(query)
     return months_without(
         {month for month, date_to in rows if is_last_day(date_to)}, first_order, now

@@ -25,7 +25,6 @@ from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
 from cardsync.orders import sales_reports
 from cardsync.orders.sales_shown import Gaps, MonthReports, ReportStored, month_report
-from cardsync.seller_state import state as sync_state
 from cardsync.web import bodies
 from cardsync.web.request import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems, takes_json
 
@@ -90,11 +89,8 @@ async def upload_sales_report(
     report = await asyncio.to_thread(
         lambda: sales_reports.read(bodies.plain(body, limits.BODY_INFLATED_BYTES))
     )
-    now = clock.now()
     async with database.tenant(caller.seller_id) as session:
-        if caller.lock_kind is not None:
-            await sync_state.refresh_lock(session, caller.seller_id, now)
-        await sales_reports.store(session, caller.seller_id, report, now)
+        await sales_reports.store(session, caller, report, clock.now())
     return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
 
 
@@ -106,9 +102,7 @@ async def upload_sales_report(
 )
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
     """The stored months, oldest first."""
-    return MonthReports(
-        [month_report(row) for row in await sales_reports.stored(session, caller.seller_id)]
-    )
+    return MonthReports([month_report(row) for row in await sales_reports.stored(session, caller)])
 
 
 @get("/sales_report/gaps", responses=problems(*FOR_AGENTS))
@@ -117,7 +111,7 @@ async def read_sales_report_gaps(caller: Caller, session: AsyncSession) -> Gaps:
 
     Without dated orders there are none.
     """
-    return Gaps(await sales_reports.gaps(session, caller.seller_id, clock.now()))
+    return Gaps(await sales_reports.gaps(session, caller, clock.now()))
 
 
 router = Router(

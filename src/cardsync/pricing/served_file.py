@@ -27,7 +27,7 @@ class ServedFile(NamedTuple):
 async def served_file(
     database: Database, caller: Caller, if_none_match: str | None, now: datetime
 ) -> ServedFile:
-    if caller.lock_kind is not None:
+    if caller.state.lock_kind is not None:
         async with database.tenant(caller.seller_id) as session:
             await sync_state.refresh_lock(session, caller.seller_id, now)
     if content.rollback_waits(caller, now):

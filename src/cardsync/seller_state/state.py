@@ -14,18 +14,18 @@ from datetime import datetime, timedelta
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.caller import Caller
+from cardsync.access.caller import SellerState
 from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS, is_stale, merge_kinds
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 from cardsync.work.piece import CancelRequested, LeaseLost
 
 
-def lease_is_live(state: Caller | SyncState, now: datetime) -> bool:
+def lease_is_live(state: SellerState | SyncState, now: datetime) -> bool:
     return state.lease_expires_at is not None and state.lease_expires_at > now
 
 
-def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) -> bool:
+def lock_is_stale(state: SellerState | SyncState, now: datetime, settings: Settings) -> bool:
     # A cancelled cycle does not go stale: its cancellation is ended, and its request not offered
     # again.
     if state.lock_kind is None or state.cancel_requested_at is not None:

@@ -81,7 +81,7 @@ WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound, errors.StockPr
 @get("/shelves", responses=problems(*READS))
 async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
     """The boxes in which something lies."""
-    return Shelves(await boxes.boxes(session, caller.seller_id, caller.member_id))
+    return Shelves(await boxes.boxes(session, caller))
 
 
 # A box that is no number is an unknown address.
@@ -98,9 +98,7 @@ async def read_box(
     """What lies in a box, slot by slot; an unused box is an empty one."""
     if not 1 <= box <= limits.SHELF_NUMBER:
         return BoxPage(box, [], 0, page, per_page, 0)
-    cards, total = await boxes.lying_in(
-        session, caller.seller_id, box, page, per_page, caller.member_id
-    )
+    cards, total = await boxes.lying_in(session, caller, box, page, per_page)
     return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
 
 

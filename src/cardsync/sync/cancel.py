@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.activity import Activity
-from cardsync.access.caller import Caller
+from cardsync.access.caller import Caller, SellerState
 from cardsync.cards.exported import fingerprint
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
@@ -30,7 +30,7 @@ REPRICE = "reprice"
 _WORKERS = ("sync", REPRICE)
 
 
-def is_left(state: Caller | SyncState, now: datetime) -> bool:
+def is_left(state: SellerState | SyncState, now: datetime) -> bool:
     """A cancellation was recorded and nobody holds the lease any more: its worker died before it
     could end it.
     """

@@ -18,6 +18,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.seller_state.state import locked, refresh
 from cardsync.settings import Settings
@@ -40,14 +41,15 @@ class DebugScreenshotBody(msgspec.Struct, kw_only=True):
 
 async def keep_screenshot(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    seller_id: int,
     body: DebugScreenshotBody,
 ) -> None:
     """Raises PayloadTooLarge, InvalidPayload, or NotFound when no cycle is named and there is
     none.
     """
+    seller_id = caller.seller_id
     try:
         png = await asyncio.to_thread(read_screenshot, body.screenshot)
     except BadScreenshot as e:

@@ -25,16 +25,17 @@ class Beat(NamedTuple):
 
 
 async def heartbeat(database: Database, caller: Caller, now: datetime, settings: Settings) -> Beat:
-    if sync_state.lock_is_stale(caller, now, settings) or cancel.is_left(caller, now):
+    state = caller.state
+    if sync_state.lock_is_stale(state, now, settings) or cancel.is_left(state, now):
         async with database.tenant(caller.seller_id) as session:
             await cancel.end_left(session, caller.seller_id, now)
             await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
     allowed = caller.entitlements(now)
-    if tasks.lost(caller.price_tasks_due_at, allowed.price_tasks, now):
+    if tasks.lost(state.price_tasks_due_at, allowed.price_tasks, now):
         # Time made the account read-only (a trial's end): no change of it cancelled them.
         async with database.tenant(caller.seller_id) as session:
             await tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(
-        caller.tasks_due_at, caller.price_tasks_due_at, allowed.price_tasks, now
+        state.tasks_due_at, state.price_tasks_due_at, allowed.price_tasks, now
     )
     return Beat(waiting, allowed.sync_mode, allowed.upload_approved)

@@ -15,6 +15,7 @@ import structlog
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.access.caller import Caller
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.sync.models import AgentSeen
@@ -64,11 +65,11 @@ class LastSeen:
         finally:
             self._in_writing = {}
 
-    async def at(self, session: AsyncSession, seller_id: int) -> datetime | None:
+    async def at(self, session: AsyncSession, caller: Caller) -> datetime | None:
         """The newest of what is stored and what this process has not written yet."""
-        unwritten = self._noted.get(seller_id) or self._in_writing.get(seller_id)
+        unwritten = self._noted.get(caller.seller_id) or self._in_writing.get(caller.seller_id)
         stored = await session.scalar(
-            select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == seller_id)
+            select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == caller.seller_id)
         )
         return max(
             (moment for moment in (stored, unwritten and unwritten[0]) if moment), default=None

@@ -52,10 +52,12 @@ def _refuse_in_cooldown(
         state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now
     )
     match meets(
-        remaining, metering=caller.credits_metering_enabled, paid=caller.entitlements(now).paid
+        remaining,
+        metering=caller.account.credits_metering_enabled,
+        paid=caller.entitlements(now).paid,
     ):
         case "metered":
-            raise errors.MeteredCooldown(remaining, caller.credit_balance)
+            raise errors.MeteredCooldown(remaining, caller.account.credit_balance)
         case "free":
             raise errors.Cooldown(remaining)
 

@@ -90,7 +90,9 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
     body = data or HeartbeatBody()
     state.last_seen.note(caller.seller_id, now, body.version, body.platform)
     alive = await beat(database, caller, now, settings)
-    lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
+    lines = [
+        ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.account.product_lines
+    ]
     asks = Installation(str(caller.seller_id), body.version, body.platform)
     origin = settings.origin_for(request.headers.get("host"))
     return Polled(
@@ -136,7 +138,7 @@ async def status(
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
     current = await status_of(session, caller, run_waits, now, settings)
-    return status_body(current, caller.last_sync_at, await seen.at(session, caller.seller_id))
+    return status_body(current, caller.state.last_sync_at, await seen.at(session, caller))
 
 
 @post(
@@ -213,7 +215,7 @@ async def debug_cycle(
     caller: Caller, database: Database, store: Store, settings: Settings, data: DebugScreenshotBody
 ) -> None:
     """Keep a picture of the agent's browser with its cycle: the one named, else the newest."""
-    await keep_screenshot(database, store, settings, caller.seller_id, data)
+    await keep_screenshot(database, caller, store, settings, data)
 
 
 router = Router(

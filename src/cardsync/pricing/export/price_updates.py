@@ -81,7 +81,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
 
 async def note_served(database: Database, caller: Caller, served: Export) -> None:
     """While a price push is open: the agent names by its SHA-256 the file that it imported."""
-    if served.empty_reason is None and caller.price_tasks_due_at is not None:
+    if served.empty_reason is None and caller.state.price_tasks_due_at is not None:
         async with database.tenant(caller.seller_id) as session:
             await note_push(
                 session,
@@ -99,7 +99,7 @@ async def _forced(
     A read_only seller looks at a run's file anyway.
     """
     reasons = set(forced_reasons(caller, now))
-    if read_only and caller.price_tasks_due_at is not None:
+    if read_only and caller.state.price_tasks_due_at is not None:
         applied = await session.scalar(text(_APPLIED_NOW), {"seller": caller.seller_id, "now": now})
         reasons |= {"apply_in_progress"} if applied else set()
     if not read_only and await run_waits(session, caller.seller_id):

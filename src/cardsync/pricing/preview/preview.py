@@ -70,15 +70,13 @@ async def reading(
 
 
 async def priced(
-    session: AsyncSession,
-    seller_id: int,
-    body: Mapping[str, Any],
-    now: datetime,
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
 ) -> tuple[Stock, pl.DataFrame]:
     """Return every card that the search leaves, priced by the body's rules.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload.
     """
+    seller_id = caller.seller_id
     account = await session.get_one(Account, seller_id)
     run = await asked(session, seller_id, body, await run_of(session, account, now))
     bound: dict[str, Any] = {}
@@ -144,10 +142,7 @@ async def _where(
 
 
 async def told(
-    session: AsyncSession,
-    seller_id: int,
-    stock: Stock,
-    out: pl.DataFrame,
+    session: AsyncSession, caller: Caller, stock: Stock, out: pl.DataFrame
 ) -> dict[str, Any]:
     """Return the preview in its form on the wire."""
     counted = engine.summary(out)
@@ -173,7 +168,7 @@ async def told(
         "blocked": counted.blocked,
         "listed_value_before": money(int(sums["before"])),
         "listed_value_after": money(int(sums["after"])),
-        "largest": await _largest(session, seller_id, stock, out),
+        "largest": await _largest(session, caller.seller_id, stock, out),
         "histogram": _histogram(out),
         "warnings": evidence.told(stock.run.live),
     }

@@ -30,11 +30,7 @@ from cardsync.storage import Store
 
 
 async def explain_card(
-    session: AsyncSession,
-    store: Store,
-    seller_id: int,
-    marketplace_id: int,
-    now: datetime,
+    session: AsyncSession, seller_id: int, store: Store, marketplace_id: int, now: datetime
 ) -> dict[str, Any]:
     """Return the explanation in its form on the wire.
 

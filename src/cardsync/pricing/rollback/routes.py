@@ -53,12 +53,7 @@ async def request_rollback(
     """
     now = clock.now()
     asked = await ask_for(
-        database,
-        settings,
-        caller,
-        msgspec.to_builtins(data),
-        now,
-        dry_run=data.dry_run,
+        database, caller, settings, msgspec.to_builtins(data), now, dry_run=data.dry_run
     )
     if asked.rollback is None:
         diff = diff_body(asked.diff)

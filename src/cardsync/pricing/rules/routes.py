@@ -18,7 +18,6 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.money import dollars
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules import rule_sets, sale_sets
-from cardsync.pricing.rules.rows import all_rows, one_row
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import (
     PinnedCard,
@@ -184,7 +183,7 @@ async def apply_preset(caller: Caller, session: AsyncSession, preset: str) -> Pr
 @get("/sales", responses=READING)
 async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
     """Temporary sales, by priority; the first that is active and selects a card applies to it."""
-    return SaleList(await _sales(session, await all_rows(session, PricingSale, caller.seller_id)))
+    return SaleList(await _sales(session, await sale_sets.read_sales(session, caller)))
 
 
 @post("/sales", opt=WRITES, responses=WRITING)
@@ -196,7 +195,7 @@ async def create_sale(caller: Caller, session: AsyncSession, data: Body) -> Sale
 @get("/sales/{sale_id:int}", responses=READING_ONE)
 async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> SaleShown:
     """One sale."""
-    return await _sale(session, await one_row(session, PricingSale, caller.seller_id, sale_id))
+    return await _sale(session, await sale_sets.read_sale(session, caller, sale_id))
 
 
 @patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE)

@@ -30,6 +30,16 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 
 
+async def read_sales(session: AsyncSession, caller: Caller) -> list[PricingSale]:
+    """Return the seller's sales by priority."""
+    return await all_rows(session, PricingSale, caller.seller_id)
+
+
+async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> PricingSale:
+    """Raises NotFound."""
+    return await one_row(session, PricingSale, caller.seller_id, sale_id)
+
+
 async def create_sale(
     session: AsyncSession,
     caller: Caller,

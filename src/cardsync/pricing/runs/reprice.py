@@ -141,7 +141,7 @@ async def settle_review(
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    run = await run_of(session, caller.seller_id, run_id)
+    run = await run_of(session, caller, run_id)
     if run.state != "awaiting_review":
         raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
     if answer == "confirmed" and await _is_overtaken(session, run):
@@ -173,9 +173,11 @@ async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
     return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
 
 
-async def run_of(session: AsyncSession, seller_id: int, run_id: int) -> PriceRun:
+async def run_of(session: AsyncSession, caller: Caller, run_id: int) -> PriceRun:
     """Raises NotFound."""
-    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id)
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == caller.seller_id, PriceRun.id == run_id
+    )
     run = await session.scalar(statement.execution_options(populate_existing=True))
     if run is None:
         raise errors.NotFound(f"there is no price run {run_id}")

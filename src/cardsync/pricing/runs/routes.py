@@ -51,13 +51,13 @@ async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested
 @get("/runs", responses=problems(*BEHIND_A_KEY))
 async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     """The newest runs first."""
-    return PriceRuns([run_body(run) for run in await newest_runs(session, caller.seller_id)])
+    return PriceRuns([run_body(run) for run in await newest_runs(session, caller)])
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
     """One run."""
-    return run_body(await reprice.run_of(session, caller.seller_id, run_id))
+    return run_body(await reprice.run_of(session, caller, run_id))
 
 
 REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
@@ -94,11 +94,11 @@ async def preview_prices(
     if format is not None:
         preview.need_format(format)
     async with preview.reading(database, caller, settings) as session:
-        stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
+        stock, out = await preview.priced(session, caller, data or {}, clock.now())
         if format is not None:
             table = preview.every_card(out, format)
             return Response(table, media_type=preview.FORMATS[format])
-        told = await preview.told(session, caller.seller_id, stock, out)
+        told = await preview.told(session, caller, stock, out)
     return Response(msgspec.convert(told, Preview))
 
 
@@ -145,7 +145,7 @@ async def explain_price(
 ) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await explain_card(session, store, caller.seller_id, marketplace_id, clock.now())
+        told = await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
     return msgspec.convert(told, Explanation)
 
 
