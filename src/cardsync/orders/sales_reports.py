@@ -7,6 +7,7 @@ not carry stay, and null clears them.
 
 from __future__ import annotations
 
+import asyncio
 import calendar
 import re
 from collections.abc import Callable, Collection
@@ -22,9 +23,13 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import MARKETPLACE_ZONE
+from cardsync.database.session import Database
 from cardsync.orders.cells import read_amount, read_number
 from cardsync.orders.models import Order, SalesReport
+from cardsync.seller_state import state as sync_state
+from cardsync.web import bodies
 
 COUNTS = ("order_count", "refunded_orders")
 REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net_sales_minus_fees")
@@ -127,6 +132,19 @@ def months_without(
 
 def _months(day: date) -> int:
     return day.year * 12 + day.month - 1
+
+
+async def receive(database: Database, caller: Caller, body: bytes, now: datetime) -> Report:
+    """Read a report and store it. It is a sign of life of the sync that it comes with.
+
+    Raises as `read`.
+    """
+    report = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
+    async with database.tenant(caller.seller_id) as session:
+        if caller.lock_kind is not None:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
+        await store(session, caller.seller_id, report, now)
+    return report
 
 
 async def store(session: AsyncSession, seller_id: int, report: Report, now: datetime) -> None:

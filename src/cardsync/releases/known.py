@@ -17,7 +17,7 @@ from packaging.version import Version
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.releases.models import Release, ReleaseKill
@@ -96,6 +96,16 @@ class KnownReleases:
             await self.read()
             found = self._find(product, version, platform, file_name)
         return found
+
+    async def published(self, product: str, version: str, path: str) -> Published:
+        """Return the artifact of an address whose `path` is the platform, which may hold slashes,
+        and the file's name. Raises NotFound.
+        """
+        platform, _, file_name = path.strip("/").rpartition("/")
+        release = await self.artifact(product, version, platform, file_name)
+        if release is None:
+            raise errors.NotFound("there is no such release")
+        return release
 
     def _find(self, product: str, version: str, platform: str, file_name: str) -> Published | None:
         shelf = self._shelves.get(product, Shelf())
