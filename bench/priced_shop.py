@@ -22,7 +22,7 @@ import psycopg
 import ground
 import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database.session import frame_of
+from cardsync.database.copy import frame_of
 from cardsync.database.urls import libpq_url
 from cardsync.pricing.engine.rules import Rule, SellerPricing
 from cardsync.pricing.engine.run_inputs import TIME, Run

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from cardsync import clock
+from cardsync.cards.filters import CardPage
 from cardsync.money import dollars, to_units
 
 
@@ -52,6 +53,18 @@ class ObservationRow(NamedTuple):
     low_with_shipping: Decimal | None
     direct_low: Decimal | None
     quantity: int
+
+
+class Found(NamedTuple):
+    cards: list[CardRow]
+    total: int
+
+
+class SearchAnswer(NamedTuple):
+    """What a search found, and what of it cannot be answered: messages with their places."""
+
+    found: Found
+    problems: list[tuple[str, int]]
 
 
 class OnList(msgspec.Struct, gc=False):
@@ -190,3 +203,15 @@ class CardsPage(msgspec.Struct):
     per_page: int
     total_pages: int
     query_errors: list[QueryProblem]
+
+
+def cards_page(answer: SearchAnswer, page: CardPage) -> CardsPage:
+    found = answer.found
+    return CardsPage(
+        cards=[card_body(row) for row in found.cards],
+        total=found.total,
+        page=page.page,
+        per_page=page.per_page,
+        total_pages=-(-found.total // page.per_page),
+        query_errors=[QueryProblem(*problem) for problem in answer.problems],
+    )

@@ -21,7 +21,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
-from cardsync.database.session import Database, copy_in, encode
+from cardsync.database.copy import copy_in, encode
+from cardsync.database.session import Database
+from cardsync.database.transaction_settings import committed_before_the_disk
 from cardsync.search.words import search_columns
 from cardsync.seller_state.state import Lease, hold_lease, look
 from cardsync.work.piece import LeaseLost
@@ -315,7 +317,7 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
         # The last commit waits for the disk and for everything before it. A slab that a power cut
         # takes is written again, because the progress that the next slab finds is then not the
         # one that it follows.
-        await session.execute(text("SET LOCAL synchronous_commit = off"))
+        await session.execute(text(committed_before_the_disk()))
         await _settle(session, writer, slab, data)
         # Slabs are counted in the order of the row's lock, which is the order of the commits.
         async with writer.counting:

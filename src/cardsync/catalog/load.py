@@ -19,7 +19,8 @@ from cardsync import clock
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.product_lines import NAMES
 from cardsync.catalog.products import identity
-from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.database.session import Database
 from cardsync.errors import CommandError
 
 REQUIRED = ("game", "set_name", "product_name")

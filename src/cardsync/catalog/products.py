@@ -16,7 +16,8 @@ from sqlalchemy import text
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
 from cardsync.catalog.set_names import set_columns
-from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.database.session import Database
 
 # `resolve` needs these columns of each row, beside `row` and `title`.
 ROW_COLUMNS = (

@@ -8,6 +8,7 @@ under the seller's sync row, where callers go one after the other.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -62,6 +63,22 @@ def decide(facts: SkipWaitFacts) -> Decision:
     if facts.balance < limits.SKIP_WAIT_CREDITS:
         return "insufficient_balance"
     return "charged"
+
+
+_VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
+
+
+def check_key(key: str, named: str) -> None:
+    """Check an idempotency key. Raises IdempotencyKeyRequired, or InvalidPayload for one that
+    cannot be used.
+    """
+    if not key.strip():
+        raise errors.IdempotencyKeyRequired
+    if len(key) > limits.IDEMPOTENCY_KEY_CHARACTERS or not _VISIBLE_ASCII.fullmatch(key):
+        raise errors.InvalidPayload(
+            f"{named} takes 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters"
+            " without spaces"
+        )
 
 
 async def skip_wait(

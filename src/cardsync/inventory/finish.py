@@ -4,12 +4,9 @@ row; the lease ends with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import polars as pl
 import structlog
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +18,7 @@ from cardsync.cards.exported import NOTHING, fingerprint
 from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
 from cardsync.inventory.judge import Verdict
+from cardsync.inventory.outcome import Outcome
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs.confirmed import remember
@@ -38,25 +36,6 @@ from cardsync.work.piece import CancelRequested
 from cardsync.work.uploads import Upload
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a run that the last transaction stores: the report, the export's content from
-    now on, the lines seen and those new to the account.
-    """
-
-    report: dict[str, Any]
-    fingerprint: str
-    lines: list[str]
-    new_lines: list[str]
-    # `receipts` names the file of the run's receipts; `held` the cards whose prices it held.
-    receipts: str | None = None
-    held: Sequence[int] = ()
-    # The leaps that the seller confirmed, where they are why the upload waited.
-    confirmed: pl.DataFrame | None = None
-    # The cards that it priced, if it set targets, and the targets that are a sale's.
-    sold: on_sale.OnSale | None = None
 
 
 async def finish(

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.session import run
+from cardsync.database.transaction_settings import joined_by_hash
 from cardsync.orders import ingest
 from cardsync.orders.cells import read_number
 from cardsync.seller_state import state as sync_state
@@ -92,7 +93,7 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
         "comments": [one.comment for one in given.values()],
         "carried": [one.has_comment for one in given.values()],
     }
-    await session.execute(text("SET LOCAL enable_nestloop = off"))
+    await session.execute(text(joined_by_hash()))
     await run(session, UPDATE_SQL, values)
     return int(
         await session.scalar(

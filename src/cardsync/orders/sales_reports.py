@@ -7,6 +7,7 @@ not carry stay, and null clears them.
 
 from __future__ import annotations
 
+import asyncio
 import calendar
 import re
 from collections.abc import Callable, Collection
@@ -24,9 +25,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import MARKETPLACE_ZONE
+from cardsync.database.session import Database
 from cardsync.orders.cells import read_amount, read_number
 from cardsync.orders.models import Order, SalesReport
-from cardsync.seller_state.state import refresh_lock
+from cardsync.seller_state import state as sync_state
+from cardsync.web import bodies
 
 COUNTS = ("order_count", "refunded_orders")
 REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net_sales_minus_fees")
@@ -134,10 +137,21 @@ def _months(day: date) -> int:
     return day.year * 12 + day.month - 1
 
 
+async def receive(database: Database, caller: Caller, body: bytes, now: datetime) -> Report:
+    """Read a month's report and store it; like any activity of a cycle, it keeps the sync lock
+    fresh.
+
+    Raises as `read`.
+    """
+    report = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
+    async with database.tenant(caller.seller_id) as session:
+        if caller.state.lock_kind is not None:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
+        await store(session, caller, report, now)
+    return report
+
+
 async def store(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> None:
-    """Store a month's report; like any activity of a cycle, it keeps the sync lock fresh."""
-    if caller.state.lock_kind is not None:
-        await refresh_lock(session, caller.seller_id, now)
     carried = report.fields | {"date_to": report.date_to, "received_at": now}
     statement = insert(SalesReport).values(
         seller_id=caller.seller_id, month=report.month, **carried

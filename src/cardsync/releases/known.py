@@ -17,7 +17,7 @@ from packaging.version import Version
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.releases.models import Release, ReleaseKill
@@ -102,13 +102,17 @@ class KnownReleases:
             found = self._find(product, version, platform, file_name)
         return found
 
-    def _find(
-        self,
-        product: str,
-        version: str,
-        platform: str,
-        file_name: str,
-    ) -> Published | None:
+    async def published(self, product: str, version: str, path: str) -> Published:
+        """Return the artifact of an address whose `path` is the platform, which may hold slashes,
+        and the file's name. Raises NotFound.
+        """
+        platform, _, file_name = path.strip("/").rpartition("/")
+        release = await self.artifact(product, version, platform, file_name)
+        if release is None:
+            raise errors.NotFound("there is no such release")
+        return release
+
+    def _find(self, product: str, version: str, platform: str, file_name: str) -> Published | None:
         shelf = self._shelves.get(product, Shelf())
         wanted = (read_version(version), file_name, same_platform(platform))
         for release in shelf.releases:

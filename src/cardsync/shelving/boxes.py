@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import limits
 from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.shelving.place import Place
@@ -42,6 +43,7 @@ class CardInSlot(msgspec.Struct):
 
 
 async def boxes(session: AsyncSession, caller: Caller) -> list[BoxBody]:
+    """Return the boxes in which something lies that the caller sees."""
     rows = await session.execute(
         text(f"""
             SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id),
@@ -60,8 +62,10 @@ async def lying_in(
 ) -> tuple[list[CardInSlot], int]:
     """Return a page of the cards that lie in a box, and the number of all of them.
 
-    A box in which nothing lies is an empty box.
+    A box in which nothing lies is an empty box, whatever its number.
     """
+    if not 1 <= box <= limits.SHELF_NUMBER:
+        return [], 0
     here = {
         "seller": caller.seller_id,
         "box": box,

@@ -19,7 +19,15 @@ from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
-from cardsync.shelving.shown import BoxPage, PutCards, ShelvedCard, Shelves, shelved_card
+from cardsync.shelving.shown import (
+    BoxPage,
+    PutCards,
+    ShelvedCard,
+    Shelves,
+    box_page,
+    put_cards,
+    shelved_card,
+)
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -96,10 +104,8 @@ async def read_box(
     ] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
     """What lies in a box, slot by slot; an unused box is an empty one."""
-    if not 1 <= box <= limits.SHELF_NUMBER:
-        return BoxPage(box, [], 0, page, per_page, 0)
-    cards, total = await boxes.lying_in(session, caller, box, page, per_page)
-    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
+    found = await boxes.lying_in(session, caller, box, page, per_page)
+    return box_page(box, page, per_page, *found)
 
 
 @post("/shelves/put", status_code=200, responses=WRITES)
@@ -140,15 +146,7 @@ async def put_many_cards(
         clock.now(),
         settings.read_seconds,
     )
-    first, last = (place.code if place else None for place in (done.first, done.last))
-    return PutCards(
-        done.cards,
-        done.quantity,
-        done.requested,
-        done.truncated,
-        first,
-        last,
-    )
+    return put_cards(done)
 
 
 @post("/shelves/move", status_code=200, responses=WRITES)

@@ -6,6 +6,7 @@ import msgspec
 
 from cardsync.cards.shown import Location
 from cardsync.shelving.boxes import BoxBody, CardInSlot
+from cardsync.shelving.many import PutTogether
 from cardsync.shelving.places import Shelved
 
 
@@ -47,6 +48,15 @@ class BoxPage(msgspec.Struct):
     page: int
     per_page: int
     total_pages: int
+
+
+def box_page(box: int, page: int, per_page: int, cards: list[CardInSlot], total: int) -> BoxPage:
+    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
+
+
+def put_cards(done: PutTogether) -> PutCards:
+    first, last = (place.code if place else None for place in (done.first, done.last))
+    return PutCards(done.cards, done.quantity, done.requested, done.truncated, first, last)
 
 
 def shelved_card(card: Shelved) -> ShelvedCard:

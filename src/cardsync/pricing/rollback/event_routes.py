@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, post
 
-from cardsync import clock, errors
+from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pricing.rollback import repricing_events
-from cardsync.pricing.rollback.repricing_events import Report
 from cardsync.pricing.rollback.shown import Recorded
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -58,17 +56,6 @@ class FailureReport(msgspec.Struct, kw_only=True):
     file_sha256: Sha256 | None = None
 
 
-def _moment(value: str) -> datetime:
-    moment = clock.read_moment(value)
-    if moment is None:
-        raise errors.InvalidPayload("imported_at: must be a time, as 2026-11-21T08:00:00Z")
-    return moment
-
-
-def _sha256(value: str | None) -> str | None:
-    return value and value.lower()
-
-
 @post("/repricing_events", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def record_import(
     caller: Caller,
@@ -81,13 +68,8 @@ async def record_import(
     done. Told again it is the same event.
     """
     rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
-    report = Report(
-        "imported",
-        _moment(data.imported_at),
-        data.row_count,
-        data.sync_cycle_id,
-        _sha256(data.file_sha256),
-        repricing_events.moved_rows(rows),
+    report = repricing_events.report_of_import(
+        data.imported_at, data.row_count, data.sync_cycle_id, data.file_sha256, rows
     )
     work = Work(settings, database, store)
     event_id = await repricing_events.record_import(work, caller, report, clock.now())
@@ -103,14 +85,14 @@ async def record_failure(caller: Caller, database: Database, data: FailureReport
     A rollback that fails changes nothing and can be asked for again.
     """
     now = clock.now()
-    report = Report(
-        "failed",
-        _moment(data.imported_at) if data.imported_at else now,
+    report = repricing_events.report_of_failure(
+        data.imported_at,
         data.row_count,
         data.sync_cycle_id,
-        _sha256(data.file_sha256),
-        step=data.step,
-        error={"code": data.error.code, "message": data.error.message},
+        data.file_sha256,
+        data.step,
+        {"code": data.error.code, "message": data.error.message},
+        now,
     )
     async with database.tenant(caller.seller_id) as session:
         event_id, _ = await repricing_events.record(session, caller, report, now)

@@ -17,7 +17,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import clock, errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agentwork.tasks import end_pushes
@@ -82,6 +82,44 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
         if price is not None and to_units(Decimal(price)) >= UNITS_PER_CENT:
             kept[id] = {"id": id, "old": was, "price": price}
     return list(kept.values())
+
+
+def report_of_import(
+    imported_at: str,
+    row_count: int,
+    sync_cycle_id: str | None,
+    file_sha256: str | None,
+    rows: list[tuple[int, Any, Any]],
+) -> Report:
+    """Return the report of a file that was imported. Raises InvalidPayload."""
+    moment = _moment(imported_at)
+    sha256 = file_sha256 and file_sha256.lower()
+    return Report("imported", moment, row_count, sync_cycle_id, sha256, moved_rows(rows))
+
+
+def report_of_failure(
+    imported_at: str | None,
+    row_count: int,
+    sync_cycle_id: str | None,
+    file_sha256: str | None,
+    step: str,
+    error: dict[str, str],
+    now: datetime,
+) -> Report:
+    """Return the report of a file that was not imported; one that never came so far failed now.
+
+    Raises InvalidPayload.
+    """
+    moment = _moment(imported_at) if imported_at else now
+    sha256 = file_sha256 and file_sha256.lower()
+    return Report("failed", moment, row_count, sync_cycle_id, sha256, step=step, error=error)
+
+
+def _moment(value: str) -> datetime:
+    moment = clock.read_moment(value)
+    if moment is None:
+        raise errors.InvalidPayload("imported_at: must be a time, as 2026-11-21T08:00:00Z")
+    return moment
 
 
 async def record_import(work: Work, caller: Caller, report: Report, now: datetime) -> int:

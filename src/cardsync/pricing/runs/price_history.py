@@ -16,8 +16,8 @@ from typing import Final
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.database.copy import copy_chunks, frame_of
 from cardsync.database.marketplace_time import PLACED_AT
-from cardsync.database.session import copy_chunks, frame_of
 from cardsync.pricing.engine.periods import day_start, week_start
 from cardsync.pricing.engine.rules import CapPeriod
 from cardsync.pricing.engine.run_inputs import TIME, Run
