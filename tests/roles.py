@@ -33,6 +33,9 @@ AGENTS = routes("""
     GET /api/v1/export/price-updates
     POST /api/v1/repricing_events
     POST /api/v1/repricing_events/failure
+    POST /api/v1/workflow/heal
+    POST /api/v1/workflow/corrections
+    POST /api/v1/workflow/corrections/{correction_id}/failure
     GET /api/v1/desktop/update
     POST /api/v1/orders
     POST /api/v1/order_refunds

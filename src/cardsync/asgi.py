@@ -42,6 +42,7 @@ from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
+from cardsync.repairs import routes as repairs
 from cardsync.settings import Settings
 from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
@@ -128,6 +129,7 @@ def _for_agents() -> Router:
         runs.explaining,
         events.router,
         agentwork.router,
+        repairs.router,
         releases.router,
         security=[A_KEY],
     )

@@ -191,6 +191,14 @@ class UrlExpired(Problem):
     code = "url_expired"
 
 
+class CorrectionDisabled(Problem):
+    """This selector has failed three times for this step, or for three sellers, and is not used
+    again; verify another.
+    """
+
+    status, code = 409, "correction_disabled"
+
+
 class NotFound(Problem):
     """There is no such thing here."""
 

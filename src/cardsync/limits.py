@@ -22,6 +22,14 @@ STATUS_CHARACTERS = 200
 SCREENSHOT_BYTES = 2_000_000
 SCREENSHOT_SIDE = 8_192
 CAPABILITIES_BYTES = 2_000
+SNIPPET_BYTES = 64_000
+STEP_NAME_CHARACTERS = 200
+SELECTOR_CHARACTERS = 1_000
+# A correction that failed so often is disabled; so many sellers decide for all.
+CORRECTION_FAILURES = 3
+SELLERS_TO_SHARE = 3
+# Of one step; the rest are too old to matter.
+CORRECTIONS_READ = 500
 
 # What PostgreSQL's bigint holds.
 LARGEST_ID = 2**63 - 1

@@ -19,6 +19,7 @@ from cardsync.lists import models as lists
 from cardsync.orders import models as orders
 from cardsync.pricing import models as pricing
 from cardsync.releases import models as releases
+from cardsync.repairs import models as repairs
 from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
 from cardsync.work import jobs
@@ -26,9 +27,17 @@ from cardsync.work import jobs
 metadata = Base.metadata
 
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
-# sweeps work across sellers.
+# sweeps work across sellers, repairs are counted across sellers.
 GLOBAL_BY_SELLER = frozenset(
-    {"member", "member_session", "invitation", "api_key", "agent_seen", "work_due"}
+    {
+        "member",
+        "member_session",
+        "invitation",
+        "api_key",
+        "agent_seen",
+        "work_due",
+        "shared_repair_vote",
+    }
 )
 
 
@@ -56,6 +65,7 @@ __all__ = [
     "pricing",
     "rate_limits",
     "releases",
+    "repairs",
     "shelving",
     "sync",
     "tenant_tables",

@@ -27,6 +27,7 @@ from cardsync.pricing.runs.reprice import reprice
 from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.parent_watch import watch_parent
 from cardsync.processes.retention import tidy
+from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
@@ -39,6 +40,7 @@ STREAMS = {
     "inventory": drain_inventory,
     "orders": drain_orders,
     "screenshots": drop_screenshots,
+    "repairs": drop_heals,
     "reprice": reprice,
     "rollback": prepare_rollback,
     "repricing": move_prices,
