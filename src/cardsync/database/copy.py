@@ -25,6 +25,8 @@ def encode(frame: pl.DataFrame) -> memoryview:
     """Return `frame` as the text that COPY reads; PostgreSQL parses it faster than CSV.
 
     This is CPU work: call it in a thread.
+
+    With psycopg's `write_row` a COPY costs 2.3 to 3.7 x; bench/fences.py measures it.
     """
     data = _written(frame)
     if _is_apart(data, frame):
@@ -78,6 +80,10 @@ async def copy_chunks(session: AsyncSession, query: str) -> bytes:
 
 
 async def copy_bytes(session: AsyncSession, statement: str) -> bytes:
+    """Return the bytes that a COPY TO STDOUT sends, in one wait.
+
+    With `async for` over them a COPY costs 3.7 x; bench/fences.py measures it.
+    """
     connection = await driver(session)
     out = io.BytesIO()
 

@@ -27,7 +27,10 @@ class Packed(NamedTuple):
 
 
 def packed(*, place: str, letter: str, bit: str) -> str:
-    """Return three expressions of SQL as one integer."""
+    """Return three expressions of SQL as one integer.
+
+    A read of 120,000 cards costs 1.1 to 1.7 x without it; bench/fences.py measures it.
+    """
     return f"coalesce({place}, 0) * 256 + ascii({letter}) * 2 + {bit}::integer"
 
 
@@ -58,6 +61,8 @@ async def integer_columns(
     the reading. Nothing in the query is outside text. `planned` is a statement of
     `transaction_settings`, `grouped_by_hash()` if nothing is said; an empty text leaves the
     planning of a read of a few rows as it is.
+
+    120,000 cards as rows of CSV cost 1.1 to 1.5 x; bench/fences.py measures it.
     """
     listed = ", ".join(f"array_agg({expression})" for expression in expressions.values())
     query = f"SELECT {listed} FROM {source} GROUP BY {key} >> {_BLOCK}"

