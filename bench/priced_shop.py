@@ -1,5 +1,5 @@
-"""What the measurements of pricing share: a shop imported by the real worker, twenty rules with
-queries, the bare reading of its cards, and the plain Python loop over them.
+"""A shop that the measurements of pricing share: the real worker imports it. Twenty rules with
+queries, the bare reading of its cards, and the plain Python loop over them belong to it.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from typing import Any
 from cardsync_agent import clock
 from cardsync_agent.client import Client
 
-# So many rows fit a request; a longer file is reported without its rows, and the next inventory
-# brings their prices.
+# A request holds at most this many rows. A longer file is reported without its rows, and the next
+# inventory brings their prices.
 MOST_ROWS = 100_000
 MOST_REASON = 300
 _ID, _PRICE = "TCGplayer Id", "TCG Marketplace Price"

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from cardsync.access.caller import Caller
 from cardsync.database.columns import NOW, Base, Moment
 
-# Of what is done at the command line.
+# The actor of commands on the command line.
 OPERATOR = "operator"
 
 
@@ -28,7 +28,7 @@ def note_by(
 
 
 class Activity(Base):
-    """What was done to a seller's prices and stock, written in the transaction that did it."""
+    """One change to a seller's prices, stock or account, written in the transaction that made it."""
 
     __tablename__ = "activity"
     __table_args__ = (Index("ix_activity_recent", "seller_id", text("created_at DESC")),)

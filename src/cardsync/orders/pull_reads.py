@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Literal, NamedTuple
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -76,7 +77,9 @@ class Summary(NamedTuple):
     review_count: int
 
 
-class PullItem(NamedTuple):
+class PullItem(msgspec.Struct):
+    """`location_code` is the first place on the shelves, or null."""
+
     id: int
     product_name: str | None
     product_line: str | None
@@ -126,7 +129,8 @@ async def orders_of(session: AsyncSession, caller: Caller, session_id: int) -> l
     items: dict[int, dict[int, PullItem]] = {}
     for order_id, *columns in await session.execute(text(ITEMS), named):
         place = places.get(columns[0])
-        item = PullItem._make([*columns, place and place.code])
+        columns.append(place and place.code)
+        item = PullItem(*columns)
         items.setdefault(order_id, {})[item.id] = item
     orders = {}
     for row in await session.execute(text(ORDERS), named):
