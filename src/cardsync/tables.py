@@ -28,7 +28,15 @@ metadata = Base.metadata
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
 # sweeps work across sellers.
 GLOBAL_BY_SELLER = frozenset(
-    {"member", "member_session", "invitation", "api_key", "agent_seen", "work_due"}
+    {
+        "member",
+        "member_session",
+        "invitation",
+        "api_key",
+        "access_token",
+        "agent_seen",
+        "work_due",
+    }
 )
 
 

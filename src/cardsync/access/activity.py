@@ -1,10 +1,19 @@
-"""The activity feed: what a caller did, written in the transaction that did it."""
+"""The activity feed: what a caller did, written in the transaction that did it. (It is read, and
+its entries are undone, in `activity/`.)
+
+A summary names no buyer. `before` and `after` are small; what an undo needs stands in `undo`,
+whose `kind` names an entry of `activity/undo_kinds.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import datetime
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -13,22 +22,53 @@ from cardsync.database.columns import NOW, Base, Moment
 
 # Of what is done at the command line.
 OPERATOR = "operator"
+RISKS: Final = ("low", "medium", "high", "critical")
+OUTCOMES: Final = (
+    "applied", "previewed", "pending_review", "refused_by_grant", "refused_by_limit", "drifted",
+    "declined", "expired",
+)  # fmt: skip
+# The id of the request that this process is answering; none in a job.
+REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
-def note(session: AsyncSession, caller: Caller, action: str, summary: str, now: datetime) -> None:
-    note_by(session, caller.seller_id, caller.actor, action, summary, now)
+def note(
+    session: AsyncSession,
+    caller: Caller,
+    action: str,
+    summary: str,
+    now: datetime,
+    *,
+    risk: str = "low",
+    outcome: str = "applied",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    undo: Mapping[str, Any] | None = None,
+) -> Activity:
+    """Add what the caller did. `undo` holds `kind` and what that kind needs; None can't be undone.
+
+    The row's id is known after a flush.
+    """
+    row = note_by(session, caller.seller_id, caller.actor, action, summary, now)
+    row.risk, row.outcome = risk, outcome
+    row.before, row.after, row.undo = (
+        None if value is None else dict(value) for value in (before, after, undo)
+    )
+    return row
 
 
 def note_by(
     session: AsyncSession, seller_id: int, actor: str, action: str, summary: str, now: datetime
-) -> None:
-    session.add(
-        Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
-    )
+) -> Activity:
+    row = Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
+    session.add(row)
+    return row
 
 
 class Activity(Base):
-    """What was done to a seller's prices and stock, written in the transaction that did it."""
+    """What was done to a seller's prices and stock, written in the transaction that did it.
+
+    `undone_by` is the entry that undid this one.
+    """
 
     __tablename__ = "activity"
     __table_args__ = (Index("ix_activity_recent", "seller_id", text("created_at DESC")),)
@@ -36,6 +76,12 @@ class Activity(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     actor: Mapped[str] = mapped_column(Text)
     action: Mapped[str] = mapped_column(Text)
+    risk: Mapped[str] = mapped_column(Text, server_default="low")
+    outcome: Mapped[str] = mapped_column(Text, server_default="applied")
     summary: Mapped[str] = mapped_column(Text)
-    request_id: Mapped[str | None] = mapped_column(Text)
+    before: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    after: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    undo: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    undone_by: Mapped[int | None] = mapped_column(BigInteger)
+    request_id: Mapped[str | None] = mapped_column(Text, default=REQUEST_ID.get)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
