@@ -80,10 +80,15 @@ class Caller(NamedTuple):
     # Of a member who is signed in; a key has neither, and its holder may do what an owner may.
     member_id: int | None = None
     role: str = "owner"
+    # Of a token; a key and a member have every scope.
+    token_id: int | None = None
+    scopes: tuple[str, ...] = ()
 
     @property
     def actor(self) -> str:
         """Who did it, in the activity feed."""
+        if self.token_id is not None:
+            return f"token {self.token_id}"
         return "key" if self.member_id is None else f"member {self.member_id}"
 
     def must_be_owner(self) -> None:

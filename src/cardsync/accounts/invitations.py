@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access import passwords, sessions, tokens
+from cardsync.access.activity import note_by
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import Invitation
 from cardsync.access.models import Member, Seller
@@ -108,7 +109,11 @@ async def accept(
         await sessions.end_all(session, member.seller_id, member.id)
         member.name, member.password_hash = name, password_hash
         await session.flush()
-        return await sessions.begin(session, settings, member)
+        signed_in = await sessions.begin(session, settings, member)
+        summary = f"member {member.id} chose a password and joined as {member.role}"
+        actor = f"member {member.id}"
+        note_by(session, member.seller_id, actor, "member.joined", summary, clock.now())
+        return signed_in
 
 
 def _address(text: str) -> str:
