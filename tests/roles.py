@@ -83,6 +83,7 @@ STAFF = routes("""
     POST /api/contributions/{card_id}/publish
     POST /api/v1/sync/request
     GET /api/v1/status
+    GET /api/v1/agent/activity
 """)
 # Owners alone.
 OWNERS = routes("""
@@ -124,4 +125,5 @@ OWNERS = routes("""
     GET /api/account
     PATCH /api/account
     POST /api/v1/tasks
+    POST /api/v1/agent/activity/{activity_id}/undo
 """)

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 from cardsync.database.migrate import shared_table, tenant_table
 
 revision = "0025"
-down_revision = "0020"
+down_revision = "0024"
 
 
 def seller() -> sa.Column:

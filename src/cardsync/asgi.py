@@ -15,7 +15,8 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import SecurityRequirement
 
 from cardsync import limits
-from cardsync.access.admission import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
+from cardsync.access.access_tokens import tokens_of
+from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import KeyRing
 from cardsync.access.patience import longest, patient
 from cardsync.access.rate_limits.admission import RateLimits
@@ -23,6 +24,7 @@ from cardsync.access.sessions import sessions_of
 from cardsync.accounts import pages as member_pages
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
+from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
@@ -102,6 +104,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.database = database
     app.state.key_ring = KeyRing(database)
     app.state.session_ring = sessions_of(database)
+    app.state.token_ring = tokens_of(database)
     app.state.store = open_store(settings)
     app.state.store_health = health.StoreHealth(app.state.store)
     app.state.rate_limits = limited
@@ -130,13 +133,14 @@ def _for_agents() -> Router:
         events.router,
         agentwork.router,
         repairs.router,
+        activity.router,
         releases.router,
         security=[A_KEY],
     )
 
 
-def _for_either() -> Router:
-    """What a key or a signed-in member asks for."""
+def _for_any() -> Router:
+    """What a key, a token or a signed-in member asks for."""
     return _known_callers(
         "/api",
         pulls.router,
@@ -146,8 +150,8 @@ def _for_either() -> Router:
         rules.router,
         runs.router,
         rollbacks.router,
-        security=[A_KEY, A_SESSION],
-        opt=BY_EITHER,
+        security=[A_KEY, A_SESSION, A_TOKEN],
+        opt=BY_ANY,
     )
 
 
@@ -190,7 +194,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     app = Litestar(
         route_handlers=[
             _for_agents(),
-            _for_either(),
+            _for_any(),
             _for_members(),
             accounts.router,
             members.router,

@@ -191,6 +191,7 @@ def print_settings() -> None:
 ADMIN = {
     "seller": "cardsync.accounts.commands:seller",
     "key": "cardsync.accounts.commands:key",
+    "token": "cardsync.accounts.token_commands:token",
     "member": "cardsync.accounts.member_commands:member",
     "credits": "cardsync.credits.commands:credits",
     "release": "cardsync.releases.commands:release",
@@ -199,7 +200,7 @@ ADMIN = {
 
 @program.group(cls=Elsewhere, elsewhere=ADMIN)
 def admin() -> None:
-    """Sellers, keys, members, credits and releases; works while the server runs and while it does
+    """Sellers, keys, tokens, members, credits and releases; works while the server runs and while it does
     not.
     """
 

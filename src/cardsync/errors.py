@@ -140,15 +140,27 @@ class AccountSuspended(Problem):
     code = "account_suspended"
 
 
+class InsufficientScope(Problem):
+    """The token lacks the scope that this takes."""
+
+    status, code = 403, "insufficient_scope"
+
+    @classmethod
+    def of(cls, scope: str) -> InsufficientScope:
+        """`WWW-Authenticate` names the scope (RFC 6750, section 3.1)."""
+        challenge = f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}"'
+        return cls(f"this takes a token with {scope}", headers={"WWW-Authenticate": challenge})
+
+
 class SessionRequired(Problem):
-    """This takes a member who is signed in; an API key can't do it."""
+    """This takes a member who is signed in; an API key or a token can't do it."""
 
     status = 403
     code = "session_required"
 
 
 class KeyRequired(Problem):
-    """This is the agent's work; it takes an API key, a browser's session can't do it."""
+    """This is the agent's work; it takes an API key, a browser's session or a token can't do it."""
 
     status = 403
     code = "key_required"
@@ -248,6 +260,18 @@ class NotCancellable(Problem):
 
     status = 409
     code = "not_cancellable"
+
+
+class NotUndoable(Problem):
+    """This entry can't be undone."""
+
+    status, code = 409, "not_undoable"
+
+
+class ChangedSince(Problem):
+    """What this entry did was changed since; the message says what."""
+
+    status, code = 409, "changed_since"
 
 
 class PullSessionOpen(Problem):

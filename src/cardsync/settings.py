@@ -295,6 +295,9 @@ class Settings(BaseSettings):
         ge=1,
         description="Receipts of price runs are kept so long; without them a price is explained by today's rules alone",
     )
+    activity_retention_days: int = Field(
+        730, ge=1, description="Entries of the activity feed are kept, and can be undone, so long"
+    )
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
     rate_limit_general: RateLimit = Field(
         "300/min:100", description=_limit("every request of an API key")

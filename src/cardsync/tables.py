@@ -34,6 +34,7 @@ GLOBAL_BY_SELLER = frozenset(
         "member_session",
         "invitation",
         "api_key",
+        "access_token",
         "agent_seen",
         "work_due",
         "shared_repair_vote",

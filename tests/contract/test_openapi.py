@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from builders import a_csv, a_row
 from cardsync import errors
 from cardsync.cli import program
+from credentials import KEY_OR_SESSION, READS
 from roles import AGENTS, OWNERS
 
 FILE = Path(__file__).parents[2] / "openapi.json"
@@ -40,7 +41,15 @@ SESSION_ONLY = {
 def callers(name: tuple[str, str]) -> list[str]:
     if name in SESSION_ONLY:
         return ["session"]
-    return ["api_key"] if " ".join(name) in AGENTS else ["api_key", "session"]
+    route = " ".join(name)
+    if route in AGENTS:
+        return ["api_key"]
+    return ["api_key", "session"] if route in KEY_OR_SESSION else ["api_key", "session", "token"]
+
+
+def scopes(name: tuple[str, str]) -> list[str]:
+    """The scope that a token needs on a route that takes tokens."""
+    return ["mcp:read"] if " ".join(name) in READS else ["mcp:write"]
 
 
 WITH_JSON_BODY = {
@@ -100,6 +109,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/v1/sales_report"),
         ("GET", "/api/v1/sales_report/gaps"),
         ("POST", "/api/v1/tasks"),
+        ("GET", "/api/v1/agent/activity"),
+        ("POST", "/api/v1/agent/activity/{activity_id}/undo"),
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
         ("GET", "/api/orders"),
@@ -276,7 +287,9 @@ def test_every_route_behind_a_key_tells_401_403_429_and_503_with_their_headers(n
     assert codes(name, 503) == {"service_unavailable"}
     assert "WWW-Authenticate" in answer(name, 401)["headers"]
     assert "Retry-After" in answer(name, 503)["headers"]
-    assert OPERATIONS[name]["security"] == [{caller: []} for caller in callers(name)]
+    assert OPERATIONS[name]["security"] == [
+        {caller: scopes(name) if caller == "token" else []} for caller in callers(name)
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - BEHIND_A_KEY.keys()), ids=" ".join)
@@ -370,6 +383,11 @@ OWN_REFUSALS = {
         422: {"invalid_json", "invalid_gzip", "invalid_payload"},
     },
     ("POST", "/api/v1/tasks"): READS_JSON,
+    ("GET", "/api/v1/agent/activity"): {422: {"invalid_payload"}},
+    ("POST", "/api/v1/agent/activity/{activity_id}/undo"): {
+        404: {"not_found"},
+        409: {"not_undoable", "changed_since"},
+    },
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
@@ -485,7 +503,9 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
             {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
         )
         expected[403] |= {"owner_required"} if " ".join(name) in OWNERS else set()
-        expected[403] |= {"key_required"} if " ".join(name) in AGENTS else set()
+        alone = " ".join(name) in AGENTS | KEY_OR_SESSION
+        expected[403] |= {"key_required"} if alone else set()
+        expected[403] |= {"insufficient_scope"} if "token" in callers(name) else set()
         expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
     told = {
         int(status)

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access import passwords, sessions, tokens
+from cardsync.access.activity import note_by
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import Invitation
 from cardsync.access.models import Member, Seller
@@ -118,7 +119,11 @@ async def accept(
         member.name = name
         member.password_hash = password_hash
         await session.flush()
-        return await sessions.begin(session, settings, member)
+        signed_in = await sessions.begin(session, settings, member)
+        summary = f"member {member.id} chose a password and joined as {member.role}"
+        actor = f"member {member.id}"
+        note_by(session, member.seller_id, actor, "member.joined", summary, clock.now())
+        return signed_in
 
 
 def _address(text: str) -> str:

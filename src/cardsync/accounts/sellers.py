@@ -230,6 +230,7 @@ async def change_seller(
     if "tracking_threshold" in changed:
         # What is being applied knows the old threshold.
         await ingest.hold_still(session, seller_id)
+    was = {name: getattr(account, name) for name in changed}
     for name, value in changed.items():
         setattr(account, name, value)
     await session.flush()
@@ -241,7 +242,9 @@ async def change_seller(
         await mark_due(session, seller_id, SALES)
     if changed:
         summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
-        note_by(session, seller_id, actor, "account.changed", summary, now)
+        entry = note_by(session, seller_id, actor, "account.changed", summary, now)
+        entry.before = {name: _told(value) for name, value in was.items()}
+        entry.after = {name: _told(value) for name, value in changed.items()}
 
 
 def _told(value: Any) -> str:

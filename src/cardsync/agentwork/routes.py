@@ -10,7 +10,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.agentwork.shown import Task, task_body
@@ -24,8 +24,8 @@ class TaskRequest(msgspec.Struct):
 @post(
     "/tasks",
     status_code=201,
-    opt=BY_EITHER,
-    security=[A_SESSION],
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
     responses={
         200: ResponseSpec(
             data_container=Task,

@@ -102,7 +102,8 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
             session,
             caller,
             "contribution.added",
-            f"{wanted.quantity} of {product.product_name} contributed",
+            # Others do not learn what a member has in private.
+            f"{wanted.quantity} of {product.product_name if wanted.shared else 'a card'} contributed",
             now,
         )
     return card_id

@@ -16,6 +16,7 @@ from typing import Literal
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.activity import note
 from cardsync.access.caller import Caller, SellerState
 from cardsync.credits import ledger
 from cardsync.seller_state import state as sync_state
@@ -107,6 +108,8 @@ async def skip_wait(
         if decide(facts) == "charged":
             sync_state.note_request(state, "full", now)
             transaction_id, balance = await ledger.charge(session, seller_id, key, now)
+            summary = f"a credit skipped the wait before a sync; {balance} are left"
+            note(session, caller, "credits.spent", summary, now)
             return SkippedWait("charged", balance, facts.cooldown_remaining, transaction_id)
     return _uncharged(facts, transaction_id)
 

@@ -15,7 +15,7 @@ from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import UPLOADS
@@ -181,8 +181,8 @@ async def _named_object(request: ApiRequest) -> uploads.NamedObject:
 
 @get(
     "/uploads/{upload_id:int}",
-    opt=BY_EITHER | POLLED,
-    security=[A_SESSION],
+    opt=BY_ANY | POLLED,
+    security=[A_SESSION, A_TOKEN],
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_upload(

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.activity import Activity
+from cardsync.access.activity import Activity, note
 from cardsync.access.caller import Caller, SellerState
 from cardsync.cards.exported import fingerprint
 from cardsync.seller_state import state as sync_state
@@ -50,6 +50,8 @@ async def cancel_sync(
     working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
     if state.lock_kind is None and state.cancel_requested_at is None and not working:
         raise errors.NoSyncInProgress
+    if state.cancel_requested_at is None:
+        note(session, caller, "sync.cancel_requested", "the sync shall stop", now)
     if working:
         state.cancel_requested_at = state.cancel_requested_at or now
         return "cancelling"

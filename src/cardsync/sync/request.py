@@ -40,6 +40,7 @@ async def request_sync(
     ):
         _refuse_in_cooldown(state, caller, now, settings)
         sync_state.note_request(state, kind, now)
+        note(session, caller, "sync.requested", f"sync of kind {kind}", now)
     # Else it waits already: asked again, it is answered again.
     if full_history:
         await _ask_for_history(session, caller, now)

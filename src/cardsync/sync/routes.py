@@ -14,7 +14,7 @@ from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
@@ -130,7 +130,9 @@ def _agent(agent_id: str | None) -> str | None:
     return storable(agent_id[:200]) if agent_id else None
 
 
-@get("/status", opt=BY_EITHER | POLLED, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
+@get(
+    "/status", opt=BY_ANY | POLLED, security=[A_SESSION, A_TOKEN], responses=problems(*BEHIND_A_KEY)
+)
 async def status(
     request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings
 ) -> Status:
@@ -144,8 +146,8 @@ async def status(
 @post(
     "/sync/request",
     status_code=200,
-    opt=SYNC_REQUEST | BY_EITHER,
-    security=[A_SESSION],
+    opt=SYNC_REQUEST | BY_ANY,
+    security=[A_SESSION, A_TOKEN],
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
 )
 async def request_sync(

@@ -15,6 +15,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
 from cardsync import clock
+from cardsync.access.activity import REQUEST_ID
 from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.admission import told
 from cardsync.work import metric_files
@@ -71,7 +72,11 @@ def observing(app: ASGIApp) -> ASGIApp:
                 _account(scope, message["status"], clock.monotonic() - started, request_id)
             await send(message)
 
-        await app(scope, receive, answer)
+        given = REQUEST_ID.set(request_id)
+        try:
+            await app(scope, receive, answer)
+        finally:
+            REQUEST_ID.reset(given)
 
     return observed
 

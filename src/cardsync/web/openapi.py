@@ -21,6 +21,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
 from cardsync import __version__, errors
+from cardsync.access.access_tokens import READ, WRITE
 from cardsync.access.tokens import COOKIE
 from cardsync.web.request import InternalError, problems
 
@@ -35,6 +36,7 @@ TAGS = [
     Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
     Tag("account", "The settings of an account"),
     Tag("agent work", "Work that waits for the agent"),
+    Tag("activity", "What was done, by whom, and undoing it"),
     Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),
@@ -52,6 +54,10 @@ SESSION = (
     f"A member who signed in (POST /api/session). The cookie is __Host-{COOKIE} where the service is reached by https. Methods other than "
     "GET and HEAD need the session's CSRF token in X-CSRF-Token and no other site's Origin."
 )
+A_TOKENS_USE = (
+    "A token of an assistant or a script, cst_…, with the scope that the route names: mcp:read to read, mcp:write to write. "
+    "A route that names no token refuses them."
+)
 TEXT = {"type": "string"}
 REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
 LIMITS = {
@@ -63,7 +69,7 @@ HEADERS = {
         "schema": TEXT,
     },
     "WWW-Authenticate": {
-        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent (RFC 6750)',
+        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope" and the scope that is missing (RFC 6750)',
         "schema": TEXT,
     },
     "Retry-After": {
@@ -84,7 +90,7 @@ HEADERS = {
 }
 # The header that belongs to a refusal of that status, whatever the route.
 OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
-OF_CODE = {"mutex_held": "Retry-After"}
+OF_CODE = {"mutex_held": "Retry-After", "insufficient_scope": "WWW-Authenticate"}
 ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
 
 
@@ -102,6 +108,7 @@ def openapi_config() -> OpenAPIConfig:
                 "session": SecurityScheme(
                     type="apiKey", security_scheme_in="cookie", name=COOKIE, description=SESSION
                 ),
+                "token": SecurityScheme(type="http", scheme="bearer", description=A_TOKENS_USE),
             }
         ),
         path="/openapi",
@@ -154,7 +161,8 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     for name in ("Selection", "PutMany"):
         _tell_ids(components["schemas"][name]["properties"])
     for operations in schema["paths"].values():
-        for operation in operations.values():
+        for method, operation in operations.items():
+            _tell_tokens(method, operation)
             operation["responses"] = _answers(operation["responses"])
             _tell_reports(operation["responses"])
             if operation.get("security"):
@@ -162,6 +170,30 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
             if "requestBody" in operation:
                 _tell_body(operation["requestBody"])
     return schema
+
+
+def _tell_tokens(method: str, operation: dict[str, Any]) -> None:
+    """The scope that a token needs here, or the refusal that it gets."""
+    security = operation.get("security", [])
+    schemes = {name for item in security for name in item}
+    if "token" in schemes:
+        named = [scopes for item in security for scopes in item.values() if scopes]
+        scopes = named[0] if named else [READ if method in ("get", "head") else WRITE]
+        operation["security"] = [
+            *(item for item in security if "token" not in item), {"token": scopes},
+        ]  # fmt: skip
+        _tell_refusal(operation["responses"], errors.InsufficientScope)
+    elif {"api_key", "session"} <= schemes:
+        _tell_refusal(operation["responses"], errors.KeyRequired)
+
+
+def _tell_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> None:
+    """Add a refusal that many routes share to those that the route names itself."""
+    status = str(kind.status)
+    told = problems(kind)[kind.status].description
+    if status in responses:
+        told = f"{responses[status]['description']}; {told}"
+    responses[status] = {**responses.get(status, {}), "description": told}
 
 
 def _answers(responses: dict[str, Any]) -> dict[str, Any]:

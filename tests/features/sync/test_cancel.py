@@ -554,6 +554,11 @@ async def test_it_is_told_in_the_activity(a_seller):
     await send(seller)
     await cancel(seller)
     told = await seller.service.sql(
-        seller.id, "SELECT action, summary FROM activity WHERE seller_id = :id", id=seller.id
+        seller.id,
+        "SELECT action, actor FROM activity WHERE seller_id = :id ORDER BY id",
+        id=seller.id,
     )
-    assert [row["action"] for row in told] == ["sync.cancelled"]
+    assert [tuple(row.values()) for row in told] == [
+        ("sync.cancel_requested", "key"),
+        ("sync.cancelled", "sync"),
+    ]

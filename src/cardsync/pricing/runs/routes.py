@@ -12,7 +12,7 @@ from litestar import Response, Router, get, post
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_READING_TOKEN, A_SESSION, A_TOKEN, BY_ANY, READS
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
 from cardsync.access.rate_limits.groups import WRITES
@@ -78,6 +78,8 @@ async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> Pri
 @post(
     "/preview",
     status_code=200,
+    opt=READS,
+    security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def preview_prices(
@@ -105,7 +107,8 @@ async def preview_prices(
 @post(
     "/backtest",
     status_code=200,
-    opt=BACKTEST,
+    opt=BACKTEST | READS,
+    security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def backtest_prices(
@@ -136,8 +139,8 @@ async def analyse_rules(caller: Caller, database: Database, settings: Settings) 
 
 @get(
     "/pricing/explain/{marketplace_id:int}",
-    opt=BY_EITHER,
-    security=[A_SESSION],
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
 async def explain_price(
