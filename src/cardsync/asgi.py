@@ -35,6 +35,8 @@ from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.plans import pages as plan_pages
+from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
 from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
@@ -125,6 +127,7 @@ def _for_agents() -> Router:
         runs.explaining,
         events.router,
         agentwork.router,
+        plans.router,
         releases.router,
         security=[A_KEY],
     )
@@ -186,6 +189,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             accounts.router,
             members.router,
             member_pages.router,
+            plan_pages.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,
@@ -196,7 +200,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         dependencies=DEPENDENCIES,
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
-        template_config=pages.templates("cardsync.accounts"),
+        template_config=pages.templates("cardsync.accounts", "cardsync.plans"),
         openapi_config=_description(),
         logging_config=None,
         **testing,
