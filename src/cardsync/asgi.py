@@ -155,6 +155,10 @@ def _for_members() -> Router:
     )
 
 
+def _for_members_on_plans() -> Router:
+    return _known_callers("/api/v1", plans.deciding, security=[A_SESSION], opt=BY_SESSION)
+
+
 def _description() -> OpenAPIConfig:
     description = openapi_config()
     description.openapi_router = Router(
@@ -186,6 +190,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             _for_agents(),
             _for_either(),
             _for_members(),
+            _for_members_on_plans(),
             accounts.router,
             members.router,
             member_pages.router,

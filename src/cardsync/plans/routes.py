@@ -11,7 +11,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_KEY, A_SESSION, BY_EITHER, BY_SESSION
+from cardsync.access.admission import A_SESSION, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.plans import decide, permissions, propose, reads
@@ -52,7 +52,7 @@ OF_OPERATIONS = (
     "/agent/plans",
     status_code=201,
     opt=BY_EITHER | WRITES,
-    security=[A_KEY, A_SESSION],
+    security=[A_SESSION],
     responses={
         200: ResponseSpec(
             data_container=PlanShown,
@@ -84,7 +84,7 @@ async def propose_plan(
 @get(
     "/agent/plans",
     opt=BY_EITHER,
-    security=[A_KEY, A_SESSION],
+    security=[A_SESSION],
     responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
 )
 async def list_plans(
@@ -115,7 +115,7 @@ def _number(request: Request[Any, Any, Any], name: str, default: int, most: int)
 @get(
     "/agent/plans/{plan_id:int}",
     opt=BY_EITHER,
-    security=[A_KEY, A_SESSION],
+    security=[A_SESSION],
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_plan(
@@ -134,8 +134,7 @@ DECIDING = problems(
 @post(
     "/agent/plans/{plan_id:int}/confirm",
     status_code=200,
-    opt=BY_SESSION | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     responses=DECIDING,
 )
 async def confirm_plan(
@@ -156,8 +155,7 @@ async def confirm_plan(
 @post(
     "/agent/plans/{plan_id:int}/decline",
     status_code=200,
-    opt=BY_SESSION | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     responses=problems(*FOR_MEMBERS, errors.OwnerRequired, errors.NotFound, errors.PlanNotWaiting),
 )
 async def decline_plan(
@@ -171,8 +169,6 @@ async def decline_plan(
 
 @get(
     "/agent/plans/permissions",
-    opt=BY_SESSION,
-    security=[A_SESSION],
     responses=problems(*BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired),
 )
 async def read_permissions(caller: Caller, session: AsyncSession) -> PlanPermissions:
@@ -182,8 +178,7 @@ async def read_permissions(caller: Caller, session: AsyncSession) -> PlanPermiss
 
 @patch(
     "/agent/plans/permissions",
-    opt=BY_SESSION | WRITES,
-    security=[A_SESSION],
+    opt=WRITES,
     responses=problems(*FOR_MEMBERS, errors.OwnerRequired, *WITH_JSON_BODY),
 )
 async def change_permissions(caller: Caller, session: AsyncSession, data: Body) -> PlanPermissions:
@@ -192,19 +187,18 @@ async def change_permissions(caller: Caller, session: AsyncSession, data: Body) 
     return msgspec.convert(changed, PlanPermissions)
 
 
+# A plan waits for other writers, and reads the cards of searches.
+BOUNDED = {"session": Provide(provide_bounded_session)}
 router = Router(
     path="",
-    route_handlers=[
-        propose_plan,
-        list_plans,
-        read_permissions,
-        change_permissions,
-        read_plan,
-        confirm_plan,
-        decline_plan,
-    ],
-    # A plan waits for other writers, and reads the cards of searches.
-    dependencies={"session": Provide(provide_bounded_session)},
+    route_handlers=[propose_plan, list_plans, read_plan],
+    dependencies=BOUNDED,
     request_max_body_size=limits.PLAN_BYTES,
-    tags=["plans"],
+    tags=["agent work"],
+)
+deciding = Router(
+    path="",
+    route_handlers=[read_permissions, change_permissions, confirm_plan, decline_plan],
+    dependencies=BOUNDED,
+    tags=["agent work"],
 )

@@ -109,7 +109,7 @@ async def test_a_plan_with_one_bad_change_changes_nothing(a_seller):
 
 
 @pytest.mark.parametrize(
-    "body, words",
+    ("body", "words"),
     [
         ({}, "actions"),
         ({"actions": []}, "actions"),
@@ -201,7 +201,7 @@ async def test_the_same_key_at_once_from_two_callers_makes_one_plan(a_seller):
 
 
 async def test_two_confirmations_at_once_apply_a_plan_once(a_seller):
-    seller, rule_id = await a_plain_shop(a_seller)
+    seller, _ = await a_plain_shop(a_seller)
     made = {"op": "create", "set": {"name": "New", "adjust_bp": -1500, "state": "published"}}
     plan = await planned(seller, changes(made))
     assert plan["status"] == "pending_review"
@@ -264,7 +264,7 @@ async def test_other_prices_and_a_deleted_rule_are_drift_too(a_seller):
         assert any(words in line for line in seen["drift"])
 
 
-async def test_a_plan_expires_after_a_day(a_seller, monkeypatch):
+async def test_a_plan_expires_after_a_day(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     plan = await planned(seller, lowered(rule_id, 1500))
     await seller.service.sql(
