@@ -32,12 +32,16 @@ def dry_run(of: Shop, rule_ids: list[int], turn: int) -> dict[str, Any]:
 
 def measure(data: Path, rows: int, rounds: int) -> Report:
     report = Report("Plans")
-    times: dict[str, list[float]] = {"every card": [], "a tenth": [], "preview": []}
+    times: dict[str, list[float]] = {
+        name: [] for name in ("every card", "a tenth", "preview", "CPU of every card")
+    }
     with ground.ground(data, rows, catalogs=False) as made, shop(made) as (of, running):
-        first = of.rule_ids[:1]
+        first, web, database = of.rule_ids[:1], running["web"], made.postmaster()
         for turn in range(rounds + 1):
+            spent = ground.cpu_seconds(web) + ground.cpu_seconds(database)
             seconds = {
                 "every card": ground.seconds(lambda n=turn: dry_run(of, of.rule_ids, n)),
+                "CPU of every card": ground.cpu_seconds(web) + ground.cpu_seconds(database) - spent,
                 "a tenth": ground.seconds(lambda n=turn: dry_run(of, first, n)),
                 "preview": ground.seconds(lambda: of.call("POST", "/api/pricing/preview", {})),
             }
@@ -47,13 +51,14 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         all_cards, tenth = dry_run(of, of.rule_ids, 0), dry_run(of, first, 0)
         report.note(
             f"the plan of all rules moves {all_cards['cards_affected']:,} cards, that of one"
-            f" {tenth['cards_affected']:,}; web peak {ground.peak_memory(running['web']) / MB:.0f} MB"
+            f" {tenth['cards_affected']:,}; web peak {ground.peak_memory(web) / MB:.0f} MB"
         )
         for name, values in times.items():
             report.note(f"{name:<17} {spread(values)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.at_most("dry run over every card", middle["every card"], 2, "s")
     report.at_most("dry run over a tenth of them", middle["a tenth"], 2, "s")
+    report.at_most("CPU of a dry run over every card", middle["CPU of every card"], 2, "s")
     report.at_most("dry run / preview", middle["every card"] / middle["preview"], 3)
     return report
 

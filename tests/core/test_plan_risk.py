@@ -1,11 +1,13 @@
 """The risk of plans, their permission modes and their limits, as tables; properties of them."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cardsync.plans.basis import drifted
-from cardsync.plans.modes import answer, answer_of_all
+from cardsync.plans.modes import DEFAULTS, answer, answer_of_all, credential_of
 from cardsync.plans.risk import Hour, Size, broken_limit, risk_of
 
 RISKS = ("low", "medium", "high", "critical")
@@ -63,6 +65,21 @@ def test_a_plan_that_changes_nothing_asks_only_where_everything_asks():
         "auto_low_risk": "apply",
         "auto_unless_critical": "apply",
     }
+
+
+@pytest.mark.parametrize(
+    ("actor", "member_id", "credential"),
+    [("key", None, "key"), ("token 7", None, "token"), ("member 3", 3, None)],
+)
+def test_a_credential_is_known_by_its_caller(actor, member_id, credential):
+    caller = SimpleNamespace(actor=actor, member_id=member_id)
+    assert credential_of(caller) == credential
+
+
+def test_a_key_does_what_is_of_low_risk_and_a_token_asks():
+    expected = {"key": "apply", "token": "ask"}
+    found = {name: answer(mode, "low", changes=True) for name, mode in DEFAULTS.items()}
+    assert found == expected
 
 
 @given(st.lists(st.sampled_from(MODES), min_size=1, max_size=3), st.sampled_from(RISKS))

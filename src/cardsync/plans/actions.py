@@ -157,6 +157,8 @@ def _rule_change(body: Mapping[str, Any], place: str) -> RuleChange:
     scope = body.get("scope")
     if scope is not None and not isinstance(scope, str):
         raise _refuse(f"{place}.scope", "must be a text")
+    if scope is not None and len(scope) > limits.SEARCH_CHARACTERS:
+        raise _refuse(f"{place}.scope", f"must have at most {limits.SEARCH_CHARACTERS} characters")
     if op in ("create", "update", "reorder") and not values:
         raise _refuse(f"{place}.set", "is missing")
     if op in ("enable", "disable", "delete") and values:

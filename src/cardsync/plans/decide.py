@@ -106,11 +106,14 @@ async def _look_again(
     except (errors.ServiceUnavailable, errors.MutexHeld):
         raise
     except errors.Problem as e:
+        await session.refresh(plan)
         found = [f"The plan can't be applied as things are: {e}."]
         if plan.drift != found:
             plan.revision += 1
         plan.status, plan.drift, plan.error = "drifted", found, str(e)
         return
+    # An operation may have made the session forget what it read.
+    await session.refresh(plan)
     found = drifted(plan.basis, judged.basis, was, judged.size)
     if not found:
         # The last look is what the click applies.

@@ -94,13 +94,14 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
 
 
 async def asked_prices(
-    session: AsyncSession, account: Account, reach: Reach | None, now: datetime
+    session: AsyncSession, seller_id: int, reach: Reach | None, now: datetime
 ) -> pl.DataFrame | None:
     """Return what the live rules and pins ask of the cards: `today`, and `worst`, when caps and
     stale cuts have run their course.
     """
     if reach is None:
         return None
+    account = await session.get_one(Account, seller_id, populate_existing=True)
     run = await run_of(session, account, now)
     run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
     stock = await read_stock(session, account, run, reach.where, **reach.values)

@@ -41,11 +41,11 @@ async def judge(
     await refuse_overlaps(session, seller_id, live, actions)
     reach = await reach_of(session, seller_id, live, actions)
     basis = await basis_of(session, seller_id, actions)
-    before = await asked_prices(session, account, reach, now)
+    before = await asked_prices(session, seller_id, reach, now)
     savepoint = await session.begin_nested()
     try:
         results = await carry_out(session, caller, actions, now, seconds)
-        after = await asked_prices(session, account, reach, now)
+        after = await asked_prices(session, seller_id, reach, now)
         changed = await basis_of(session, seller_id, actions) != basis
     finally:
         await savepoint.rollback()

@@ -119,7 +119,8 @@ async def propose(
             plan.expected_status, plan.status = plan.status, "previewed"
         elif plan.status == "applied":
             plan.clicked = credential is None
-            await _apply(session, caller, settings, plan, asked.actions, now)
+            done = await carry_out(session, caller, asked.actions, now, settings.read_seconds)
+            plan.applied_at, plan.results = now, results_of(done)
     session.add(plan)
     await session.flush()
     note_plan(session, caller, plan, now)
@@ -181,21 +182,14 @@ async def falls_of(session: AsyncSession, seller_id: int, now: datetime) -> Hour
     return Hour(int(lowered), None if value is None else int(value))
 
 
-async def _apply(
-    session: AsyncSession,
-    caller: Caller,
-    settings: Settings,
-    plan: AgentPlan,
-    actions: Actions,
-    now: datetime,
-) -> None:
-    done = await carry_out(session, caller, actions, now, settings.read_seconds)
-    plan.status, plan.applied_at, plan.results = "applied", now, results_of(done)
-
-
 async def apply_clicked(
     session: AsyncSession, caller: Caller, settings: Settings, plan: AgentPlan, now: datetime
 ) -> None:
     """Apply a plan that a member has confirmed."""
-    plan.clicked = True
-    await _apply(session, caller, settings, plan, read_actions(plan.actions), now)
+    actions = read_actions(plan.actions)
+    await session.flush()
+    done = await carry_out(session, caller, actions, now, settings.read_seconds)
+    # An operation may have made the session forget what it read.
+    await session.refresh(plan)
+    plan.clicked, plan.status, plan.applied_at = True, "applied", now
+    plan.results = results_of(done)

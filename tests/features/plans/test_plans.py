@@ -395,3 +395,75 @@ async def test_what_an_owner_sends_from_a_session_needs_no_second_click(a_seller
     assert answer.json()["status"] == "applied"
     # It is a member's own doing, and takes nothing from what assistants may do in the hour.
     assert (await planned(seller, lowered(rule_id, 5050)))["status"] == "applied"
+
+
+@pytest.mark.parametrize(
+    ("mode", "statuses"),
+    [
+        ("deny", ["refused_by_grant"] * 4),
+        ("always_ask", ["pending_review"] * 4),
+        ("ask_for_mutations", ["pending_review"] * 4),
+        ("auto_low_risk", ["applied", "pending_review", "pending_review", "pending_review"]),
+        ("auto_unless_critical", ["applied", "applied", "applied", "pending_review"]),
+    ],
+)
+async def test_each_mode_answers_each_band_over_http(a_seller, mode, statuses):
+    seller, rule_id = await a_plain_shop(a_seller)
+    await allow(seller, mode)
+    expected = dict(zip(("low", "medium", "high", "critical"), statuses, strict=True))
+    base = 0
+    # Each step is a part of 20 %, the cap of a seller whose rules have none.
+    for step, (risk, status) in zip((300, 700, 1600, -4000), expected.items(), strict=True):
+        answer = await seller.post(PLANS, json=lowered(rule_id, base + step))
+        plan = answer.json()
+        if plan["status"] == "refused_by_limit":
+            assert (mode, risk, plan["limit"]) == (
+                "auto_unless_critical",
+                "high",
+                "hour_listed_value",
+            )
+        else:
+            assert plan["status"] == status
+        assert plan["risk"] == (None if mode == "deny" else risk)
+        base += step if plan["status"] == "applied" else 0
+
+
+async def test_a_plan_that_changes_nothing_asks_nobody_but_who_is_always_asked(a_seller):
+    seller, rule_id = await a_plain_shop(a_seller)
+    await allow(seller, "ask_for_mutations")
+    assert (await planned(seller, lowered(rule_id, 0)))["status"] == "applied"
+    await allow(seller, "always_ask")
+    assert (await planned(seller, lowered(rule_id, 0)))["status"] == "pending_review"
+
+
+async def test_plans_are_listed_newest_first_in_pages(a_seller):
+    seller, rule_id = await a_plain_shop(a_seller)
+    ids = [(await planned(seller, lowered(rule_id, n, dry_run=True)))["plan_id"] for n in (1, 2, 3)]
+    first = (await seller.get(PLANS, params={"per_page": 2})).json()
+    second = (await seller.get(PLANS, params={"per_page": 2, "page": 2})).json()
+    assert (first["total"], first["total_pages"]) == (3, 2)
+    assert [plan["plan_id"] for plan in first["plans"] + second["plans"]] == ids[::-1]
+    bad = await seller.get(PLANS, params={"status": "lost"})
+    assert (bad.status_code, bad.json()["code"]) == (422, "invalid_payload")
+
+
+async def test_a_plan_makes_rules_in_another_order(a_seller):
+    seller, rule_id = await a_plain_shop(a_seller)
+    one, two = await rules_over(seller, "price>1", "price>2")
+    plan = changes({"op": "reorder", "set": {"ids": [two, one, rule_id]}})
+    assert (await planned(seller, plan))["status"] == "applied"
+    rules = (await seller.get("/api/pricing/rules")).json()["rules"]
+    assert [rule["id"] for rule in rules] == [two, one, rule_id]
+
+
+async def test_a_new_order_of_rules_waits_for_its_click_like_all_else(a_seller):
+    seller, rule_id = await a_plain_shop(a_seller)
+    await allow(seller, "always_ask")
+    one, two = await rules_over(seller, "price>1", "price>2")
+    plan = await planned(seller, changes({"op": "reorder", "set": {"ids": [two, one, rule_id]}}))
+    owner = await signed_in(seller)
+    done = (await owner.post(f"{PLANS}/{plan['plan_id']}/confirm", json={"revision": 1})).json()
+    assert (done["status"], done["decided_by"]) == ("applied", f"member {owner.member_id}")
+    assert (done["drift"], done["limit"], done["error"]) == ([], None, None)
+    rules = (await seller.get("/api/pricing/rules")).json()["rules"]
+    assert [rule["id"] for rule in rules] == [two, one, rule_id]
