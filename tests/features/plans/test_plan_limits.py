@@ -1,5 +1,6 @@
 """Limits of plans that only a member's click lifts: at their edges, within an hour, at worst."""
 
+import asyncio
 from decimal import Decimal
 from itertools import count
 
@@ -79,6 +80,15 @@ async def test_plans_of_an_hour_lower_the_shop_by_twenty_percent_and_no_more(a_s
     assert (await planned(seller, pins(*[""] * 6, "7.99"), 200))["limit"] == "hour_listed_value"
     await an_hour_passes(seller, "+ interval '59 minutes'")
     assert (await planned(seller, pins(*[""] * 6, "7.99")))["status"] == "applied"
+
+
+async def test_plans_at_once_share_the_hour(a_seller):
+    seller, _ = await a_bold_shop(a_seller)
+    # Each lowers the shop by 6.00 of 100.00, so that three have room and one has not.
+    bodies = [pins(*[""] * n, "7.00", "7.00") for n in (0, 2, 4, 6)]
+    answers = await asyncio.gather(*(seller.post(PLANS, json=body) for body in bodies))
+    statuses = sorted(answer.json()["status"] for answer in answers)
+    assert statuses == ["applied"] * 3 + ["refused_by_limit"]
 
 
 async def test_no_plan_prices_a_card_under_a_hundredth_of_its_market(a_seller):
