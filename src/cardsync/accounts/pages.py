@@ -5,6 +5,7 @@ Forms without scripts; the same operations as JSON.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ from cardsync.web.request import ApiRequest
 
 DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
 LEDGER_SHOWN = 200
+# A link to a plan leads through the sign-in to the plan; no other address is followed.
+PLAN_PAGE = re.compile(r"/plans/[0-9]{1,18}", re.ASCII)
 # An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
 ADDRESSES = ("https://", "http://", "mailto:")
 
@@ -41,7 +44,8 @@ async def sign_in_page(
     token = session_token(request.scope)
     if token and await _is_good(request, database, settings, token):
         return go("/account")
-    return _sign_in(done=DONE.get(request.query_params.get("signed_out", ""), ""))
+    done = DONE.get(request.query_params.get("signed_out", ""), "")
+    return _sign_in(done=done, then=request.query_params.get("then", ""))
 
 
 def _sign_in(
@@ -51,8 +55,11 @@ def _sign_in(
     email: str = "",
     problem: str = "",
     done: str = "",
+    then: str = "",
 ) -> Template:
-    return page("sign_in.html", status, headers, email=email, problem=problem, done=done)
+    kept = then if PLAN_PAGE.fullmatch(then) else ""
+    values = {"email": email, "problem": problem, "done": done, "then": kept}
+    return page("sign_in.html", status, headers, **values)
 
 
 async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
@@ -72,8 +79,11 @@ async def sign_in(request: ApiRequest, database: Database, settings: Settings) -
     try:
         who = await signed_in(request, database, settings, email, form.get("password", ""))
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
-        return _sign_in(e.status, e.headers, email=email, problem=sentence(e))
-    return go("/account", cookie_of(settings, who.token))
+        then = form.get("then", "")
+        return _sign_in(e.status, e.headers, email=email, problem=sentence(e), then=then)
+    then = form.get("then", "")
+    path = then if PLAN_PAGE.fullmatch(then) else "/account"
+    return go(path, cookie_of(settings, who.token))
 
 
 @get("/invitations/{token:str}", middleware=[among_strangers])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from litestar import Response, Router, get, post
+from litestar import Request, Response, Router, get, post
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -65,7 +65,7 @@ async def decide_on_plan(
     """The form names the plan's revision that the member saw, and one of two words."""
     form, token = await form_of(request), session_token(request.scope)
     if token is None:
-        return go("/sign-in")
+        return go(f"/sign-in?then=/plans/{plan_id}")
     if not tokens.csrf_is_right(token, form.get("csrf_token")):
         raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
     if plan_id > limits.LARGEST_ID:
@@ -87,10 +87,17 @@ async def decide_on_plan(
     return go(f"/plans/{plan_id}")
 
 
+def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
+    """After the sign-in the member comes back to the plan."""
+    if isinstance(exc, errors.Unauthorized):
+        return go(f"/sign-in?then={request.url.path}")
+    return refused(request, exc)
+
+
 router = Router(
     path="/",
     route_handlers=[plan_page, decide_on_plan],
-    exception_handlers={errors.Problem: refused},
+    exception_handlers={errors.Problem: _refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
 )

@@ -351,8 +351,14 @@ async def test_the_page_shows_a_plan_and_takes_a_click(a_seller):
     seller, rule_id = await a_plain_shop(a_seller)
     plan = await planned(seller, lowered(rule_id, 1500))
     path = f"/plans/{plan['plan_id']}"
-    strange = await seller.service.client().get(path)
-    assert (strange.status_code, strange.headers["Location"]) == (303, "/sign-in")
+    strange = seller.service.client()
+    sent = await strange.get(path)
+    assert (sent.status_code, sent.headers["Location"]) == (303, f"/sign-in?then={path}")
+    assert f'name="then" value="{path}"' in (await strange.get(sent.headers["Location"])).text
+    who = {"email": seller.email, "password": seller.password}
+    for then, leads_to in ((path, path), ("https://elsewhere.invalid", "/account")):
+        arrived = await seller.service.client().post("/sign-in", data=who | {"then": then})
+        assert arrived.headers["Location"] == leads_to
     owner = await signed_in(seller)
     shown = await owner.get(path)
     assert shown.status_code == 200
