@@ -1,8 +1,8 @@
 """What a plan does to prices: the cards that it can touch are priced by the live rules and pins,
 before and after its actions, and the two are compared.
 
-Cards are read once for each side, by the same reading that previews and runs use. Pauses and empty
-stock do not hide a change: what is paused today is sold tomorrow.
+Cards are read by the same reading that previews and runs use; for the second side their rule, sale
+and pin suffice. Pauses and empty stock do not hide a change: what is paused is sold tomorrow.
 """
 
 from __future__ import annotations
@@ -25,12 +25,25 @@ from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import Rule, Stale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.rules.queries import selections
-from cardsync.pricing.rules.rows import run_of
-from cardsync.pricing.runs.cards_to_price import ON_SALE, Stock, condition_of, read_stock
+from cardsync.pricing.rules.rows import pins_of, run_of
+from cardsync.pricing.runs.cards_to_price import (
+    ON_SALE,
+    Stock,
+    choices,
+    condition_of,
+    first_of,
+    integer_frame,
+    literal,
+    read_stock,
+)
 
 _BP = 10_000
 # A cent more or less on a cheap card is no leap, as for the run's breaker.
 _LEAP = 2_500
+_CHOSEN = """
+    (SELECT c.id, coalesce({rule}, 0) AS rule_id, coalesce({sale}, 0) AS sale_id
+       FROM card c WHERE c.seller_id = :seller AND {where}) stock
+"""
 _SHOP_VALUE = """
     SELECT coalesce(sum(least(price, coalesce(target_price, price)) * quantity), 0)
       FROM card WHERE seller_id = :seller AND NOT gone AND contribution IS NULL
@@ -93,19 +106,48 @@ def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
     return found or [""]
 
 
-async def asked_prices(
-    session: AsyncSession, seller_id: int, reach: Reach | None, now: datetime
-) -> pl.DataFrame | None:
-    """Return what the live rules and pins ask of the cards: `today`, and `worst`, when caps and
-    stale cuts have run their course.
+async def read_cards(
+    session: AsyncSession,
+    seller_id: int,
+    reach: Reach | None,
+    now: datetime,
+    seen: Stock | None = None,
+) -> Stock | None:
+    """Read the cards for the live rules and pins. Of cards that were `seen` before the plan's
+    actions only the rule, the sale and the pin are read anew.
     """
     if reach is None:
         return None
     account = await session.get_one(Account, seller_id, populate_existing=True)
     run = await run_of(session, account, now)
     run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
-    stock = await read_stock(session, account, run, reach.where, **reach.values)
-    return await asyncio.to_thread(_priced, stock)
+    if seen is None or not _needs(run) <= _needs(seen.run):
+        return await read_stock(session, account, run, reach.where, **reach.values)
+    chosen = await choices(session, seller_id, run)
+    bound: dict[str, Any] = {"seller": seller_id, "now": now, **reach.values}
+    rule = first_of(chosen.rules, bound, "r")
+    sale = first_of(chosen.sales, bound, "s")
+    source = await literal(session, _CHOSEN.format(rule=rule, sale=sale, where=reach.where), bound)
+    columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
+    rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
+    pins = await pins_of(session, seller_id)
+    pin = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+    kept = seen.cards.drop("rule_id", "sale_id", strict=False).with_columns(
+        pin=pin if pins else pl.lit(None, pl.Int64)
+    )
+    return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
+
+
+def _needs(run: Run) -> set[str]:
+    """Return what the run has to know of the cards' past."""
+    return {*run.periods, *(["period"] if run.periodic else []), *(["stale"] if run.stale else [])}
+
+
+async def priced(stock: Stock | None) -> pl.DataFrame | None:
+    """Return what the rules and pins ask of the cards: `today`, and `worst`, when caps and stale
+    cuts have run their course.
+    """
+    return None if stock is None else await asyncio.to_thread(_priced, stock)
 
 
 def _priced(stock: Stock) -> pl.DataFrame:

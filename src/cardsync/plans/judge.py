@@ -18,7 +18,7 @@ from cardsync.access.models import Account
 from cardsync.plans.actions import Actions
 from cardsync.plans.basis import Basis, basis_of
 from cardsync.plans.carry_out import Done, carry_out
-from cardsync.plans.effect import asked_prices, cap_of, reach_of, shop_value, size_of
+from cardsync.plans.effect import cap_of, priced, reach_of, read_cards, shop_value, size_of
 from cardsync.plans.overlap import refuse_overlaps
 from cardsync.plans.risk import Risk, Size, risk_of
 from cardsync.pricing.rules.rows import run_of
@@ -41,14 +41,15 @@ async def judge(
     await refuse_overlaps(session, seller_id, live, actions)
     reach = await reach_of(session, seller_id, live, actions)
     basis = await basis_of(session, seller_id, actions)
-    before = await asked_prices(session, seller_id, reach, now)
+    seen = await read_cards(session, seller_id, reach, now)
     savepoint = await session.begin_nested()
     try:
         results = await carry_out(session, caller, actions, now, seconds)
-        after = await asked_prices(session, seller_id, reach, now)
+        changed_cards = await read_cards(session, seller_id, reach, now, seen)
         changed = await basis_of(session, seller_id, actions) != basis
     finally:
         await savepoint.rollback()
+    before, after = await priced(seen), await priced(changed_cards)
     size = size_of(before, after, cap_of(live.rules))
     deletes = any(change.op == "delete" for change in actions.changes)
     size = msgspec.structs.replace(
