@@ -24,6 +24,7 @@ import heartbeat
 import import_inventory
 import matching
 import orders
+import plans
 import polls
 import preview
 import rate_limits
@@ -63,6 +64,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "search": (search.measure, {"rounds": 3}),
     "reprice": (reprice.measure, {"rounds": 5}),
     "preview": (preview.measure, {"rounds": 5}),
+    "plans": (plans.measure, {"rounds": 5}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
     "engine": (engine.measure, {}),

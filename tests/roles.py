@@ -126,4 +126,11 @@ OWNERS = routes("""
     PATCH /api/account
     POST /api/v1/tasks
     POST /api/v1/agent/activity/{activity_id}/undo
+    POST /api/v1/agent/plans
+    GET /api/v1/agent/plans
+    GET /api/v1/agent/plans/{plan_id}
+    POST /api/v1/agent/plans/{plan_id}/confirm
+    POST /api/v1/agent/plans/{plan_id}/decline
+    GET /api/v1/agent/plans/permissions
+    PATCH /api/v1/agent/plans/permissions
 """)

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 from cardsync.database.migrate import shared_table
 
 revision = "0024"
-down_revision = "0020"
+down_revision = "0023"
 
 
 def moment(name: str, *, given: bool = False) -> sa.Column:

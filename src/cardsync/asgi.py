@@ -37,6 +37,8 @@ from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.plans import pages as plan_pages
+from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
 from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
@@ -134,6 +136,7 @@ def _for_agents() -> Router:
         agentwork.router,
         repairs.router,
         activity.router,
+        plans.router,
         releases.router,
         security=[A_KEY],
     )
@@ -163,6 +166,10 @@ def _for_members() -> Router:
         security=[A_SESSION],
         opt=BY_SESSION,
     )
+
+
+def _for_members_on_plans() -> Router:
+    return _known_callers("/api/v1", plans.deciding, security=[A_SESSION], opt=BY_SESSION)
 
 
 def _description() -> OpenAPIConfig:
@@ -196,9 +203,11 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             _for_agents(),
             _for_any(),
             _for_members(),
+            _for_members_on_plans(),
             accounts.router,
             members.router,
             member_pages.router,
+            plan_pages.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,
@@ -209,7 +218,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         dependencies=DEPENDENCIES,
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
-        template_config=pages.templates("cardsync.accounts"),
+        template_config=pages.templates("cardsync.accounts", "cardsync.plans"),
         openapi_config=_description(),
         logging_config=None,
         **testing,

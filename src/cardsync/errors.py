@@ -385,6 +385,30 @@ class InvalidQuery(Problem):
     code = "invalid_query"
 
 
+class TransitionMatrixTooLarge(Problem):
+    """A plan that enables or disables a rule has at most 5 pricing actions; send the others in
+    another plan.
+    """
+
+    status, code = 422, "transition_matrix_too_large"
+
+
+class OverlappingRuleTransitions(Problem):
+    """A rule that the plan enables or disables selects cards of another pricing action; send the
+    two in plans of their own.
+    """
+
+    status, code = 422, "overlapping_rule_transitions"
+
+
+class PlanNotWaiting(Problem):
+    """This plan was previewed, refused for want of permission, declined or expired; send it
+    again.
+    """
+
+    status, code = 409, "plan_not_waiting"
+
+
 class InvalidCsv(Problem):
     """The CSV cannot be read."""
 

@@ -94,6 +94,15 @@ RULE_PRIORITY = 100_000
 RULES = 200
 SALES = 200
 RUNS_SHOWN = 100
+# One plan of an assistant; of its pricing actions where one enables or disables a rule.
+PLAN_BYTES = 1_000_000
+PLAN_ACTIONS = 20
+PLAN_CHANGES = 100
+PLAN_PINS = 200
+PLAN_KEY_CHARACTERS = 255
+TRANSITION_ACTIONS = 5
+PLANS_PER_PAGE = 50
+PLANS_PER_PAGE_MOST = 200
 # Priced one after the other in one request, and lines sold that are listed beside them.
 BACKTEST_SNAPSHOTS = 366
 BACKTEST_SOLD = 1_000

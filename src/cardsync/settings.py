@@ -280,6 +280,9 @@ class Settings(BaseSettings):
     session_seconds: int = Field(
         2_592_000, ge=1, description="A member's session ends so long after signing in"
     )
+    plan_seconds: int = Field(
+        86_400, ge=1, description="An assistant's plan waits so long for a member's click"
+    )
     invitation_days: int = Field(
         7, ge=1, description="An invitation of a member is good for so long"
     )

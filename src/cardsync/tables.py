@@ -17,6 +17,7 @@ from cardsync.database.columns import Base
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
+from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
 from cardsync.releases import models as releases
 from cardsync.repairs import models as repairs
@@ -63,6 +64,7 @@ __all__ = [
     "members",
     "metadata",
     "orders",
+    "plans",
     "pricing",
     "rate_limits",
     "releases",

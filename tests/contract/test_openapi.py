@@ -35,6 +35,12 @@ SESSION_ONLY = {
     ("DELETE", "/api/session"),
     ("PATCH", "/api/account"),
     *(name for name in OPERATIONS if name[1].startswith(("/api/shelves", "/api/contributions"))),
+    *(
+        name
+        for name in OPERATIONS
+        if name[1].startswith("/api/v1/agent/plans/")
+        and name[1].endswith(("/permissions", "/confirm", "/decline"))
+    ),
 }
 
 
@@ -111,6 +117,13 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/tasks"),
         ("GET", "/api/v1/agent/activity"),
         ("POST", "/api/v1/agent/activity/{activity_id}/undo"),
+        ("POST", "/api/v1/agent/plans"),
+        ("GET", "/api/v1/agent/plans"),
+        ("GET", "/api/v1/agent/plans/{plan_id}"),
+        ("POST", "/api/v1/agent/plans/{plan_id}/confirm"),
+        ("POST", "/api/v1/agent/plans/{plan_id}/decline"),
+        ("GET", "/api/v1/agent/plans/permissions"),
+        ("PATCH", "/api/v1/agent/plans/permissions"),
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
         ("GET", "/api/orders"),
@@ -388,6 +401,20 @@ OWN_REFUSALS = {
         404: {"not_found"},
         409: {"not_undoable", "changed_since"},
     },
+    ("POST", "/api/v1/agent/plans"): {
+        **READS_JSON,
+        404: {"not_found"},
+        409: {"stock_promoted_reload"},
+        422: {
+            "invalid_payload", "transition_matrix_too_large", "overlapping_rule_transitions", "invalid_rule", "invalid_query",
+            "invalid_name", "name_taken", "list_limit_reached", "list_full",
+        },
+    },
+    ("GET", "/api/v1/agent/plans"): {422: {"invalid_payload"}},
+    ("GET", "/api/v1/agent/plans/{plan_id}"): {404: {"not_found"}},
+    ("POST", "/api/v1/agent/plans/{plan_id}/confirm"): {**READS_JSON, 404: {"not_found"}, 409: {"plan_not_waiting"}},
+    ("POST", "/api/v1/agent/plans/{plan_id}/decline"): {404: {"not_found"}, 409: {"plan_not_waiting"}},
+    ("PATCH", "/api/v1/agent/plans/permissions"): READS_JSON,
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
     ("GET", "/api/orders"): {422: {"invalid_payload"}},

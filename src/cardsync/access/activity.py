@@ -30,6 +30,7 @@ OUTCOMES: Final = (
     "declined", "expired",
 )  # fmt: skip
 # The id of the request that this process is answering; none in a job.
+_NOTED: Final = "noted"
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
@@ -63,7 +64,15 @@ def note_by(
 ) -> Activity:
     row = Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
     session.add(row)
+    session.info.setdefault(_NOTED, []).append(row)
     return row
+
+
+def noted_in(session: AsyncSession) -> list[Activity]:
+    """Return the entries that this transaction has added and not rolled back, oldest first; their
+    ids are known after a flush.
+    """
+    return [row for row in session.info.get(_NOTED, []) if row in session]
 
 
 class Activity(Base):

@@ -15,13 +15,14 @@ from cardsync import errors
 from cardsync.access.activity import Activity, note
 from cardsync.access.caller import Caller
 from cardsync.activity.undo_kinds import KINDS
+from cardsync.plans.noted import UNDO as PLAN
 
 
 def is_undoable(entry: Activity) -> bool:
     """Whether the entry did something that a kind of undo takes back, and nobody did so yet."""
     return (
         entry.undo is not None
-        and entry.undo.get("kind") in KINDS
+        and entry.undo.get("kind") in (*KINDS, PLAN)
         and entry.outcome == "applied"
         and entry.undone_by is None
     )
@@ -42,7 +43,7 @@ async def undo_entry(
         return (await session.scalars(earlier)).one()
     if not is_undoable(entry) or entry.undo is None:
         raise errors.NotUndoable(f"entry {entry_id} ({entry.action}) can't be undone")
-    await KINDS[entry.undo["kind"]](session, caller, entry.undo, now)
+    undone = await _take_back(session, caller, entry, now)
     told = note(
         session,
         caller,
@@ -53,6 +54,35 @@ async def undo_entry(
         after=entry.before,
     )
     await session.flush()
-    entry.undone_by = told.id
+    for each in undone:
+        each.undone_by = told.id
     await session.flush()
     return told
+
+
+async def _take_back(
+    session: AsyncSession, caller: Caller, entry: Activity, now: datetime
+) -> list[Activity]:
+    """Undo the entry, or those of a plan's actions that stand, the last one first. Returns the
+    undone entries.
+    """
+    assert entry.undo is not None
+    if entry.undo["kind"] != PLAN:
+        await KINDS[entry.undo["kind"]](session, caller, entry.undo, now)
+        return [entry]
+    parts = (
+        select(Activity)
+        .where(
+            Activity.seller_id == caller.seller_id,
+            Activity.id.in_(entry.undo["entries"]),
+            Activity.undone_by.is_(None),
+        )
+        .order_by(Activity.id.desc())
+        .with_for_update()
+    )
+    undone = [entry]
+    for part in (await session.scalars(parts)).all():
+        assert part.undo is not None
+        await KINDS[part.undo["kind"]](session, caller, part.undo, now)
+        undone.append(part)
+    return undone
