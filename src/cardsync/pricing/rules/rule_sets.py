@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import delete, select, update
@@ -145,7 +146,7 @@ async def reorder(
     if sorted(ids) != sorted(rows):
         raise errors.InvalidRule("ids: must name every rule once")
     order = [row.id for row in sorted(rows.values(), key=lambda row: (row.priority, row.id))]
-    was = [kept(row) for row in rows.values()]
+    was = sorted((kept(row) for row in rows.values()), key=itemgetter("id"))
     default = next(
         (place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None
     )
@@ -155,7 +156,8 @@ async def reorder(
     priorities |= {id: DEFAULT_PRIORITY + _STEP * (place + 1) for place, id in enumerate(behind)}
     await _renumber(session, caller.seller_id, priorities, now)
     fresh = await _fresh(session, caller.seller_id)
-    if order != list(ids):
+    became = sorted((kept(row) for row in fresh), key=itemgetter("id"))
+    if became != was:
         note(
             session,
             caller,
@@ -164,7 +166,7 @@ async def reorder(
             now,
             before={"ids": order},
             after={"ids": list(ids)},
-            undo=undo_of(was, [kept(row) for row in fresh]),
+            undo=undo_of(was, became),
         )
     return fresh
 
