@@ -100,6 +100,9 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/v1/sales_report"),
         ("GET", "/api/v1/sales_report/gaps"),
         ("POST", "/api/v1/tasks"),
+        ("POST", "/api/v1/workflow/heal"),
+        ("POST", "/api/v1/workflow/corrections"),
+        ("POST", "/api/v1/workflow/corrections/{correction_id}/failure"),
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
         ("GET", "/api/orders"),
@@ -370,6 +373,13 @@ OWN_REFUSALS = {
         422: {"invalid_json", "invalid_gzip", "invalid_payload"},
     },
     ("POST", "/api/v1/tasks"): READS_JSON,
+    ("POST", "/api/v1/workflow/heal"): READS_JSON,
+    ("POST", "/api/v1/workflow/corrections"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"correction_disabled"},
+    },
+    ("POST", "/api/v1/workflow/corrections/{correction_id}/failure"): {
+        **READS_JSON, 404: {"not_found"},
+    },
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
