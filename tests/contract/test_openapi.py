@@ -124,6 +124,9 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/agent/plans/{plan_id}/decline"),
         ("GET", "/api/v1/agent/plans/permissions"),
         ("PATCH", "/api/v1/agent/plans/permissions"),
+        ("POST", "/api/v1/workflow/heal"),
+        ("POST", "/api/v1/workflow/corrections"),
+        ("POST", "/api/v1/workflow/corrections/{correction_id}/failure"),
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
         ("GET", "/api/orders"),
@@ -415,6 +418,13 @@ OWN_REFUSALS = {
     ("POST", "/api/v1/agent/plans/{plan_id}/confirm"): {**READS_JSON, 404: {"not_found"}, 409: {"plan_not_waiting"}},
     ("POST", "/api/v1/agent/plans/{plan_id}/decline"): {404: {"not_found"}, 409: {"plan_not_waiting"}},
     ("PATCH", "/api/v1/agent/plans/permissions"): READS_JSON,
+    ("POST", "/api/v1/workflow/heal"): READS_JSON,
+    ("POST", "/api/v1/workflow/corrections"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"correction_disabled"},
+    },
+    ("POST", "/api/v1/workflow/corrections/{correction_id}/failure"): {
+        **READS_JSON, 404: {"not_found"},
+    },
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
     ("GET", "/api/orders"): {422: {"invalid_payload"}},

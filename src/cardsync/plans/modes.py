@@ -19,9 +19,8 @@ _STRICTEST: Final[tuple[Answer, ...]] = ("refuse", "ask", "apply")
 
 def credential_of(caller: Caller) -> Credential | None:
     """Return the kind of the caller's credential; a member's session needs no permission."""
-    if caller.member_id is not None:
-        return None
-    return "token" if caller.actor.startswith("token") else "key"
+    credential = caller.identity.credential
+    return None if credential == "session" else credential
 
 
 def answer(mode: Mode, risk: Risk, *, changes: bool) -> Answer:

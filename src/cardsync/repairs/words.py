@@ -7,7 +7,6 @@ out. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 from rapidfuzz import fuzz
@@ -26,12 +25,14 @@ _EMPTY_WORDS = """
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
+@lru_cache(maxsize=2048)
 def words(text: str) -> frozenset[str]:
     """The words of a text, small letters, camel case taken apart."""
     found = _PARTS.findall(_CAMEL.sub(" ", text[:500]))
     return frozenset(word.lower() for word in found[:_MOST_WORDS])
 
 
+@lru_cache(maxsize=2048)
 def telling(text: str) -> frozenset[str]:
     """The words that tell one element from another."""
     return words(text) - _EMPTY
@@ -50,13 +51,16 @@ def alike(one: str, other: str) -> bool:
     return fuzz.ratio(one, other) >= 85
 
 
-def covered(wanted: frozenset[str], among: Iterable[str]) -> float:
+def covered(wanted: frozenset[str], among: frozenset[str]) -> float:
     """The part of the wanted words that occur among others."""
     if not wanted:
         return 0.0
-    found = frozenset(among)
-    rest = found - wanted
-    hits = sum(word in found or any(alike(word, other) for other in rest) for word in wanted)
+    missing = wanted - among
+    hits = len(wanted) - len(missing)
+    if missing and (rest := among - wanted):
+        hits += sum(
+            any(word[0] == other[0] and alike(word, other) for other in rest) for word in missing
+        )
     return hits / len(wanted)
 
 
