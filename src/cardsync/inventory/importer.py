@@ -1,9 +1,9 @@
-"""Importing one upload: its bytes go in; cards, history, targets and price changes come out, in
-slabs under the seller's lease.
+"""Importing one upload: its bytes in, cards, history, targets and price changes out, in slabs
+under the seller's lease.
 
 read → parse → identify (SKU, else catalog) → judge (short inventory) → price → diff → write →
-finish. The products of new cards are found while other cards are written. Between runs only the
-database holds state, so a run that was killed is simply run again.
+finish. What product a new card is, is found while others are written. Nothing is remembered
+between runs but what stands in the database, so a run that was killed is simply run again.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ MATCHES = {ord(name[0]): name for name in ("matched", "provisional", "ambiguous"
 
 
 async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
-    """Import one upload. Raises Problem for a file that cannot be read, LeaseLost and
-    CancelRequested at slab boundaries.
+    """Raises Problem for a file that can't be read, LeaseLost and CancelRequested at slab
+    boundaries.
     """
     async with work.database.tenant(upload.seller_id) as session:
         account = (
@@ -96,7 +96,7 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         )
         if why := diff.why_kept(absent, parsed.unnamed):
             parsed.note("cards_kept", why)
-        # Queries search the stored rows, so rules with queries price the cards once they are
+        # Queries ask for what stands in the database: such rules price the cards once they are
         # written (`pricing.reprice`).
         later = run.queried
         priced = await asyncio.to_thread(
@@ -170,15 +170,15 @@ async def _told_and_kept(
 
 
 async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFrame, Past]:
-    """Read the stored cards, and the past of them that the run needs."""
+    """The stored cards, and what the run wants to know of their past."""
     stored = await read_stored(work, account.seller_id)
     async with work.database.tenant(account.seller_id) as session:
         return stored, await past_of(session, account.seller_id, run, account.time_zone)
 
 
 async def read_stored(work: Work, seller_id: int) -> pl.DataFrame:
-    """Read `diff.STORED` of every card of the seller that files speak of; a product line that the
-    account no longer has is null.
+    """`diff.STORED` of every card of the seller that files speak of; a product line that the
+    account has no more is null.
     """
     columns = {name: sql.format(seller_id=int(seller_id)) for name, sql in STORED_SQL.items()}
     source = f"card WHERE seller_id = {int(seller_id)} AND contribution IS NULL"
@@ -210,7 +210,7 @@ def _stored(read: dict[str, Any], lines: list[str]) -> pl.DataFrame:
 
 
 async def read_file(work: Work, upload: Upload, account: Account) -> Parsed:
-    """Inflate and parse the file. Raises Problem when it is missing or cannot be read."""
+    """Inflate and parse. Raises Problem when the file is missing or can't be read."""
     try:
         data = await work.store.read(upload.storage_key)
     except ObjectMissing:
@@ -236,7 +236,7 @@ def _parse(data: bytes, lines: ProductLines, product_line: str | None) -> Parsed
 def price_rows(
     rows: pl.DataFrame, past: Past, pins: dict[int, int], run: Run, observed_at: datetime
 ) -> pl.DataFrame:
-    """Run the engine over the identified rows.
+    """The engine over the identified rows.
 
     The run's moment is when the upload was begun, so that one that starts again prices the same.
     """
@@ -254,9 +254,9 @@ def price_rows(
 
 
 def with_targets(rows: pl.DataFrame, priced: pl.DataFrame, *, hold: bool) -> pl.DataFrame:
-    """Return the targets beside their rows.
+    """Targets beside their rows.
 
-    While the seller's review is awaited, a card keeps its target only if its price stayed too.
+    While the seller has to look first, a card keeps its target only if its price stayed too.
     """
     if hold:
         kept = pl.when(pl.col("price").eq_missing(pl.col("price_old"))).then("target_price_old")
@@ -265,8 +265,8 @@ def with_targets(rows: pl.DataFrame, priced: pl.DataFrame, *, hold: bool) -> pl.
 
 
 async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
-    """Give new cards their ids, in blocks from one sequence: they are unique over all sellers and
-    take one round trip together.
+    """Give new cards their ids, in blocks from one sequence: unique over all sellers, one round
+    trip for all of them.
     """
     count = changes.insert_at.len()
     if not count:
@@ -292,8 +292,8 @@ async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
 
 
 def notes_on(rows: pl.DataFrame) -> pl.DataFrame:
-    """Note oddities of rows that were imported: conditions that cannot be read, and ids that a
-    custom listing shares with another card.
+    """What is told of rows that were kept: conditions that can't be read, ids that a custom
+    listing shares with another card.
     """
     shared = pl.col("custom") & pl.col("listing_id").is_duplicated()
     column = pl.when(shared).then(pl.lit("TCGplayer Id")).otherwise(pl.lit("Condition"))
@@ -319,7 +319,7 @@ def notes_on(rows: pl.DataFrame) -> pl.DataFrame:
 def report_of(
     parsed: Parsed, rows: pl.DataFrame, blocked: dict[str, int], verdict: Verdict
 ) -> dict[str, Any]:
-    """Build the upload's report as GET /uploads/{id} shows it, except the matches of new cards."""
+    """The upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
     notes = notes_on(rows)
     matches = dict(rows["match"].drop_nulls().value_counts().iter_rows())
     asks = (
