@@ -1,5 +1,5 @@
-"""Importing one upload: its bytes go in; cards, history, targets and price changes come out, in
-slabs under the seller's lease.
+"""Importing one upload: its bytes in, cards, history, targets and price changes out, in slabs
+under the seller's lease.
 
 parse → identify (SKU, else catalog) → price → judge (short inventory) → diff → write → finish.
 Nothing is remembered between runs but what stands in the database, so a run that was killed is
@@ -143,8 +143,8 @@ def absent_cards(
 
 
 async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
-    """Give new cards their ids, in blocks from one sequence: they are unique over all sellers and
-    take one round trip together.
+    """Give new cards their ids, in blocks from one sequence: unique over all sellers, one round
+    trip for all of them.
     """
     count = changes.insert_at.len()
     if not count:

@@ -1,8 +1,8 @@
-"""A heartbeat: the agent's caller in, what it is told about its account out.
+"""A heartbeat: the agent's caller comes in; the facts about its account go out.
 
-The steady state writes nothing. A heartbeat writes where time left something undone: it clears a
-stale lock, ends a cancelled cycle whose worker died, and cancels price tasks that the account may
-no longer run.
+The steady state writes nothing. A heartbeat writes only where the passing of time left work: it
+clears a stale lock, ends a cancelled cycle whose worker died, and cancels price tasks that the
+account may no longer run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
             await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
     allowed = caller.entitlements(now)
     if tasks.lost(state.price_tasks_due_at, allowed.price_tasks, now):
-        # Time made the account read-only (a trial's end): no change of it cancelled them.
+        # Time made the account read-only (a trial's end), so no change of the account has cancelled
+        # them.
         async with database.tenant(caller.seller_id) as session:
             await tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(

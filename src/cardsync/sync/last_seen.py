@@ -1,7 +1,7 @@
-"""When agents were last heard of: noted in memory per heartbeat, flushed by one set-wise
-statement a second.
+"""The times when agents last called: each heartbeat notes one in memory, and one set-wise statement
+a second writes them.
 
-A process that is killed forgets at most one second of it, which the next heartbeat makes good.
+A process that is killed loses at most one second of them, and the next heartbeat brings newer ones.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class LastSeen:
         try:
             await self._write(noted)
         except BaseException:
-            # What was noted meanwhile is newer.
+            # A time that was noted meanwhile is newer.
             self._noted = noted | self._noted
             raise
         finally:
             self._in_writing = {}
 
     async def at(self, session: AsyncSession, caller: Caller) -> datetime | None:
-        """The newest of what is stored and what this process has not written yet."""
+        """Return the newest of the stored time and the one that is not written yet."""
         unwritten = self._noted.get(caller.seller_id) or self._in_writing.get(caller.seller_id)
         stored = await session.scalar(
             select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == caller.seller_id)

@@ -1,5 +1,5 @@
-"""Cycle logs: what an agent reports of a cycle in, one row a cycle out, merged by the client's
-`sync_cycle_id`.
+"""Cycle logs: an agent's report of a cycle goes in; one row a cycle comes out, merged by the
+client's `sync_cycle_id`.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ async def place_cycle(
     trigger: str | None,
     now: datetime,
 ) -> None:
-    """The placeholder of a cycle whose upload or screenshot came before its log: failed, until
-    the log says otherwise.
+    """Insert the placeholder of a cycle whose upload or screenshot came before its log. It counts
+    as failed until the log replaces it.
     """
     if sync_cycle_id is None:
         return
@@ -84,15 +84,15 @@ async def record_cycle(
 ) -> None:
     """Insert or update the cycle's row.
 
-    Only the first log of a cycle moves the lock; a repeated one only updates the row. A cycle
-    whose `started_at` cannot be read counts as begun now.
+    Only the first log of a cycle moves the lock; a repeated one only updates the row. A cycle whose
+    `started_at` cannot be read counts as begun now.
     """
     started_at = clock.read_moment(log.started_at) or now
-    # The state row first: two logs of one cycle at the same time go one after the other.
+    # The state row is locked first: two logs of one cycle at the same time go one after the other.
     state = await locked(session, caller.seller_id)
     refresh(state, now)
     row = await _row_of(session, caller.seller_id, log.sync_cycle_id, started_at)
-    # Of a step that was tried again, the last try.
+    # If a step was tried again, its last try counts.
     results = {step.name: step.status for step in log.steps or ()}
     succeeded = {name for name, result in results.items() if result == "success"} - _told_before(
         row
@@ -111,7 +111,7 @@ async def record_cycle(
 async def _row_of(
     session: AsyncSession, seller_id: int, sync_cycle_id: str | None, started_at: datetime
 ) -> SyncCycle | None:
-    """The cycle's row: by its id, else the nameless one of the cycle that was cancelled after
+    """Find the cycle's row: by its id, else the nameless one of the cycle that was cancelled after
     this one had begun.
     """
     if sync_cycle_id is None:
@@ -133,7 +133,9 @@ async def _row_of(
 
 
 def _told_before(row: SyncCycle | None) -> set[str]:
-    """What an earlier log of the cycle told succeeded then, not now."""
+    """Return the steps that an earlier log of the cycle reported as succeeded; their time is that
+    log's.
+    """
     return {step["name"] for step in row.steps if step["status"] == "success"} if row else set()
 
 
@@ -144,7 +146,7 @@ def _fill(
     started_at: datetime,
     now: datetime,
 ) -> None:
-    # A cycle that the seller cancelled stays so, whatever its agent made of that.
+    # A cycle that the seller cancelled stays cancelled, whatever its agent reports.
     row.status = "cancelled" if row.status == "cancelled" else log.status
     row.placeholder = False
     row.trigger_source = row.trigger_source or trigger
@@ -164,7 +166,9 @@ async def _note_successes(
     *,
     first_sync: bool,
 ) -> None:
-    """What the planner calls fresh. Names that are not in its registry are kept in the log only."""
+    """Store the successes that the planner calls fresh. Names that are not in its registry stay in
+    the log only.
+    """
     known = sorted(names & STEPS.keys())
     if not known:
         return

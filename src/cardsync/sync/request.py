@@ -1,5 +1,5 @@
-"""A manual request for a sync: refused inside the cooldown where that binds, else noted for the
-next poll.
+"""A manual request for a sync: it is refused where the cooldown binds, else noted for the next
+poll.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ async def request_sync(
     *,
     full_history: bool = False,
 ) -> None:
-    """Under the row lock: a cycle that ends meanwhile starts its cooldown before or after.
+    """Note a request under the row lock: a cycle that ends meanwhile starts its cooldown before or
+    after.
 
     With `full_history` the cycle that takes the request is a first sync again. Raises
     MeteredCooldown or Cooldown.
@@ -41,7 +42,7 @@ async def request_sync(
         _refuse_in_cooldown(state, caller, now, settings)
         sync_state.note_request(state, kind, now)
         note(session, caller, "sync.requested", f"sync of kind {kind}", now)
-    # Else it waits already: asked again, it is answered again.
+    # Otherwise a request waits already, and a second one gets the same answer.
     if full_history:
         await _ask_for_history(session, caller, now)
 

@@ -1,6 +1,6 @@
 """The sync protocol over HTTP: heartbeat, decision, status, request, log.
 
-Polled by every agent, so the steady state writes nothing.
+Every agent polls it, so the steady state writes nothing.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class HeartbeatBody(msgspec.Struct):
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
-# Who is asking, where there may be several installations.
+# The installation that sends the request, where the seller may have several.
 AgentId = Annotated[
     str | None,
     Parameter(required=False, description="Random per installation; names the lock's holder"),
@@ -72,7 +72,7 @@ AgentId = Annotated[
 
 
 class SyncRequest(msgspec.Struct):
-    """`full_history`: the orders of all years are fetched anew, as in a first sync."""
+    """With `full_history` the agent fetches the orders of all years anew, as in a first sync."""
 
     kind: Any = None
     full_history: bool = False
@@ -81,8 +81,8 @@ class SyncRequest(msgspec.Struct):
 @post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
-    # Nothing injected into the two polls: dependencies are resolved anew with each request,
-    # several in a task group, which costs as much as the work itself.
+    # The two polls have no injected dependencies: the framework resolves those anew with each
+    # request, several in a task group, which costs as much as the work itself.
     caller, state = provide_caller(request), request.app.state
     database: Database = state.database
     settings: Settings = state.settings
@@ -113,7 +113,7 @@ async def pending(
         Parameter(required=False, description="The agent's steps: `step@version`, comma-separated"),
     ] = None,
 ) -> Polled[Pending]:
-    """Whether this seller's agent shall run a cycle now.
+    """Decide whether this seller's agent runs a cycle now.
 
     An answer of `sync` takes the sync lock.
     """
@@ -136,7 +136,7 @@ def _agent(agent_id: str | None) -> str | None:
 async def status(
     request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings
 ) -> Status:
-    """What the seller's sync is doing."""
+    """Show the phase and the progress of the seller's sync."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
     current = await status_of(session, caller, run_waits, now, settings)
@@ -153,9 +153,9 @@ async def status(
 async def request_sync(
     caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
 ) -> Requested:
-    """Ask for a sync; the next poll hands it out.
+    """Request a sync; the next poll hands it out.
 
-    Asking again changes nothing, of two kinds `full` wins.
+    A second request changes nothing, except that of two kinds `full` wins.
     """
     asked = data or SyncRequest()
     kind, history = read_kind(asked.kind), asked.full_history
@@ -178,8 +178,8 @@ async def request_sync(
     security=[A_SESSION],
 )
 async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancelled]:
-    """Stop the sync that is in progress: at once, or as soon as the worker that writes has
-    reached a slab boundary.
+    """Stop the sync that is in progress: at once, or as soon as the worker that writes has reached
+    a slab boundary.
     """
     status = await cancel.cancel_sync(session, caller, clock.now())
     return Response(Cancelled(status), status_code=200 if status == "cancelled" else 202)
@@ -187,12 +187,12 @@ async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancell
 
 @delete("/sync/approve_upload", status_code=200, responses=problems(*FOR_AGENTS))
 async def clear_upload_approval(caller: Caller, session: AsyncSession) -> UploadApproval:
-    """The one-time upload that the seller approved is made."""
+    """Record that the agent made the one-time upload that the seller approved."""
     await sellers.clear_upload_approval(session, caller)
     return UploadApproval("ok", False)
 
 
-# Text, because JSON would send `null` where nothing is meant.
+# The answer is text, because JSON would send `null` for an empty one.
 @post(
     "/sync/log",
     status_code=201,
@@ -216,7 +216,9 @@ async def log_cycle(
 async def debug_cycle(
     caller: Caller, database: Database, store: Store, settings: Settings, data: DebugScreenshotBody
 ) -> None:
-    """Keep a picture of the agent's browser with its cycle: the one named, else the newest."""
+    """Store a picture of the agent's browser with its cycle: the one that it names, else the
+    newest.
+    """
     await keep_screenshot(database, caller, store, settings, data)
 
 

@@ -1,6 +1,6 @@
-"""What a seller's sync is doing: the caller's row in, the phase and its progress out.
+"""The state of a seller's sync: the caller's row goes in; the phase and its progress come out.
 
-A cycle that is over counts as over, though nobody has come by yet to end it.
+A cycle that is over counts as over, even before a process has ended it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cardsync.settings import Settings
 from cardsync.sync import cancel
 from cardsync.sync.decision import phase
 
-# Pricing stands on a floor above: the door hands its answer in, and it is asked for only where
-# the account pushes prices.
+# Pricing stands on a floor above, so the door passes in a function that answers for it; it is
+# called only where the account pushes prices.
 RunWaits = Callable[[AsyncSession, int], Awaitable[bool]]
 
 
 class SyncStatus(NamedTuple):
-    """`progress` is what is done and the total, while a worker writes."""
+    """`progress` holds the finished part and the total, while a worker writes."""
 
     in_progress: bool
     sync_mode: str

@@ -1,6 +1,6 @@
-"""What the streams of accepted work share: where uploads' bytes lie and which upload is next;
-each stream's mark for the sweep, and what becomes of its oldest piece of work when that fails
-(`work/setbacks.py`).
+"""The shared parts of the streams of accepted work: the place of uploads' bytes and the choice of
+the next upload; each stream's mark for the sweep, and the fate of its oldest piece of work when
+that fails (`work/setbacks.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPEN = ("queued", "processing")
 
 
 def private_key(seller_id: int, suffix: str) -> str:
-    """A new name for accepted bytes, which no URL reaches."""
+    """Return a new name for accepted bytes, which no URL reaches."""
     return f"accepted/u{seller_id}/{uuid.uuid4()}.{suffix}"
 
 
@@ -46,14 +46,16 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
 
 
 def begin_upload(upload: Upload, now: datetime) -> None:
-    """From its first start on its report says so."""
+    """Mark the upload as begun, so that its report says so from its first start on."""
     upload.state = "processing"
     upload.begun_at = upload.begun_at or now
 
 
 @dataclass(frozen=True)
 class Due:
-    """A stream's mark; read before looking for work, so that `forget` takes no newer one away."""
+    """A stream's mark; a turn reads it before it looks for work, so that `forget` removes no newer
+    one.
+    """
 
     at: datetime
     put_back_id: int | None
@@ -61,13 +63,11 @@ class Due:
     rests_until: datetime | None
 
     def tries_of(self, work_id: int) -> Tries:
-        """Those of another piece of work are over."""
+        """Return the earlier setbacks of this piece; those of another piece of work are over."""
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
-        """Whether that piece was put back and its pause is not over: a nudge may come all the
-        same.
-        """
+        """Whether that piece was put back and its pause is not over: a nudge may come all the same."""
         return (
             self.put_back_id == work_id and self.rests_until is not None and now < self.rests_until
         )
@@ -90,8 +90,8 @@ async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | No
 
 
 class Queue(NamedTuple):
-    """`ahead`: the seller's own uploads of the stream before this one, and the other sellers'
-    streams that wait for a turn. Nobody is named.
+    """The queue before an upload. `ahead` counts the seller's own uploads of the stream before this
+    one, and the other sellers' streams that wait for a turn, without names.
     """
 
     ahead: int
@@ -99,8 +99,8 @@ class Queue(NamedTuple):
 
 
 async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
-    """How much comes before an upload that is queued, and for how long the longest of all that
-    wait has waited.
+    """Return the length of the queue before an upload, and how long the longest of all that wait
+    has waited.
     """
     row = (
         await session.execute(
@@ -124,7 +124,7 @@ async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queu
 
 
 async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | None) -> None:
-    """Only the mark that was read: an upload accepted since has set a newer one."""
+    """Remove only the mark that was read: an upload accepted since has set a newer one."""
     if due is not None:
         await session.execute(
             delete(WorkDue).where(
@@ -143,7 +143,7 @@ def setback(
     due: Due | None,
     failures: int,
 ) -> Setback:
-    """What becomes of a stream's oldest piece of work, which failed; the log says it."""
+    """Decide the fate of a stream's oldest piece of work, which failed, and log it."""
     now = clock.now()
     tries = due.tries_of(work_id) if due is not None else Tries()
     decided = decide(error, tries, failures, now)
@@ -182,8 +182,8 @@ async def rest(
     work_id: int,
     back: PutBack,
 ) -> None:
-    """Remember, beside what the caller puts back, until when it rests; the sweep comes back to it
-    then.
+    """Store how long a piece rests, in the transaction in which the caller puts it back; the sweep
+    comes back to it then.
     """
     await session.execute(
         text("""
