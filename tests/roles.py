@@ -80,6 +80,12 @@ STAFF = routes("""
     POST /api/contributions/{card_id}/publish
     POST /api/v1/sync/request
     GET /api/v1/status
+    GET /api/quick_add/products
+    GET /api/quick_add
+    POST /api/quick_add
+    PATCH /api/quick_add/{entry_id}
+    DELETE /api/quick_add/{entry_id}
+    GET /api/quick_add/pending
 """)
 # Owners alone.
 OWNERS = routes("""
@@ -121,4 +127,6 @@ OWNERS = routes("""
     GET /api/account
     PATCH /api/account
     POST /api/v1/tasks
+    POST /api/quick_add/publish
+    POST /api/quick_add/{entry_id}/settle
 """)

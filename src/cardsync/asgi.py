@@ -40,6 +40,7 @@ from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
+from cardsync.quick_add import routes as quick_add
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.settings import Settings
@@ -141,6 +142,7 @@ def _for_either() -> Router:
         rules.router,
         runs.router,
         rollbacks.router,
+        quick_add.router,
         security=[A_KEY, A_SESSION],
         opt=BY_EITHER,
     )
@@ -148,7 +150,12 @@ def _for_either() -> Router:
 
 def _for_members() -> Router:
     return _known_callers(
-        "/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION
+        "/api",
+        contributions.router,
+        shelving.router,
+        quick_add.recovery,
+        security=[A_SESSION],
+        opt=BY_SESSION,
     )
 
 

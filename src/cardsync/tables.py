@@ -18,6 +18,7 @@ from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
 from cardsync.pricing import models as pricing
+from cardsync.quick_add import models as quick_add
 from cardsync.releases import models as releases
 from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
@@ -54,6 +55,7 @@ __all__ = [
     "metadata",
     "orders",
     "pricing",
+    "quick_add",
     "rate_limits",
     "releases",
     "shelving",

@@ -77,6 +77,7 @@ class Caller(NamedTuple):
     rollback_until: datetime | None
     rollback_preparing_until: datetime | None
     export_until: datetime | None
+    quick_add_waits: bool
     # Of a member who is signed in; a key has neither, and its holder may do what an owner may.
     member_id: int | None = None
     role: str = "owner"
@@ -155,6 +156,7 @@ CALLER_COLUMNS = {
     "rollback_until": "s.rollback_until",
     "rollback_preparing_until": "s.rollback_preparing_until",
     "export_until": "s.export_until",
+    "quick_add_waits": "s.quick_add_waits",
 }
 # The columns stand in the order of `Caller`'s fields; $1 is the seller and $2 the key's id.
 CALLER = PolledQuery(

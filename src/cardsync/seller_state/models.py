@@ -59,6 +59,8 @@ class SyncState(Base):
     rollback_until: Mapped[datetime | None] = mapped_column(Moment)
     # Until when the export is held back because a rollback is being prepared.
     rollback_preparing_until: Mapped[datetime | None] = mapped_column(Moment)
+    # Whether quick-add entries are published or pending: the export looks for them only then.
+    quick_add_waits: Mapped[bool] = mapped_column(server_default=FALSE)
     # From when on the fingerprint says too much: a sale whose prices are asked for is over then.
     export_until: Mapped[datetime | None] = mapped_column(Moment)
     # The sales that were on when a run was last begun because one started or ended.
