@@ -126,13 +126,12 @@ async def change(
 
 
 async def delete(session: AsyncSession, caller: Caller, entry_id: int, now: datetime) -> None:
-    """A published entry may be deleted by the owner until a file has held it. Raises NotFound,
-    NotADraft, OwnerRequired.
+    """The owner may also delete a published entry that no file has held. Raises NotFound,
+    NotADraft.
     """
     entry = await held(session, caller.seller_id, entry_id)
-    if entry.status == "published":
-        caller.must_be_owner()
-    elif entry.status not in _EDITABLE:
+    taken_back = entry.status == "published" and not entry.served and caller.role == "owner"
+    if entry.status not in _EDITABLE and not taken_back:
         raise errors.NotADraft
     await session.delete(entry)
     note(session, caller, "quick_add.deleted", f"listing {entry_id} deleted", now)

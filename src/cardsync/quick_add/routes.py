@@ -70,7 +70,10 @@ async def type_ahead(
     return Products([product_body(product) for product in found])
 
 
-@post("/quick_add", responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.ListFull))
+@post(
+    "/quick_add",
+    responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.ListFull, errors.StockPromotedReload),
+)
 async def add_drafts(caller: Caller, database: Database, data: Drafts) -> Entries:
     """Draft listings, all of the batch or none. Nothing of a draft is told to the marketplace."""
     made = await drafts.draft(database, caller, data.entries, clock.now())
@@ -108,7 +111,7 @@ async def change_draft(
 @delete(
     "/quick_add/{entry_id:int}",
     status_code=200,
-    responses=problems(*FOR_EITHER, errors.OwnerRequired, errors.NotFound, errors.NotADraft),
+    responses=problems(*FOR_EITHER, errors.NotFound, errors.NotADraft),
 )
 async def delete_entry(caller: Caller, session: AsyncSession, entry_id: int) -> Deleted:
     """Delete a draft or a rejected entry; the owner also what is published and in no file yet."""

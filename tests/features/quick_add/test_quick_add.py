@@ -232,7 +232,7 @@ async def test_bad_entries_are_named_and_nothing_of_the_batch_stays(shop):
 async def test_published_entries_may_be_taken_back_until_a_file_has_held_them(shop):
     seller, owner, bea = shop
     one, two = await published(owner, JAGUAR, JAGUAR | {"printing": "Foil"})
-    assert (await bea.send("DELETE", f"/api/quick_add/{one}")).status_code == 403
+    assert (await bea.send("DELETE", f"/api/quick_add/{one}")).status_code == 409
     assert (await owner.send("DELETE", f"/api/quick_add/{one}")).json() == {"deleted": True}
     assert set(await served(seller)) == {two}
     assert (await owner.send("DELETE", f"/api/quick_add/{two}")).status_code == 409
