@@ -79,6 +79,12 @@ def upgrade() -> None:
         ),
     )
     op.create_index(
+        "ix_quick_add_listed",
+        "quick_add",
+        ["seller_id", "product_id"],
+        postgresql_where=sa.text("status = 'listed'"),
+    )
+    op.create_index(
         "uq_quick_add_contribution",
         "quick_add",
         ["seller_id", "contribution_id"],

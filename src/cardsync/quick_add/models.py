@@ -31,6 +31,12 @@ class QuickAdd(Base):
             ),
         ),
         Index(
+            "ix_quick_add_listed",
+            "seller_id",
+            "product_id",
+            postgresql_where=text("status = 'listed'"),
+        ),
+        Index(
             "uq_quick_add_contribution",
             "seller_id",
             "contribution_id",

@@ -37,10 +37,21 @@ SAME_CARD = """
 _CARDS = f"""
     SELECT DISTINCT ON (q.id) q.id, c.listing_id,
            CASE WHEN c.gone THEN 0 ELSE c.quantity END AS quantity, c.market, c.direct_low,
-           c.low_with_shipping, c.low
+           c.low_with_shipping, c.low, c.observed_at
       FROM quick_add q LEFT JOIN product p ON p.id = q.product_id JOIN card c ON {SAME_CARD}
      WHERE q.seller_id = :seller AND q.status = 'published'
      ORDER BY q.id, c.gone, c.id
+"""
+
+# What was listed of the same card since an import saw it: the marketplace has more than the import
+# said, and the next import must show these too.
+_ADDED_SINCE = """
+    SELECT q.id, l.quantity, l.settled_at
+      FROM quick_add q JOIN quick_add l
+        ON l.product_id = q.product_id AND l.condition = q.condition AND l.printing = q.printing
+       AND l.language = q.language AND l.title = q.title
+     WHERE q.seller_id = :seller AND q.status = 'published'
+       AND l.seller_id = :seller AND l.status = 'listed' AND l.settled_by <> 'import'
 """
 
 
@@ -66,10 +77,11 @@ async def serve(database: Database, caller: Caller, now: datetime) -> Served | N
     async with database.tenant(caller.seller_id) as session:
         await locked(session, caller.seller_id)
         rows = await _next_rows(session, caller.seller_id)
+        added = await _added_since(session, caller.seller_id, rows)
         for entry, card in rows:
             entry.status, entry.served, entry.served_at = "pending", entry.served + 1, now
             entry.listing_id = entry.listing_id or (card.listing_id if card else None)
-            entry.quantity_before = card.quantity if card else 0
+            entry.quantity_before = (card.quantity if card else 0) + added[entry.id]
             entry.reason, entry.updated_at = None, now
         if not rows:
             return None
@@ -91,6 +103,18 @@ async def _next_rows(session: AsyncSession, seller_id: int) -> list[Row]:
     found = await session.execute(text(_CARDS), {"seller": seller_id})
     cards = {card.id: card for card in found}
     return chosen(entries, cards)
+
+
+async def _added_since(
+    session: AsyncSession, seller_id: int, rows: Iterable[Row]
+) -> dict[int, int]:
+    """How many the marketplace lists of each entry's card beyond what an import has seen."""
+    seen = {row.entry.id: row.card.observed_at if row.card else None for row in rows}
+    added = dict.fromkeys(seen, 0)
+    for entry_id, quantity, at in await session.execute(text(_ADDED_SINCE), {"seller": seller_id}):
+        if entry_id in seen and (seen[entry_id] is None or at > seen[entry_id]):
+            added[entry_id] += quantity
+    return added
 
 
 def chosen(entries: Iterable[QuickAdd], cards: dict[int, Any]) -> list[Row]:
