@@ -596,7 +596,9 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
         name[1]
         in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
         or (
-            name[1].startswith(("/api/shelves", "/api/lists", "/api/contributions", "/api/quick_add"))
+            name[1].startswith(
+                ("/api/shelves", "/api/lists", "/api/contributions", "/api/quick_add")
+            )
             and name[0] != "DELETE"
         )
     )

@@ -38,7 +38,8 @@ _TASK = """
 """
 _PAYLOAD = """
     UPDATE agent_task
-       SET payload = jsonb_set(payload, '{quick_add_ids}', (SELECT to_jsonb(CAST(:ids AS bigint[]))))
+       SET payload = jsonb_set(payload, '{quick_add_ids}',
+                               (SELECT to_jsonb(CAST(:ids AS bigint[]))))
      WHERE seller_id = :seller AND id = :task
 """
 
