@@ -52,7 +52,8 @@ async def served(seller: Seller) -> dict[int, dict[str, str]]:
 async def waiting_tasks(seller: Seller) -> list[dict[str, Any]]:
     return await seller.service.sql(
         seller.id,
-        "SELECT id, payload FROM agent_task WHERE kind = 'quick_add_listing' AND status = 'pending'",
+        "SELECT id, payload FROM agent_task"
+        " WHERE kind = 'quick_add_listing' AND status = 'pending'",
     )
 
 

@@ -96,7 +96,10 @@ async def test_a_lost_answer_is_compared_and_settled_row_by_row(shop):
     clock.shift(timedelta(minutes=31))
     assert await served(seller) == {}
     pending = (await owner.get("/api/quick_add/pending")).json()["pending"]
-    assert [(row["entry"]["id"], row["sent"], row["listed_now"], row["retryable"]) for row in pending] == [
+    told = [
+        (row["entry"]["id"], row["sent"], row["listed_now"], row["retryable"]) for row in pending
+    ]
+    assert told == [
         (two, 2, None, True), (three, 5, None, True),
     ]  # fmt: skip
     status, told = await settled(owner, two, listed=False)
