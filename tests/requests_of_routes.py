@@ -19,6 +19,8 @@ BODIES = {
     "POST /api/v1/tasks": {"kind": "refresh_orders"},
     "POST /api/lists": {"name": "Binder"},
     "PATCH /api/lists/{list_id}": {"name": "Folder"},
+    "POST /api/quick_add/publish": {"ids": [1]},
+    "POST /api/quick_add/{entry_id}/settle": {"listed": True},
     "POST /api/pricing/rules/reorder": {"ids": []},
 }
 

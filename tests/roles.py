@@ -84,6 +84,12 @@ STAFF = routes("""
     POST /api/v1/sync/request
     GET /api/v1/status
     GET /api/v1/agent/activity
+    GET /api/quick_add/products
+    GET /api/quick_add
+    POST /api/quick_add
+    PATCH /api/quick_add/{entry_id}
+    DELETE /api/quick_add/{entry_id}
+    GET /api/quick_add/pending
 """)
 # Owners alone.
 OWNERS = routes("""
@@ -133,4 +139,6 @@ OWNERS = routes("""
     POST /api/v1/agent/plans/{plan_id}/decline
     GET /api/v1/agent/plans/permissions
     PATCH /api/v1/agent/plans/permissions
+    POST /api/quick_add/publish
+    POST /api/quick_add/{entry_id}/settle
 """)

@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql
 from cardsync.database.migrate import tenant_table
 
 revision = "0023"
-down_revision = "0020"
+down_revision = "0022"
 
 
 def upgrade() -> None:

@@ -44,6 +44,7 @@ from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
+from cardsync.quick_add import routes as quick_add
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.repairs import routes as repairs
@@ -153,6 +154,7 @@ def _for_any() -> Router:
         rules.router,
         runs.router,
         rollbacks.router,
+        quick_add.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )
@@ -163,6 +165,7 @@ def _for_members() -> Router:
         "/api",
         contributions.router,
         shelving.router,
+        quick_add.recovery,
         security=[A_SESSION],
         opt=BY_SESSION,
     )

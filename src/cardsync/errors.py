@@ -288,6 +288,26 @@ class PullSessionNotOpen(Problem):
     code = "pull_session_not_open"
 
 
+class NotADraft(Problem):
+    """This quick-add entry is no draft: it is published, sent, or to be changed first."""
+
+    status, code = 409, "not_a_draft"
+
+
+class NotPending(Problem):
+    """This quick-add entry is not pending: there is nothing to settle."""
+
+    status, code = 409, "not_pending"
+
+
+class ListingInHand(Problem):
+    """An agent may still be listing it; say that it is not listed 30 minutes after it was sent,
+    at the earliest.
+    """
+
+    status, code = 409, "listing_in_hand"
+
+
 class StockPromotedReload(Problem):
     """What was contributed here is listed by the marketplace now; load the cards again and choose
     the listed one.

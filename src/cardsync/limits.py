@@ -87,6 +87,13 @@ SHELF_NUMBER = 1_000_000
 SHELVED_QUANTITY = 1_000_000
 SHELVED_AT_ONCE = 100_000
 CONTRIBUTION_CHARACTERS = 300
+# Entries drafted or published at once, rows of one served file (their ids stand in a header), and
+# the marketplace's words for a rejection.
+QUICK_ADD_BATCH = 200
+QUICK_ADD_ROWS = 250
+QUICK_ADD_REASON = 500
+TYPE_AHEAD = 20
+TYPE_AHEAD_MOST = 100
 PLACES_PER_PAGE = 100
 PLACES_PER_PAGE_MOST = 500
 RULE_NAME_CHARACTERS = 100

@@ -19,6 +19,7 @@ from cardsync.lists import models as lists
 from cardsync.orders import models as orders
 from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
+from cardsync.quick_add import models as quick_add
 from cardsync.releases import models as releases
 from cardsync.repairs import models as repairs
 from cardsync.shelving import models as shelving
@@ -66,6 +67,7 @@ __all__ = [
     "orders",
     "plans",
     "pricing",
+    "quick_add",
     "rate_limits",
     "releases",
     "repairs",

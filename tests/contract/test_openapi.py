@@ -41,6 +41,8 @@ SESSION_ONLY = {
         if name[1].startswith("/api/v1/agent/plans/")
         and name[1].endswith(("/permissions", "/confirm", "/decline"))
     ),
+    ("GET", "/api/quick_add/pending"),
+    ("POST", "/api/quick_add/{entry_id}/settle"),
 }
 
 
@@ -63,9 +65,9 @@ WITH_JSON_BODY = {
     for path in (
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
         "session", "invitations/{token}", "shelves/put", "shelves/put_many", "shelves/move", "shelves/remove",
-        "lists", "lists/{list_id}/cards", "contributions",
+        "lists", "lists/{list_id}/cards", "contributions", "quick_add", "quick_add/publish", "quick_add/{entry_id}/settle",
     )
-} | {("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
+} | {("PATCH", "/api/quick_add/{entry_id}"), ("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
 ORDER_UPLOADS = {
     ("POST", f"/api/v1/{path}")
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
@@ -187,6 +189,14 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_items"),
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
+        ("GET", "/api/quick_add/products"),
+        ("GET", "/api/quick_add"),
+        ("POST", "/api/quick_add"),
+        ("PATCH", "/api/quick_add/{entry_id}"),
+        ("DELETE", "/api/quick_add/{entry_id}"),
+        ("POST", "/api/quick_add/publish"),
+        ("GET", "/api/quick_add/pending"),
+        ("POST", "/api/quick_add/{entry_id}/settle"),
         ("POST", "/api/contributions"),
         ("POST", "/api/contributions/{card_id}/publish"),
         ("GET", "/api/shelves"),
@@ -505,6 +515,17 @@ OWN_REFUSALS = {
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
+    ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
+    ("GET", "/api/quick_add"): {422: {"invalid_payload"}},
+    ("POST", "/api/quick_add"): {
+        **READS_JSON, 409: {"stock_promoted_reload"}, 422: {"invalid_payload", "list_full"},
+    },
+    ("PATCH", "/api/quick_add/{entry_id}"): {**READS_JSON, 404: {"not_found"}, 409: {"not_a_draft"}},
+    ("DELETE", "/api/quick_add/{entry_id}"): {404: {"not_found"}, 409: {"not_a_draft"}},
+    ("POST", "/api/quick_add/publish"): {**READS_JSON, 404: {"not_found"}, 409: {"not_a_draft"}},
+    ("POST", "/api/quick_add/{entry_id}/settle"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"not_pending", "listing_in_hand"},
+    },
     ("POST", "/api/contributions/{card_id}/publish"): {404: {"not_found"}, 409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
@@ -632,7 +653,9 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
         name[1]
         in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
         or (
-            name[1].startswith(("/api/shelves", "/api/lists", "/api/contributions"))
+            name[1].startswith(
+                ("/api/shelves", "/api/lists", "/api/contributions", "/api/quick_add")
+            )
             and name[0] != "DELETE"
         )
     )

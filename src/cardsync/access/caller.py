@@ -108,6 +108,7 @@ class SellerState(msgspec.Struct, frozen=True):
     rollback_until: datetime | None
     rollback_preparing_until: datetime | None
     export_until: datetime | None
+    quick_add_waits: bool
 
 
 class Caller(msgspec.Struct, frozen=True):

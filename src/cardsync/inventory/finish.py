@@ -26,6 +26,7 @@ from cardsync.pricing.runs.held_prices import hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.pricing.runs.reprice import begin
 from cardsync.pricing.runs.sale_runs import begun_since
+from cardsync.quick_add.shown_by_import import note_shown
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, hold_lease, own_state
@@ -79,6 +80,7 @@ async def finish(
         if outcome.confirmed is not None:
             await remember(session, upload.seller_id, outcome.confirmed, now)
         await promote(session, upload.seller_id)
+        await note_shown(session, upload.seller_id, now)
         state.review_upload_id = upload.id if in_review else None
         state.export_fingerprint = outcome.fingerprint
         if verdict.believable:

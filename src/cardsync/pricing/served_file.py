@@ -1,11 +1,13 @@
-"""Which file of prices an agent gets: the caller in; a rollback's file, the price updates, or
-"unchanged" out.
+"""Which file of prices an agent gets: the caller in; a rollback's file, quick-add's new rows,
+the price updates, or "unchanged" out.
 
-A rollback that waits is served in place of the updates, whatever the account may push.
+A rollback that waits is served before quick-add, and both in place of the updates, whatever the
+account may push.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pricing.export import content, price_updates
 from cardsync.pricing.rollback.serve import serve
+from cardsync.quick_add import serve as quick_add
 from cardsync.seller_state import state as sync_state
 
 
@@ -22,6 +25,8 @@ class ServedFile(NamedTuple):
     body: bytes | None
     etag: str | None = None
     empty_reason: str | None = None
+    # Of quick-add, the entries in the order of the file's rows.
+    quick_add_ids: list[int] | None = None
 
 
 async def served_file(
@@ -34,10 +39,17 @@ async def served_file(
         body = await serve(database, caller, now)
         if body is not None:
             return ServedFile(body)
+    if quick_add.serves(caller, now):
+        listing = await quick_add.serve(database, caller, now)
+        if listing is not None:
+            return ServedFile(listing.body, quick_add_ids=listing.ids)
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         updates = await price_updates.export(session, caller, now)
+    if caller.state.quick_add_waits:
+        # While quick-add waits there is no ETag: the next answer may be its file.
+        updates = replace(updates, etag=None)
     if updates.etag and content.matches(if_none_match, updates.etag):
         return ServedFile(None, updates.etag)
     await price_updates.note_served(database, caller, updates)

@@ -59,6 +59,8 @@ class SyncState(Base):
     rollback_until: Mapped[datetime | None] = mapped_column(Moment)
     # The time until which the export is held back because a rollback is being prepared.
     rollback_preparing_until: Mapped[datetime | None] = mapped_column(Moment)
+    # Whether quick-add entries are published or pending: the export looks for them only then.
+    quick_add_waits: Mapped[bool] = mapped_column(server_default=FALSE)
     # The time from which the fingerprint is out of date: then a sale ends whose prices the cards
     # have.
     export_until: Mapped[datetime | None] = mapped_column(Moment)

@@ -34,6 +34,7 @@ TAGS = [
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("shelves", "Boxes and slots, and which cards lie in them"),
     Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
+    Tag("quick-add", "What a seller wants to list: drafts, published, sent, and how it ended"),
     Tag("account", "The settings of an account"),
     Tag("agent work", "Work that waits for the agent"),
     Tag("activity", "What was done, by whom, and undoing it"),

@@ -97,6 +97,7 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
         caller.entitlements(now).sync_mode != "read_only"
         or if_none_match is None
         or rollback_waits(caller, now)
+        or caller.state.quick_add_waits
     ):
         return None
     forced, state = forced_reasons(caller, now), caller.state
