@@ -21,6 +21,12 @@ SESSION_ALONE = routes("""
     POST /api/shelves/remove
     POST /api/contributions
     POST /api/contributions/{card_id}/publish
+    GET /api/quick_add/pending
+    POST /api/quick_add/{entry_id}/settle
+    POST /api/v1/agent/plans/{plan_id}/confirm
+    POST /api/v1/agent/plans/{plan_id}/decline
+    GET /api/v1/agent/plans/permissions
+    PATCH /api/v1/agent/plans/permissions
 """)
 # A key or a member; tokens are refused as on the agent's routes.
 KEY_OR_SESSION = routes("""
@@ -54,10 +60,19 @@ READS = routes("""
     GET /api/v1/pricing/explain/{marketplace_id}
     GET /api/v1/status
     GET /api/v1/agent/activity
+    GET /api/v1/agent/plans
+    GET /api/v1/agent/plans/{plan_id}
     GET /api/v1/uploads/{upload_id}
+    GET /api/quick_add
+    GET /api/quick_add/products
 """)
 # Everybody; a token needs mcp:write.
 WRITES = routes("""
+    POST /api/v1/agent/plans
+    POST /api/quick_add
+    PATCH /api/quick_add/{entry_id}
+    DELETE /api/quick_add/{entry_id}
+    POST /api/quick_add/publish
     POST /api/lists
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
