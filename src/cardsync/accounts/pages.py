@@ -54,7 +54,7 @@ def _go(path: str, cookie: Cookie | None = None) -> Response[str]:
 
 
 def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
-    """What the pages' own forms do not show beside their fields."""
+    """Answer a problem that the pages' own forms do not show beside their fields."""
     if isinstance(exc, errors.Unauthorized):
         return _go("/sign-in")
     heading = HEADINGS.get(exc.status, "This did not work")

@@ -95,7 +95,7 @@ async def read_box(
         int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)
     ] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
-    """What lies in a box, slot by slot; an unused box is an empty one."""
+    """Show the cards in a box, slot by slot; an unused box is an empty one."""
     if not 1 <= box <= limits.SHELF_NUMBER:
         return BoxPage(box, [], 0, page, per_page, 0)
     cards, total = await boxes.lying_in(

@@ -134,7 +134,7 @@ def state_at(rollback: PriceRollback, now: datetime) -> str:
 
 
 async def diff_shown(session: AsyncSession, rollback: PriceRollback) -> Diff:
-    """What was kept of the diff; before it is prepared, what it would be now."""
+    """Return the stored diff; before it is prepared, the diff as it would be now."""
     if rollback.state == "requested":
         return (await diff_of(session, rollback.seller_id, rollback.scope))[1]
     rows = await session.execute(
