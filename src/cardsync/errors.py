@@ -43,7 +43,7 @@ class ToldByStatus(Problem):
 
 
 class CommandError(Exception):
-    """What a command of the operator says in one sentence when it can't do what it was asked."""
+    """The one-sentence message of an operator's command that cannot do its work."""
 
 
 class BadRequest(Problem):

@@ -1,4 +1,4 @@
-"""What the service says about itself: structured logs. No secret, key, name or address."""
+"""The service's structured logs. They hold no secret, key, name or address."""
 
 from __future__ import annotations
 

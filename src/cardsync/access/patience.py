@@ -119,7 +119,7 @@ class Patience:
             raise _too_slow()
 
     def problem(self) -> errors.Problem:
-        """Why the request was ended."""
+        """Return the reason why the request was ended."""
         if self._reads:
             return _too_slow()
         return errors.ServiceUnavailable("this took longer than one answer may; try again")

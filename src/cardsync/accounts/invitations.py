@@ -77,7 +77,7 @@ async def link(session: AsyncSession, settings: Settings, seller_id: int, member
 
 
 async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
-    """Whom a link invites, and the seller's name; raises NotFound."""
+    """Return the member whom a link invites, and the seller's name; raises NotFound."""
     query = (
         select(Member, Seller.name)
         .join(Invitation, Invitation.member_id == Member.id)

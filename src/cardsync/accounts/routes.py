@@ -58,7 +58,7 @@ async def _strictly(request: ApiRequest) -> AccountChange:
     responses=problems(*BEHIND_A_KEY, errors.OwnerRequired),
 )
 async def read_account(caller: Caller, session: AsyncSession) -> AccountSettings:
-    """What the owner has set."""
+    """Show the owner's settings."""
     return settings_body(await account_settings.account_of(session, caller))
 
 

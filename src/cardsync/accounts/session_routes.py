@@ -106,7 +106,7 @@ async def accept_invitation(
 async def read_session(
     request: ApiRequest, caller: Caller, session: AsyncSession
 ) -> Response[SessionBody]:
-    """Who is signed in, and the session's CSRF token."""
+    """Show the signed-in member, and the session's CSRF token."""
     return Response(
         session_body(await who_asks(session, caller, request)),
         media_type=MediaType.JSON,

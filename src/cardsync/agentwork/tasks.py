@@ -186,7 +186,8 @@ async def note_push(
     """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
     await session.execute(
         text(f"""
-            UPDATE agent_task SET {what} = (array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}]
+            UPDATE agent_task
+               SET {what} = (array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}]
              WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
                AND NOT CAST(:name AS text) = ANY({what})
         """),
@@ -202,7 +203,8 @@ async def end_unclaimed_rollbacks(
     """
     await locked(session, seller_id)
     over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed') AND NOT EXISTS (
-        SELECT FROM price_rollback r WHERE r.seller_id = :seller AND r.id = (t.payload ->> 'rollback_id')::bigint
+        SELECT FROM price_rollback r WHERE r.seller_id = :seller
+            AND r.id = (t.payload ->> 'rollback_id')::bigint
            AND r.state IN ('requested', 'ready', 'served'))"""
     await session.execute(
         text(f"""
@@ -228,7 +230,8 @@ async def note_due(session: AsyncSession, seller_id: int) -> None:
               FROM (SELECT min(at) FILTER (WHERE kind <> ALL (:price_tasks)) AS other,
                            min(at) FILTER (WHERE kind = ANY (:price_tasks)) AS price
                       FROM (SELECT kind, CASE status WHEN 'pending' THEN created_at ELSE claim_expires_at END AS at
-                              FROM agent_task WHERE seller_id = :seller AND status IN ('pending', 'claimed')) AS open) AS due
+                              FROM agent_task WHERE seller_id = :seller
+                                  AND status IN ('pending', 'claimed')) AS open) AS due
              WHERE seller_id = :seller
         """),
         {"seller": seller_id, "price_tasks": list(PRICE_TASKS)},
@@ -241,7 +244,8 @@ async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetim
     cancelled = await session.execute(
         text("""
             UPDATE agent_task SET status = 'cancelled', finished_at = :now
-             WHERE seller_id = :seller AND kind = ANY(:price_tasks) AND status IN ('pending', 'claimed')
+             WHERE seller_id = :seller AND kind = ANY(:price_tasks)
+                 AND status IN ('pending', 'claimed')
                AND (status = 'pending' OR claim_expires_at <= :now)
             RETURNING id
         """),

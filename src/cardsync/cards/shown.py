@@ -190,7 +190,7 @@ def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory
 
 
 class QueryProblem(msgspec.Struct):
-    """What of a search cannot be read, and where: characters from 0, at the start of the term."""
+    """The fault of a search text and its place: characters from 0, at the start of the term."""
 
     message: str
     offset: int

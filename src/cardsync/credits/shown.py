@@ -1,4 +1,4 @@
-"""What skipping a wait came to, as the API shows it. Pure."""
+"""The outcome of a skipped wait, as the API shows it. Pure."""
 
 from __future__ import annotations
 

@@ -170,13 +170,15 @@ async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
                  WHERE seller_id = :seller AND id < :id AND stream = 'inventory'
                    AND (state = 'awaiting_review' OR (state = 'queued' AND confirmed))
             ), counted AS (
-                UPDATE sync_state SET uploads_open = greatest(uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
+                UPDATE sync_state SET uploads_open = greatest(
+                    uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
                  WHERE seller_id = :seller
             ), runs AS (
                 UPDATE price_run SET state = 'discarded', finished_at = :now
                  WHERE seller_id = :seller AND upload_id IN (SELECT id FROM older)
             )
-            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller AND id IN (SELECT id FROM older)
+            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller
+                AND id IN (SELECT id FROM older)
         """),
         ids,
     )

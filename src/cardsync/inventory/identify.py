@@ -99,12 +99,16 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
     await session.execute(
         text("""
             INSERT INTO custom_listing (seller_id, listing_id, title, marketplace_id)
-            SELECT :seller, listing_id, title, -(counted.base + row_number() OVER (ORDER BY listing_id, title))
-              FROM unnest(CAST(:ids AS bigint[]), CAST(:titles AS text[])) AS new (listing_id, title),
-                   (SELECT count(*) AS base FROM custom_listing WHERE seller_id = :seller) AS counted
+            SELECT :seller, listing_id, title,
+                -(counted.base + row_number() OVER (ORDER BY listing_id, title))
+              FROM unnest(CAST(:ids AS bigint[]), CAST(:titles AS text[]))
+                   AS new (listing_id, title),
+                   (SELECT count(*) AS base FROM custom_listing
+                       WHERE seller_id = :seller) AS counted
              WHERE NOT EXISTS (
                    SELECT FROM custom_listing c
-                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id AND md5(c.title) = md5(new.title))
+                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id
+                        AND md5(c.title) = md5(new.title))
         """),
         {
             "seller": seller_id,

@@ -28,7 +28,7 @@ _REMOVED = ("Cc", "Cf")
 
 
 class OrderRow(NamedTuple):
-    """What is shown of an order: columns of `orders`, and when it was placed."""
+    """An order as the API shows it: columns of `orders`, and when it was placed."""
 
     id: int
     order_number: str

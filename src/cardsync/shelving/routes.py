@@ -103,7 +103,7 @@ async def read_box(
         int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)
     ] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
-    """What lies in a box, slot by slot; an unused box is an empty one."""
+    """Show the cards in a box, slot by slot; an unused box is an empty one."""
     found = await boxes.lying_in(session, caller, box, page, per_page)
     return box_page(box, page, per_page, *found)
 

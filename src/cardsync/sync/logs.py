@@ -55,7 +55,8 @@ async def place_cycle(
         return
     await session.execute(
         text("""
-            INSERT INTO sync_cycle (seller_id, sync_cycle_id, status, placeholder, trigger_source, started_at, logged_at)
+            INSERT INTO sync_cycle (seller_id, sync_cycle_id, status, placeholder, trigger_source,
+                started_at, logged_at)
             VALUES (:seller, :cycle, 'failed', true, :trigger, :now, :now)
             ON CONFLICT (seller_id, sync_cycle_id) WHERE sync_cycle_id IS NOT NULL DO NOTHING
         """),
@@ -177,7 +178,8 @@ async def _note_successes(
             INSERT INTO sync_step (seller_id, name, last_succeeded_at, in_first_sync)
             SELECT :seller, name, :now, :first_sync FROM unnest(CAST(:names AS text[])) name
             ON CONFLICT (seller_id, name) DO UPDATE
-               SET last_succeeded_at = excluded.last_succeeded_at, in_first_sync = excluded.in_first_sync
+               SET last_succeeded_at = excluded.last_succeeded_at,
+                   in_first_sync = excluded.in_first_sync
              WHERE sync_step.last_succeeded_at <= excluded.last_succeeded_at
         """),
         {

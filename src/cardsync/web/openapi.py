@@ -1,5 +1,5 @@
-"""The interface description: generated from the routes, completed with what all of them have in
-common, in git as openapi.json.
+"""The interface description: generated from the routes, completed with the parts that all of them
+share, in git as openapi.json.
 
 The framework describes parameters, bodies and the answers that a route names; `complete` adds the
 request id, the headers of refusals, the codes behind each status, and the 500 that any route may
@@ -121,7 +121,7 @@ def openapi_config() -> OpenAPIConfig:
 
 
 def document(app: Litestar) -> str:
-    """The text of openapi.json."""
+    """Return the text of openapi.json."""
     schema = app.openapi_schema.to_schema()
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -205,7 +205,7 @@ def _answers(responses: dict[str, Any]) -> dict[str, Any]:
     }
     told["500"] = {"$ref": "#/components/responses/InternalError"}
     if "304" in told:
-        # It repeats what a 200 would say about caching (RFC 9110, section 15.4.5).
+        # It repeats the caching headers of a 200 (RFC 9110, section 15.4.5).
         told["304"]["headers"] |= {
             name: header
             for name, header in told["200"]["headers"].items()
@@ -220,7 +220,7 @@ _REPORTS = [
 
 
 def _tell_reports(answers: dict[str, Any]) -> None:
-    """An inventory upload's report is a report with more fields, and so is both."""
+    """Merge the two shapes: an inventory upload's report is a report with more fields."""
     for answer in answers.values():
         for content in answer.get("content", {}).values():
             if content["schema"].get("oneOf") == _REPORTS:
@@ -234,14 +234,14 @@ def _tell_limits(answers: dict[str, Any]) -> None:
 
 
 def _is_framework(answer: dict[str, Any]) -> bool:
-    """The framework's guess at validation failures, which we answer as 422."""
+    """Remove the framework's guess at validation failures, which we answer as 422."""
     schemas = [content["schema"] for content in answer.get("content", {}).values()]
     return any("status_code" in schema.get("properties", {}) for schema in schemas)
 
 
 def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """With its headers and, for a refusal, the codes that `web.problems` names in the description
-    as the schema's choice.
+    """Add a response's headers and, for a refusal, the codes that `web.problems` names in the
+    description as the schema's choice.
     """
     headers = {
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
@@ -281,7 +281,7 @@ def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
 
 
 def _tell_body(body: dict[str, Any]) -> None:
-    """A JSON body may be gzipped, and may be absent where null is as good."""
+    """Describe a JSON body: it may be gzipped, and may be absent where null means the same."""
     form = body["content"].get("application/json")
     if form is None or len(body["content"]) > 1:
         return
@@ -293,7 +293,7 @@ def _tell_body(body: dict[str, Any]) -> None:
 
 
 def _tell_ids(properties: dict[str, Any]) -> None:
-    """A selection reads its ids itself."""
+    """Describe a selection's ids, which it reads itself."""
     for name in ("marketplace_ids", "card_ids"):
         [ids] = [form for form in properties[name]["oneOf"] if form["type"] == "array"]
         ids["items"] = {"type": "integer"}

@@ -106,10 +106,12 @@ async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queu
         await session.execute(
             text("""
                 SELECT (SELECT count(*) FROM upload
-                         WHERE seller_id = :seller AND stream = :stream AND id < :id AND state IN ('queued', 'processing')) AS own,
+                         WHERE seller_id = :seller AND stream = :stream AND id < :id
+                             AND state IN ('queued', 'processing')) AS own,
                        count(*) FILTER (WHERE seller_id <> :seller) AS others, min(due_at) AS oldest
                   FROM work_due
-                 WHERE stream <> 'screenshots' AND due_at <= :now AND (rests_until IS NULL OR rests_until <= :now)
+                 WHERE stream <> 'screenshots' AND due_at <= :now
+                     AND (rests_until IS NULL OR rests_until <= :now)
             """),
             {
                 "seller": upload.seller_id,
@@ -187,7 +189,8 @@ async def rest(
     """
     await session.execute(
         text("""
-            INSERT INTO work_due AS w (seller_id, stream, due_at, put_back_id, put_back_times, put_back_since, rests_until)
+            INSERT INTO work_due AS w (seller_id, stream, due_at, put_back_id, put_back_times,
+                put_back_since, rests_until)
             VALUES (:seller, :stream, :now, :work, :times, :since, :until)
             ON CONFLICT (seller_id, stream) DO UPDATE
                SET put_back_id = excluded.put_back_id, put_back_times = excluded.put_back_times,

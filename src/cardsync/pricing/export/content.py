@@ -48,7 +48,7 @@ def export_sql(cards: str, which: str, price: str) -> str:
 
 
 def served(seller_id: int, ended: Sequence[int]) -> str:
-    """What is exported while these sales, with which targets were worked out, are not on."""
+    """Select the export while these sales are over, although the targets were computed with them."""
     which = EXPORTED.format(seller_id=int(seller_id))
     if not ended:
         return which

@@ -32,11 +32,13 @@ HOLDER = "repricing"
 
 _OF_ROWS = """
     SELECT c.id, g.old, g.price
-      FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS g (id bigint, old numeric(12,4), price numeric(12,4))
+      FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+           AS g (id bigint, old numeric(12,4), price numeric(12,4))
            JOIN card c ON c.seller_id = :seller AND c.marketplace_id = g.id
      UNION ALL
     SELECT c.id, g.old, g.price
-      FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS g (id bigint, old numeric(12,4), price numeric(12,4))
+      FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+           AS g (id bigint, old numeric(12,4), price numeric(12,4))
            JOIN card c ON c.seller_id = :seller AND c.custom AND NOT c.gone AND c.listing_id = g.id
      WHERE NOT EXISTS (SELECT FROM card d WHERE d.seller_id = :seller AND d.marketplace_id = g.id)
 """
@@ -48,29 +50,36 @@ _VALUES = ", ".join(AMOUNTS)
 _MOVE = f"""
     WITH given AS ({{given}}),
     moved AS MATERIALIZED (
-        SELECT c.id, g.price AS imported, c.observed_at, c.quantity, {", ".join(f"c.{name}" for name in AMOUNTS)}
+        SELECT c.id, g.price AS imported, c.observed_at, c.quantity,
+            {", ".join(f"c.{name}" for name in AMOUNTS)}
           FROM given g JOIN card c ON c.seller_id = :seller AND c.id = g.id
-               LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
+               LEFT JOIN line_snapshot l ON l.seller_id = :seller
+                   AND l.product_line = c.product_line
          WHERE NOT c.gone AND c.price IS DISTINCT FROM g.price
-           AND (greatest(c.observed_at, l.observed_at) <= greatest(CAST(:at AS timestamptz), CAST(:served_at AS timestamptz))
+           AND (greatest(c.observed_at, l.observed_at) <= greatest(CAST(:at AS timestamptz),
+               CAST(:served_at AS timestamptz))
                 OR c.price IS NOT DISTINCT FROM g.old)
     ), kept AS (
         INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_VALUES})
-        SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved WHERE observed_at >= :kept_since
+        SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved
+            WHERE observed_at >= :kept_since
         ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
     )
-    UPDATE card c SET price = m.imported, observed_at = greatest(:at, m.observed_at + interval '1 microsecond'), values_hash = 0, updated_at = :now
+    UPDATE card c SET price = m.imported, observed_at = greatest(:at,
+        m.observed_at + interval '1 microsecond'), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
 _UNASK = """
     UPDATE card c SET target_price = NULL, priced_at = :now
       FROM price_rollback_card r
-     WHERE r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after AND r.card_id <= :last
+     WHERE r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after
+         AND r.card_id <= :last
        AND c.seller_id = :seller AND c.id = r.card_id AND c.target_price IS NOT NULL
 """
 _NEXT = """
     SELECT max(card_id) FROM (
-        SELECT card_id FROM price_rollback_card WHERE seller_id = :seller AND rollback_id = :rollback AND card_id > :after
+        SELECT card_id FROM price_rollback_card WHERE seller_id = :seller
+            AND rollback_id = :rollback AND card_id > :after
          ORDER BY card_id LIMIT :slab) slab
 """
 _COUNT = (

@@ -1,4 +1,4 @@
-"""What agents report of a file of prices, over HTTP: imported or failed."""
+"""The agent's reports about a file of prices, over HTTP: imported or failed."""
 
 from __future__ import annotations
 

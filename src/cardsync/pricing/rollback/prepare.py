@@ -30,7 +30,8 @@ from cardsync.work.streams import due_of, forget
 
 HOLDER = "rollback"
 _NEXT = """
-    SELECT max(id) FROM (SELECT id FROM card WHERE seller_id = :seller AND id > :after ORDER BY id LIMIT :slab) slab
+    SELECT max(id) FROM (SELECT id FROM card WHERE seller_id = :seller AND id > :after
+        ORDER BY id LIMIT :slab) slab
 """
 
 

@@ -34,7 +34,8 @@ Diff = list[dict[str, Any]]
 _KEPT_DIFF = f"""
     SELECT c.marketplace_id, c.product_name, r.current_price, r.target_price, r.price
       FROM price_rollback_card r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
-     WHERE r.seller_id = :seller AND r.rollback_id = :id ORDER BY c.marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}
+     WHERE r.seller_id = :seller AND r.rollback_id = :id
+         ORDER BY c.marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}
 """
 
 
@@ -134,7 +135,7 @@ def state_at(rollback: PriceRollback, now: datetime) -> str:
 
 
 async def diff_shown(session: AsyncSession, rollback: PriceRollback) -> Diff:
-    """What was kept of the diff; before it is prepared, what it would be now."""
+    """Return the stored diff; before it is prepared, the diff as it would be now."""
     if rollback.state == "requested":
         return (await diff_of(session, rollback.seller_id, rollback.scope))[1]
     rows = await session.execute(

@@ -215,7 +215,7 @@ async def delete_sale(caller: Caller, session: AsyncSession, sale_id: int) -> De
 
 @get("/settings", responses=READ_BY_OWNER)
 async def read_pricing_settings(caller: Caller, session: AsyncSession) -> PricingSettings:
-    """What holds for all rules."""
+    """Show the settings that apply to all rules."""
     return settings_body(await sale_sets.settings_of(session, caller))
 
 

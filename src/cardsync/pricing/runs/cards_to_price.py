@@ -222,7 +222,7 @@ def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
 
 
 def candidates_read() -> pl.Expr:
-    """What `losing_of` wrote, as the engine's column."""
+    """Return the text that `losing_of` wrote, as the engine's column."""
     written = pl.col("candidates")
     split = pl.when(written != "").then(written.str.split(" "))
     return split.fill_null([]).cast(pl.List(pl.Int64)).alias("candidates")

@@ -1,5 +1,5 @@
-"""What a run reads of the past of the seller's cards: a run and a seller in, a frame by card id
-out.
+"""The past of the seller's cards that a run reads: a run and a seller go in; a frame by card id
+comes out.
 
 Prices at a period's begin are read only of cards that were seen anew since and had other values
 before: every other card began with the price that it has. What no rule of the run asks for is not
@@ -137,7 +137,7 @@ async def unsold(
 
 @dataclass(frozen=True)
 class Past:
-    """What was read of the past of a seller's cards, by card id."""
+    """The past of a seller's cards, by card id."""
 
     begins: dict[CapPeriod, datetime]
     starts: pl.DataFrame
@@ -185,7 +185,7 @@ async def past_of(
     zone: str,
     card_id: int | None = None,
 ) -> Past:
-    """Of every card, or of one."""
+    """Read the past of every card, or of one."""
     starts = await period_starts(session, seller_id, run, zone, card_id)
     return Past(
         begins(run, zone),

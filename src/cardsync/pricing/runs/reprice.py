@@ -162,7 +162,7 @@ async def settle_review(
 
 
 def _kept(run: PriceRun) -> dict[str, Any]:
-    """What a run's summary keeps in all of its lives: the upload that it follows."""
+    """The part of a run's summary that all of its starts keep: the upload that it follows."""
     return {name: value for name, value in run.summary.items() if name == "follows"}
 
 

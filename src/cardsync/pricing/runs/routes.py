@@ -65,7 +65,7 @@ REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
 
 @post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
 async def confirm_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
-    """What is surprising is right: the run goes on, and the upload that it prices."""
+    """Confirm the surprising prices: the run goes on, and so does the upload that it prices."""
     return run_body(await reviews.settle_run(session, caller, run_id, "confirmed", clock.now()))
 
 
