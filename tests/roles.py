@@ -31,6 +31,8 @@ AGENTS = routes("""
     POST /api/v1/sync/debug
     DELETE /api/v1/sync/approve_upload
     GET /api/v1/export/price-updates
+    POST /api/v1/tasks/claim
+    PATCH /api/v1/tasks/{task_id}
     POST /api/v1/repricing_events
     POST /api/v1/repricing_events/failure
     GET /api/v1/desktop/update
@@ -121,4 +123,5 @@ OWNERS = routes("""
     GET /api/account
     PATCH /api/account
     POST /api/v1/tasks
+    GET /api/v1/tasks
 """)

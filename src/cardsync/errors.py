@@ -231,6 +231,12 @@ class PullSessionNotOpen(Problem):
     status, code = 409, "pull_session_not_open"
 
 
+class ClaimExpired(Problem):
+    """The token does not hold this task: its claim ran out, or another one was handed out."""
+
+    status, code = 409, "claim_expired"
+
+
 class StockPromotedReload(Problem):
     """What was contributed here is listed by the marketplace now; load the cards again and choose
     the listed one.

@@ -74,6 +74,7 @@ class Caller(NamedTuple):
     export_fingerprint: str | None
     tasks_due_at: datetime | None
     price_tasks_due_at: datetime | None
+    agent_kinds: list[str] | None
     rollback_until: datetime | None
     rollback_preparing_until: datetime | None
     export_until: datetime | None
@@ -152,6 +153,7 @@ CALLER_COLUMNS = {
     "export_fingerprint": "s.export_fingerprint",
     "tasks_due_at": "s.tasks_due_at",
     "price_tasks_due_at": "s.price_tasks_due_at",
+    "agent_kinds": "s.agent_kinds",
     "rollback_until": "s.rollback_until",
     "rollback_preparing_until": "s.rollback_preparing_until",
     "export_until": "s.export_until",

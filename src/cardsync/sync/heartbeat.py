@@ -35,6 +35,10 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
         async with database.tenant(caller.seller_id) as session:
             await tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(
-        caller.tasks_due_at, caller.price_tasks_due_at, allowed.price_tasks, now
+        caller.tasks_due_at,
+        caller.price_tasks_due_at,
+        caller.agent_kinds,
+        allowed.price_tasks,
+        now,
     )
     return Beat(waiting, allowed.sync_mode, allowed.upload_approved)

@@ -17,6 +17,7 @@ from cardsync.seller_state.state import locked, refresh
 from cardsync.sync.cycle_end import end_cycle, is_of_another
 from cardsync.sync.models import SyncCycle
 from cardsync.sync.planner import STEPS
+from cardsync.sync.price_events import note_price_events
 
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -100,6 +101,8 @@ async def record_cycle(
         row = SyncCycle(seller_id=caller.seller_id, sync_cycle_id=log.sync_cycle_id)
         session.add(row)
     _fill(row, log, trigger, started_at, now)
+    await session.flush()
+    await note_price_events(session, caller.seller_id, log.sync_cycle_id)
 
 
 async def _row_of(
