@@ -13,7 +13,7 @@ from browsers import joined, signed_in
 from builders import poll
 from cardsync import clock
 from cardsync.agentwork.kinds import KINDS, REQUESTED, ROUTINE
-from cardsync.processes.worker import sweep
+from cardsync.processes.worker import opened, sweep
 from rollbacks_builder import a_pushed_run, read, ready
 from tasks_builder import TASKS, claim, end, listed, queue, routine, task_of, told
 
@@ -287,7 +287,8 @@ async def test_a_rollback_whose_task_fails_for_good_is_over(a_seller, way):
             clock.shift(LATE)
         assert await claim(seller) == []
     clock.shift(timedelta(seconds=30))
-    await sweep(seller.service.work)
+    async with opened(seller.service.database):
+        await sweep(seller.service.work)
     await seller.service.run_jobs()
     shown = await read(seller, rollback["id"])
     assert shown["state"] == "failed"
