@@ -33,6 +33,8 @@ NEW_STOCK, REQUESTED, RETRY, ROUTINE = range(4)
 _PRIORITY = {"quick_add_listing": NEW_STOCK, "apply_rollback": REQUESTED}
 
 ATTEMPTS = 5
+# The registry of steps knows this name, too.
+ALSO_A_STEP = "refresh_account"
 
 
 def priority_of(kind: str) -> int:
@@ -51,7 +53,10 @@ def named_kinds(texts: Iterable[str] | None) -> list[str] | None:
         return None
     entries = (entry.partition("@") for entry in ",".join(given).split(","))
     known = {name.strip() for name, at, version in entries if not at or version.strip() == "1"}
-    return [kind for kind in KINDS if kind in known] or None
+    named = [kind for kind in KINDS if kind in known]
+    if named == [ALSO_A_STEP] and known != {ALSO_A_STEP}:
+        return None
+    return named or None
 
 
 def handed_out(

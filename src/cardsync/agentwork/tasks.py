@@ -228,6 +228,21 @@ async def end_tasks(
     return len(ended.all())
 
 
+async def complete_waiting(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
+    """The work of a kind was done otherwise: what waits is completed, and what an agent has in hand
+    it may finish. The state row is locked.
+    """
+    await session.execute(
+        text("""
+            UPDATE agent_task SET status = 'completed', finished_at = :now
+             WHERE seller_id = :seller AND kind = :kind AND status IN ('pending', 'claimed')
+               AND (status = 'pending' OR claim_expires_at <= :now)
+        """),
+        {"seller": seller_id, "kind": kind, "now": now},
+    )
+    await note_due(session, seller_id)
+
+
 async def end_pushes(
     session: AsyncSession,
     seller_id: int,
