@@ -31,6 +31,8 @@ AGENTS = routes("""
     POST /api/v1/sync/debug
     DELETE /api/v1/sync/approve_upload
     GET /api/v1/export/price-updates
+    POST /api/v1/tasks/claim
+    PATCH /api/v1/tasks/{task_id}
     POST /api/v1/repricing_events
     POST /api/v1/repricing_events/failure
     POST /api/v1/workflow/heal
@@ -141,4 +143,5 @@ OWNERS = routes("""
     PATCH /api/v1/agent/plans/permissions
     POST /api/quick_add/publish
     POST /api/quick_add/{entry_id}/settle
+    GET /api/v1/tasks
 """)

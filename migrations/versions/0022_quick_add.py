@@ -10,7 +10,7 @@ from alembic import op
 from cardsync.database.migrate import tenant_table
 
 revision = "0022"
-down_revision = "0020"
+down_revision = "0021"
 
 CATALOG_WORDS = r"""
 CREATE FUNCTION catalog_words(name text, code text, number text, number_key text) RETURNS tsvector

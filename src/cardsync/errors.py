@@ -308,6 +308,12 @@ class ListingInHand(Problem):
     status, code = 409, "listing_in_hand"
 
 
+class ClaimExpired(Problem):
+    """The token does not hold this task: its claim ran out, or another one was handed out."""
+
+    status, code = 409, "claim_expired"
+
+
 class StockPromotedReload(Problem):
     """What was contributed here is listed by the marketplace now; load the cards again and choose
     the listed one.

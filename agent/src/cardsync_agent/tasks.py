@@ -38,7 +38,8 @@ MOST_MESSAGE = 500
 
 def begin_task(claim: Claim, now: datetime) -> Cycle:
     """Return the journal of a claimed task; a backfill takes the rows of all years."""
-    month = claim.payload.get("month")
+    named = claim.payload.get("months") or [claim.payload.get("month")]
+    months = [f"{month[:7]}-01" for month in named if isinstance(month, str)]
     return Cycle(
         sync_cycle_id=str(uuid.uuid4()),
         kind=claim.kind,
@@ -46,7 +47,7 @@ def begin_task(claim: Claim, now: datetime) -> Cycle:
         started_at=clock.rfc3339(now),
         planned=list(STEPS_OF_TASK[claim.kind]),
         first_sync=claim.kind == "backfill_orders",
-        months=[f"{month[:7]}-01"] if isinstance(month, str) else None,
+        months=months or None,
         task=claim,
     )
 

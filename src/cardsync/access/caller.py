@@ -105,6 +105,7 @@ class SellerState(msgspec.Struct, frozen=True):
     export_fingerprint: str | None
     tasks_due_at: datetime | None
     price_tasks_due_at: datetime | None
+    agent_kinds: list[str] | None
     rollback_until: datetime | None
     rollback_preparing_until: datetime | None
     export_until: datetime | None

@@ -172,15 +172,18 @@ async def stored(session: AsyncSession, caller: Caller) -> list[SalesReport]:
 
 
 async def gaps(session: AsyncSession, caller: Caller, now: datetime) -> list[date]:
+    """Return the caller's `months_missing`."""
+    return await months_missing(session, caller.seller_id, now)
+
+
+async def months_missing(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
     """Return the months that are over and that no report covers; a report that ends before its
     month does not cover it.
     """
     first_order = await session.scalar(
-        select(func.min(Order.order_date)).where(Order.seller_id == caller.seller_id)
+        select(func.min(Order.order_date)).where(Order.seller_id == seller_id)
     )
-    query = select(SalesReport.month, SalesReport.date_to).where(
-        SalesReport.seller_id == caller.seller_id
-    )
+    query = select(SalesReport.month, SalesReport.date_to).where(SalesReport.seller_id == seller_id)
     rows = await session.execute(query)
     return months_without(
         {month for month, date_to in rows if is_last_day(date_to)}, first_order, now

@@ -194,6 +194,12 @@ class RepricingEvent(Piece, Base):
             "id",
             postgresql_where=text("settled_at IS NULL"),
         ),
+        Index(
+            "ix_repricing_event_cycle",
+            "seller_id",
+            "sync_cycle_id",
+            postgresql_where=text("sync_cycle_id IS NOT NULL"),
+        ),
     )
     key: Mapped[str] = mapped_column(Text)
     # imported or failed

@@ -53,6 +53,8 @@ class SyncState(Base):
     # agentwork/tasks.py writes both, the heartbeat reads them.
     tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The kinds of task that the agent last said it can do; null means that it never said any.
+    agent_kinds: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
     # Hash of the set of (id, target) that the export would send; null while a run is changing it.
     export_fingerprint: Mapped[str | None] = mapped_column(Text)
     # The time until which the export serves a rollback instead; null when none is ready or served.

@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.agentwork.tasks import complete_waiting
 from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import clear_lock, count_failure
@@ -48,6 +49,7 @@ async def end_cycle(
         status, results, orders_before=await _orders_fetched(session, state.seller_id)
     ):
         state.history_fetched_at = now
+        await complete_waiting(session, state.seller_id, "backfill_orders", now)
         # The successes of this first sync do not count for the next one that is requested.
         first_sync = False
         await session.execute(

@@ -37,6 +37,10 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
         async with database.tenant(caller.seller_id) as session:
             await tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(
-        state.tasks_due_at, state.price_tasks_due_at, allowed.price_tasks, now
+        state.tasks_due_at,
+        state.price_tasks_due_at,
+        state.agent_kinds,
+        allowed.price_tasks,
+        now,
     )
     return Beat(waiting, allowed.sync_mode, allowed.upload_approved)

@@ -4,6 +4,7 @@ client's `sync_cycle_id`.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -17,7 +18,11 @@ from cardsync.seller_state.state import locked, refresh
 from cardsync.sync.cycle_end import end_cycle, is_of_another
 from cardsync.sync.models import SyncCycle
 from cardsync.sync.planner import STEPS
+from cardsync.sync.price_events import note_price_events
 
+# Orders stand on a floor above: the door hands in who asks the agent for what a cycle did not bring,
+# knowing when it began.
+AskForMissing = Callable[[AsyncSession, int, datetime, datetime], Awaitable[None]]
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
@@ -81,12 +86,13 @@ async def record_cycle(
     caller: Caller,
     log: CycleLog,
     agent_id: str | None,
+    ask_for_missing: AskForMissing,
     now: datetime,
 ) -> None:
     """Insert or update the cycle's row.
 
-    Only the first log of a cycle moves the lock; a repeated one only updates the row. A cycle whose
-    `started_at` cannot be read counts as begun now.
+    Only the first log of a cycle moves the lock, and asks for what is still missing; a repeated
+    one only updates the row. A cycle whose `started_at` cannot be read counts as begun now.
     """
     started_at = clock.read_moment(log.started_at) or now
     # The state row is locked first: two logs of one cycle at the same time go one after the other.
@@ -98,8 +104,9 @@ async def record_cycle(
     succeeded = {name for name, result in results.items() if result == "success"} - _told_before(
         row
     )
-    trigger = None
-    first_sync = False
+    trigger, first_sync = None, False
+    if (row is None or row.placeholder) and log.status != "failed":
+        await ask_for_missing(session, caller.seller_id, started_at, now)
     if (row is None or row.placeholder) and not is_of_another(state, row, agent_id):
         trigger, first_sync = await end_cycle(session, state, log.status, results, now)
     await _note_successes(session, caller.seller_id, succeeded, now, first_sync=first_sync)
@@ -107,6 +114,8 @@ async def record_cycle(
         row = SyncCycle(seller_id=caller.seller_id, sync_cycle_id=log.sync_cycle_id)
         session.add(row)
     _fill(row, log, trigger, started_at, now)
+    await session.flush()
+    await note_price_events(session, caller.seller_id, log.sync_cycle_id)
 
 
 async def _row_of(

@@ -18,6 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access.caller import Caller, SellerState
+from cardsync.agentwork.kinds import named_kinds
+from cardsync.agentwork.tasks import remember_kinds
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.session import Database
 from cardsync.seller_state.models import SyncState
@@ -38,6 +40,10 @@ async def answer_poll(
     settings: Settings,
 ) -> SyncDecision:
     """The decision for one poll, taken under the row's lock only where the poll changes it."""
+    said = named_kinds(capabilities)
+    if said is not None and said != caller.state.agent_kinds:
+        async with database.tenant(caller.seller_id) as session:
+            await remember_kinds(session, caller, said)
     decision = decide(facts_of(caller, caller.state, agent_id, now, settings))
     if changes_something(caller.state, decision, agent_id, now, settings):
         async with database.tenant(caller.seller_id) as session:

@@ -12,11 +12,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.agentwork.kinds import REQUESTED
+from cardsync.agentwork.tasks import enqueue_task, waiting_task
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.kinds import merge_kinds
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 from cardsync.sync.cooldown import meets, remaining_seconds
+
+BACKFILL = "backfill_orders"
 
 
 async def request_sync(
@@ -31,8 +35,9 @@ async def request_sync(
     """Note a request under the row lock: a cycle that ends meanwhile starts its cooldown before or
     after.
 
-    With `full_history` the cycle that takes the request is a first sync again. Raises
-    MeteredCooldown or Cooldown.
+    With `full_history` the cycle that takes the request is a first sync again, and a task waits for
+    an agent that runs no cycle; whichever comes first does the other's work. Raises MeteredCooldown
+    or Cooldown.
     """
     state = await sync_state.locked(session, caller.seller_id)
     if (
@@ -71,3 +76,5 @@ async def _ask_for_history(session: AsyncSession, caller: Caller, now: datetime)
     """)
     if await session.scalar(asked, {"id": caller.seller_id}) is not None:
         note(session, caller, "account.changed", "full_history_requested=true", now)
+        if await waiting_task(session, caller.seller_id, BACKFILL, now) is None:
+            await enqueue_task(session, caller.seller_id, BACKFILL, {}, now, priority=REQUESTED)

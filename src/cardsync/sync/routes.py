@@ -21,6 +21,7 @@ from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import sellers
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.database.session import Database
+from cardsync.orders.sales_backfill import ask_for_missing_months
 from cardsync.pricing.export.price_updates import run_waits
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import update_fields
@@ -204,7 +205,7 @@ async def log_cycle(
 ) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()
-    await record_cycle(session, caller, data, _agent(agent_id), now)
+    await record_cycle(session, caller, data, _agent(agent_id), ask_for_missing_months, now)
 
 
 @post(

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import procrastinate
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
+from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import end_unclaimed_rollbacks, enqueue_task
 from cardsync.database.session import run
 from cardsync.pricing.models import PriceRollback
@@ -60,11 +62,26 @@ async def request(
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """A rollback that nobody applied in time is over."""
+    """A rollback that nobody applied in time is over, and one that no agent could apply."""
     state = await locked(session, seller_id)
     rollback = await open_one(session, seller_id)
     if rollback is not None and rollback.expires_at <= now:
         await end(session, state, rollback, "expired", now)
+    elif rollback is not None and (error := await failure_of(session, rollback)) is not None:
+        await end(session, state, rollback, "failed", now, error)
+
+
+async def failure_of(session: AsyncSession, rollback: PriceRollback) -> dict[str, Any] | None:
+    """The error of the rollback's task where it failed for good."""
+    query = select(AgentTask.error).where(
+        AgentTask.seller_id == rollback.seller_id,
+        AgentTask.kind == "apply_rollback",
+        AgentTask.status == "failed",
+        AgentTask.payload["rollback_id"].as_integer() == rollback.id,
+    )
+    failed = (await session.execute(query.limit(1))).first()
+    otherwise = {"code": "task_failed", "message": "the agent could not import the file"}
+    return None if failed is None else failed.error or otherwise
 
 
 async def _requested(session: AsyncSession, seller_id: int) -> PriceRollback | None:

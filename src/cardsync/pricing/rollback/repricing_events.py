@@ -26,6 +26,7 @@ from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback import apply_imported_prices
 from cardsync.pricing.rollback.rollbacks import OPEN, end
 from cardsync.seller_state import state as sync_state
+from cardsync.sync.price_events import note_price_events
 from cardsync.work.jobs import Work
 
 
@@ -162,6 +163,7 @@ async def record(
     )
     session.add(event)
     await session.flush()
+    await note_price_events(session, caller.seller_id, report.sync_cycle_id)
     open_cards = rollback.cards if rollback and rollback.state != "applied" else 0
     moving = len(report.rows) + open_cards if report.outcome == "imported" else 0
     if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
