@@ -6,6 +6,7 @@ the type-ahead.
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects.postgresql import JSONB
 
 from cardsync.database.migrate import tenant_table
 
@@ -33,6 +34,10 @@ def moment(name: str, *, nullable: bool = True) -> sa.Column:
 
 
 def upgrade() -> None:
+    # The cards that the marketplace refused out of an imported file, and those that the agent has
+    # paused after three refusals.
+    op.add_column("repricing_event", sa.Column("rejected", JSONB(), nullable=True))
+    op.add_column("repricing_event", sa.Column("paused", JSONB(), nullable=True))
     op.create_table(
         "quick_add",
         sa.Column("seller_id", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -54,6 +59,7 @@ def upgrade() -> None:
         sa.Column("contribution_id", sa.BigInteger(), nullable=True),
         sa.Column("served", sa.Integer(), server_default="0", nullable=False),
         moment("served_at"),
+        text("file_sha256", nullable=True),
         sa.Column("quantity_before", sa.Integer(), nullable=True),
         text("reason", nullable=True),
         text("settled_by", nullable=True),

@@ -26,6 +26,7 @@ from cardsync.agentwork.shown import (
     tasks_body,
 )
 from cardsync.database.session import Database
+from cardsync.quick_add.settle import settle_result
 from cardsync.settings import Settings
 from cardsync.web.request import (
     FOR_AGENTS,
@@ -149,7 +150,10 @@ async def end_task(caller: Caller, session: AsyncSession, task_id: int, data: Ta
     if data.result is not None and len(msgspec.json.encode(data.result)) > limits.TASK_RESULT_BYTES:
         raise errors.InvalidPayload(f"result: is longer than {limits.TASK_RESULT_BYTES:,} bytes")
     outcome = Outcome(data.status, data.claim_token, data.result, error, data.retryable)
-    return task_body(await claims.end_claim(session, caller, task_id, outcome, now), now)
+    task = await claims.end_claim(session, caller, task_id, outcome, now)
+    if task.kind == "quick_add_listing":
+        await settle_result(session, caller.seller_id, data.result, now)
+    return task_body(task, now)
 
 
 router = Router(

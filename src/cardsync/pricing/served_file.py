@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
@@ -25,6 +25,7 @@ class ServedFile(NamedTuple):
     body: bytes | None
     etag: str | None = None
     empty_reason: str | None = None
+    kind: Literal["price_updates", "rollback", "quick_add"] = "price_updates"
     # Of quick-add, the entries in the order of the file's rows.
     quick_add_ids: list[int] | None = None
 
@@ -38,11 +39,11 @@ async def served_file(
     if content.rollback_waits(caller, now):
         body = await serve(database, caller, now)
         if body is not None:
-            return ServedFile(body)
+            return ServedFile(body, kind="rollback")
     if quick_add.serves(caller, now):
         listing = await quick_add.serve(database, caller, now)
         if listing is not None:
-            return ServedFile(listing.body, quick_add_ids=listing.ids)
+            return ServedFile(listing.body, kind="quick_add", quick_add_ids=listing.ids)
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
     async with database.tenant(caller.seller_id, snapshot=True) as session:

@@ -75,10 +75,11 @@ class QuickAdd(Base):
     slot: Mapped[int | None]
     # The member's contribution that it lists.
     contribution_id: Mapped[int | None] = mapped_column(BigInteger)
-    # How often a file has held it, since when the newest one has, and how many of the card the
-    # marketplace listed before.
+    # How often a file has held it, since when the newest one has, that file's SHA-256, and how
+    # many of the card the marketplace listed before.
     served: Mapped[int] = mapped_column(server_default="0")
     served_at: Mapped[datetime | None] = mapped_column(Moment)
+    file_sha256: Mapped[str | None] = mapped_column(Text)
     quantity_before: Mapped[int | None]
     # Why it was rejected, or came back.
     reason: Mapped[str | None] = mapped_column(Text)

@@ -8,6 +8,7 @@ lost, and never a second one.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterable
 from datetime import datetime
@@ -86,6 +87,9 @@ async def serve(database: Database, caller: Caller, now: datetime) -> Served | N
         if not rows:
             return None
         body = file_of(rows)
+        sha256 = hashlib.sha256(body).hexdigest()
+        for entry, _ in rows:
+            entry.file_sha256 = sha256
         await note_waiting(session, caller.seller_id, now)
         return Served(body, [row.entry.id for row in rows])
 

@@ -97,6 +97,61 @@ async def not_sent(
     return await _told(session, seller_id, done, "returned", "not sent, and served again", now)
 
 
+class FileReport(NamedTuple):
+    """What an agent reports of a file: the marketplace took it, but for the cards in `rejected`,
+    or `failure` says why it did not.
+    """
+
+    rejected: Mapping[int, str]
+    failure: str | None = None
+
+
+async def settle_file(
+    session: AsyncSession, seller_id: int, sha256: str | None, report: FileReport, now: datetime
+) -> bool:
+    """End what that file held, by what the agent reports of it; False if it held no entries.
+
+    A card is named by the marketplace's id, which a new listing may not have yet: such a row ends
+    as listed, and the next import or the owner corrects it.
+    """
+    if sha256 is None:
+        return False
+    await locked(session, seller_id)
+    held_by = (QuickAdd.seller_id == seller_id, QuickAdd.file_sha256 == sha256)
+    found = await session.execute(select(QuickAdd.id, QuickAdd.listing_id).where(*held_by))
+    listings: dict[int, int | None] = {row[0]: row[1] for row in found}
+    if report.failure is not None:
+        await not_sent(session, seller_id, list(listings), report.failure, now)
+        return bool(listings)
+    rejected = {
+        id: report.rejected[listing]
+        for id, listing in listings.items()
+        if listing is not None and listing in report.rejected
+    }
+    await reject(session, seller_id, rejected, now)
+    await acknowledge(session, seller_id, [id for id in listings if id not in rejected], now)
+    return bool(listings)
+
+
+async def settle_result(
+    session: AsyncSession, seller_id: int, result: Mapping[str, Any] | None, now: datetime
+) -> None:
+    """End what a task's result names: `listed` are entries, `rejected` are {id, message}. An agent
+    that only placed the file names none, and they stay pending.
+    """
+    listed, rejected = (result or {}).get("listed"), (result or {}).get("rejected")
+    if isinstance(rejected, list):
+        reasons = {
+            row["id"]: str(row.get("message") or "")
+            for row in rejected
+            if isinstance(row, dict) and isinstance(row.get("id"), int)
+        }
+        await reject(session, seller_id, reasons, now)
+    if isinstance(listed, list):
+        ids = [id for id in listed if isinstance(id, int) and not isinstance(id, bool)]
+        await acknowledge(session, seller_id, ids, now)
+
+
 async def pending(session: AsyncSession, seller_id: int) -> list[Pending]:
     """What was sent and not answered, beside what the marketplace listed when it was seen last;
     oldest first.

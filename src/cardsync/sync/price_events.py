@@ -14,7 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock
 
 _EVENTS = """
-    SELECT id, outcome, row_count, imported_at, step, error FROM repricing_event
+    SELECT id, outcome, row_count, imported_at, step, error, rejected, paused
+      FROM repricing_event
      WHERE seller_id = :seller AND sync_cycle_id = :cycle ORDER BY id
 """
 _NOTE = """

@@ -1,6 +1,7 @@
 """Quick-add: drafted, published, served once, and ended by the agent, an import or the owner."""
 
 import asyncio
+import hashlib
 from datetime import timedelta
 
 import pytest
@@ -256,3 +257,68 @@ async def test_who_may_not_push_prices_may_list_and_who_is_not_entitled_loses_no
     await acknowledged(seller, entry)
     await seller.set(past_due=False, write_consent=True)
     assert (await seller.export(**{"If-None-Match": etag})).status_code == 304
+
+
+async def a_served_file(seller, owner, *entries):
+    """The ids of the entries, and the SHA-256 of the file that holds them."""
+    ids = await published(owner, *entries)
+    answer = await seller.export()
+    assert answer.headers["X-Price-Export-Kind"] == "quick_add"
+    return ids, hashlib.sha256(answer.content).hexdigest()
+
+
+async def imported(seller, sha256, path="repricing_events", **more):
+    body = {"imported_at": clock.rfc3339(clock.now()), "row_count": 1, "file_sha256": sha256}
+    answer = await seller.post(f"/api/v1/{path}", json=body | more)
+    assert answer.status_code == 201, answer.text
+
+
+async def test_an_import_of_the_file_lists_its_entries_and_ends_no_price_push(shop):
+    seller, owner, _ = shop
+    [entry_id], sha256 = await a_served_file(seller, owner, JAGUAR)
+    await imported(seller, sha256)
+    assert (await entry_of(owner, entry_id))["status"] == "listed"
+    await imported(seller, sha256)
+    [task] = await waiting_tasks(seller)
+    feed = (await owner.get("/api/v1/agent/activity", params={"action": "pricing"})).json()
+    assert feed["activity"][0]["summary"].startswith("listings: imported")
+    assert task["payload"] == {"quick_add_ids": [entry_id]}
+
+
+async def test_the_marketplaces_reason_stands_on_the_entry_that_it_refused(shop):
+    seller, owner, _ = shop
+    [entry_id], sha256 = await a_served_file(seller, owner, JAGUAR | {"marketplace_id": 77})
+    refused = [{"marketplace_id": 77, "message": "price too low"}]
+    await imported(seller, sha256, rejected=refused, paused=[77])
+    entry = await entry_of(owner, entry_id)
+    assert (entry["status"], entry["reason"]) == ("rejected", "price too low")
+    [event] = await seller.service.sql(
+        seller.id,
+        "SELECT rejected, paused FROM repricing_event WHERE seller_id = :id",
+        id=seller.id,
+    )
+    assert event == {"rejected": [{"id": 77, "message": "price too low"}], "paused": [77]}
+
+
+async def test_a_file_that_the_marketplace_did_not_take_is_served_again(shop):
+    seller, owner, _ = shop
+    [entry_id], sha256 = await a_served_file(seller, owner, JAGUAR)
+    error = {"code": "gone", "message": "no button"}
+    path = "repricing_events/failure"
+    await imported(seller, sha256, path, step="import_prices", error=error)
+    assert list(await served(seller)) == [entry_id]
+
+
+async def test_a_tasks_result_ends_entries_row_by_row(shop):
+    seller, owner, _ = shop
+    first, second = await published(owner, JAGUAR, JAGUAR | {"condition": "LP"})
+    claim = (await seller.post("/api/v1/tasks/claim", json={})).json()["tasks"][0]
+    assert list(await served(seller)) == [first, second]
+    result = {"listed": [first], "rejected": [{"id": second, "message": "no such condition"}]}
+    told = {"status": "completed", "claim_token": claim["claim_token"], "result": result}
+    for _ in range(2):
+        answer = await seller.http.patch(f"/api/v1/tasks/{claim['id']}", json=told)
+        assert answer.status_code == 200, answer.text
+    assert (await entry_of(owner, first))["status"] == "listed"
+    entry = await entry_of(owner, second)
+    assert (entry["status"], entry["reason"]) == ("rejected", "no such condition")

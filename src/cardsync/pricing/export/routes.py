@@ -36,6 +36,11 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
             description=f"Why the CSV is header-only, joined by commas: {', '.join(REASONS)}",
         ),
         ResponseHeader(
+            "X-Price-Export-Kind",
+            documentation_only=True,
+            description="The kind of file: price_updates, rollback or quick_add",
+        ),
+        ResponseHeader(
             "X-Quick-Add-Ids",
             documentation_only=True,
             description="Of a file of quick-add: its entries in the order of the rows, joined by commas",
@@ -63,7 +68,7 @@ async def price_updates(
     after it what quick-add has published, with a positive Add to Quantity, each row in one file.
     """
     file = await served_file(database, caller, if_none_match, clock.now())
-    headers = dict(_CACHE)
+    headers = _CACHE | {"X-Price-Export-Kind": file.kind}
     if file.etag:
         headers["ETag"] = file.etag
     if file.body is None:

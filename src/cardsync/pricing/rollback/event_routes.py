@@ -19,6 +19,7 @@ from cardsync.web.request import FOR_AGENTS, WITH_JSON_BODY, problems
 from cardsync.work.jobs import Work
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]
+CardId = Annotated[int, msgspec.Meta(ge=-(2**63) + 1, le=2**63 - 1)]
 RowCount = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
@@ -30,14 +31,25 @@ class ImportedRow(msgspec.Struct):
     new_price: Any = None
 
 
+class RejectedRow(msgspec.Struct):
+    """A card of the file that the marketplace refused."""
+
+    marketplace_id: CardId
+    message: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
+
+
 class ImportReport(msgspec.Struct, kw_only=True):
-    """`file_sha256` is of the file as it was downloaded."""
+    """`file_sha256` is of the file as it was downloaded. `paused` are cards that the agent leaves
+    out of later files, because the marketplace refused each of them three times.
+    """
 
     imported_at: str
     row_count: RowCount
     sync_cycle_id: CycleId | None = None
     file_sha256: Sha256 | None = None
     rows: list[ImportedRow] | None = None
+    rejected: Annotated[list[RejectedRow], msgspec.Meta(max_length=10_000)] | None = None
+    paused: Annotated[list[CardId], msgspec.Meta(max_length=10_000)] | None = None
 
 
 class ImportFailure(msgspec.Struct):
@@ -68,8 +80,15 @@ async def record_import(
     done. Told again it is the same event.
     """
     rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
+    rejected = [(row.marketplace_id, row.message) for row in data.rejected or ()]
     report = repricing_events.report_of_import(
-        data.imported_at, data.row_count, data.sync_cycle_id, data.file_sha256, rows
+        data.imported_at,
+        data.row_count,
+        data.sync_cycle_id,
+        data.file_sha256,
+        rows,
+        rejected,
+        data.paused or [],
     )
     work = Work(settings, database, store)
     event_id = await repricing_events.record_import(work, caller, report, clock.now())

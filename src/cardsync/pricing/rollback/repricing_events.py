@@ -25,6 +25,7 @@ from cardsync.money import MAX_UNITS, UNITS_PER_CENT, to_units
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback import apply_imported_prices
 from cardsync.pricing.rollback.rollbacks import OPEN, end
+from cardsync.quick_add.settle import FileReport, settle_file
 from cardsync.seller_state import state as sync_state
 from cardsync.sync.price_events import note_price_events
 from cardsync.work.jobs import Work
@@ -42,6 +43,10 @@ class Report:
     rows: list[dict[str, Any]] = field(default_factory=list)
     step: str | None = None
     error: dict[str, str] | None = None
+    # Of the cards that the marketplace refused, the reason; and the cards that the agent leaves
+    # out of later files.
+    rejected: dict[int, str] = field(default_factory=dict)
+    paused: list[int] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -91,11 +96,22 @@ def report_of_import(
     sync_cycle_id: str | None,
     file_sha256: str | None,
     rows: list[tuple[int, Any, Any]],
+    rejected: list[tuple[int, str]],
+    paused: list[int],
 ) -> Report:
     """Return the report of a file that was imported. Raises InvalidPayload."""
     moment = _moment(imported_at)
     sha256 = file_sha256 and file_sha256.lower()
-    return Report("imported", moment, row_count, sync_cycle_id, sha256, moved_rows(rows))
+    return Report(
+        "imported",
+        moment,
+        row_count,
+        sync_cycle_id,
+        sha256,
+        moved_rows(rows),
+        rejected=dict(rejected),
+        paused=paused,
+    )
 
 
 def report_of_failure(
@@ -158,6 +174,8 @@ async def record(
         rows=report.rows or None,
         step=report.step,
         error=report.error,
+        rejected=[{"id": id, "message": why} for id, why in report.rejected.items()] or None,
+        paused=report.paused or None,
         imported_at=min(report.imported_at, now),
         recorded_at=now,
     )
@@ -175,7 +193,12 @@ async def record(
             now,
             {"step": report.step, **(report.error or {})},
         )
-    if report.outcome == "imported" and rollback is None:
+    failure = (report.error or {}).get("message") if report.outcome == "failed" else None
+    told = FileReport(report.rejected, failure)
+    listings = rollback is None and await settle_file(
+        session, caller.seller_id, report.file_sha256, told, now
+    )
+    if report.outcome == "imported" and rollback is None and not listings:
         cycle = report.sync_cycle_id
         sha256 = report.file_sha256
         await end_pushes(session, caller.seller_id, cycle, sha256, event.imported_at, now)
@@ -183,12 +206,14 @@ async def record(
         await apply_imported_prices.begin(session, caller.seller_id)
     else:
         event.settled_at = now
-    of = f"rollback {rollback.id}" if rollback else "price updates"
+    of = f"rollback {rollback.id}" if rollback else "listings" if listings else "price updates"
+    refused = f", {len(report.rejected)} refused" if report.rejected else ""
+    paused = f", {len(report.paused)} paused" if report.paused else ""
     note(
         session,
         caller,
         f"pricing.{report.outcome}",
-        f"{of}: {report.outcome}, {report.row_count} rows",
+        f"{of}: {report.outcome}, {report.row_count} rows{refused}{paused}",
         now,
     )
     return event.id, moving
