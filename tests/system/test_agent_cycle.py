@@ -503,7 +503,12 @@ def test_a_second_agent_in_the_same_folder_is_refused(a_shop: Callable[..., Shop
 
 
 @pytest.mark.parametrize(
-    "event", [("uploaded", {}), ("step_started", {"step": "upload_inventory"})], ids=lambda e: e[0]
+    "event",
+    [
+        ("uploaded", {}),
+        pytest.param(("step_started", {"step": "upload_inventory"}), marks=pytest.mark.soak),
+    ],
+    ids=lambda e: e[0],
 )
 def test_the_server_restarts_in_the_middle_of_a_cycle(
     a_shop: Callable[..., Shop], event: tuple[str, dict[str, str]]
