@@ -22,11 +22,11 @@ run: .venv/.run .venv/.front ## A demo seller, one whole cycle told in the termi
 
 # A file's tests share their server, so a file stays with one worker; in the soak the files are few and long.
 test: .venv/.dev .venv/.front-dev ## The whole suite, from nothing
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not soak"
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not soak"
 
 # tests/everyday.py says what is left out.
 check: .venv/.dev .venv/.front-dev ## The everyday part of the suite, in two minutes
-	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile -m "not slow and not soak"
+	@"$(BIN)/python" -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not slow and not soak"
 
 # SOAK_SECONDS=300 runs a slice of it, seeded by the day; SOAK_SEED repeats the slice of another day.
 soak: .venv/.dev .venv/.front-dev ## The full counts: many rounds of kill -9, many random cases

@@ -20,10 +20,14 @@ import msgspec
 from isal import igzip
 from psycopg_pool import AsyncConnectionPool
 
-from cardsync.access.caller import CALLER
+from cardsync.access.caller import CALLER, CallerAccount
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.urls import libpq_url
 
+SYNC_MODE, PRODUCT_LINES, UPLOAD_APPROVED = (
+    CallerAccount.__struct_fields__.index(name)
+    for name in ("sync_mode", "product_lines", "upload_approved")
+)
 JSON = [(b"content-type", b"application/json")]
 CHUNK = 128 * 1024
 ACCOUNT = PolledQuery(
@@ -136,10 +140,10 @@ class Heartbeat(Program):
         out = {
             "update_available": False,
             "force_update": False,
-            "product_lines": [{"name": name, "category_id": 1} for name in row[5]],
+            "product_lines": [{"name": name, "category_id": 1} for name in row[PRODUCT_LINES]],
             "has_pending_tasks": False,
-            "sync_mode": row[4],
-            "upload_approved": row[9],
+            "sync_mode": row[SYNC_MODE],
+            "upload_approved": row[UPLOAD_APPROVED],
         }
         await _answer(send, 200, JSON, self.encoder.encode(out))
 

@@ -31,7 +31,8 @@ from isal import igzip
 import ground
 from cardsync import clock
 from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database.session import Database, encode
+from cardsync.database.copy import encode
+from cardsync.database.session import Database
 from cardsync.logs import setup_logging
 from cardsync.orders import ingest, rows
 from cardsync.storage import open_store

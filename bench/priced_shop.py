@@ -1,5 +1,5 @@
-"""What the measurements of pricing share: a shop imported by the real worker, twenty rules with
-queries, the bare reading of its cards, and the plain Python loop over them.
+"""A shop that the measurements of pricing share: the real worker imports it. Twenty rules with
+queries, the bare reading of its cards, and the plain Python loop over them belong to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import psycopg
 import ground
 import import_inventory
 from cardsync.accounts.sellers import CreatedSeller
-from cardsync.database.session import frame_of
+from cardsync.database.copy import frame_of
 from cardsync.database.urls import libpq_url
 from cardsync.pricing.engine.rules import Rule, SellerPricing
 from cardsync.pricing.engine.run_inputs import TIME, Run

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 import ground
-from cardsync.database.session import encode
+from cardsync.database.copy import encode
 from cardsync.pricing.engine import engine
 from cardsync.pricing.engine.rules import SellerPricing
 from cardsync.pricing.receipts import columns

@@ -19,10 +19,12 @@ import cancel
 import engine
 import export_prices
 import ground
+import heal
 import heartbeat
 import import_inventory
 import matching
 import orders
+import plans
 import polls
 import preview
 import rate_limits
@@ -56,11 +58,13 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "rate_limits": (rate_limits.measure, {"seconds": 300, "rounds": 5}),
     "cancel": (cancel.measure, {"rounds": 5}),
     "orders": (orders.measure, {"rounds": 5}),
+    "heal": (heal.measure, {"rounds": 200}),
     "skip_wait": (skip_wait.measure, {"rounds": 300}),
     "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     "search": (search.measure, {"rounds": 3}),
     "reprice": (reprice.measure, {"rounds": 5}),
     "preview": (preview.measure, {"rounds": 5}),
+    "plans": (plans.measure, {"rounds": 5}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
     "engine": (engine.measure, {}),

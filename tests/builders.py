@@ -20,6 +20,7 @@ from litestar import Litestar
 from sqlalchemy import select, text
 
 from cardsync import clock
+from cardsync.access import access_tokens
 from cardsync.accounts import sellers
 from cardsync.agentwork import tasks
 from cardsync.cards.exported import fingerprint
@@ -226,6 +227,12 @@ class Seller:
         """The agent has done what an import left for it: no price push waits any more."""
         async with self.service.database.tenant(self.id) as session:
             await tasks.end_tasks(session, self.id, "apply_price_updates", "completed", clock.now())
+
+    async def token(self, *scopes: str) -> httpx.AsyncClient:
+        """A client with a new token of these scopes, as `cardsync admin token create` mints it."""
+        async with self.service.database.shared() as session:
+            minted = await access_tokens.mint(session, self.id, "a test", scopes, clock.now())
+        return self.service.client(Authorization=f"Bearer {minted.token}")
 
     async def grant(self, credits: int, reason: str = "a test") -> None:
         """What `cardsync admin credits grant` does."""

@@ -74,7 +74,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest test begins first, so that no worker waits for it at the end."""
+    """Files as they use the machine best; the longest test begins first, so that no worker waits
+    for it at the end.
+    """
+    if not soak.SECONDS:
+        items[:] = everyday.spread(items)
     items.sort(
         key=lambda item: not any(mark.kwargs.get("first") for mark in item.iter_markers("soak"))
     )

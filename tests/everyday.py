@@ -7,6 +7,7 @@ first cases are everyday and the others slow.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 
@@ -31,3 +32,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[test] += 1
             if seen[test] > CASES:
                 item.add_marker(pytest.mark.slow)
+
+
+def spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The files of real processes evenly among the others, and the short files of `core` last.
+
+    Tests of processes wait and the others compute: side by side they use a machine well, and
+    no worker is left alone with a long file at the end.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    kinds: dict[str, list[Path]] = {}
+    for path in sorted(files, key=lambda path: -len(files[path])):
+        folder = path.relative_to(TESTS).parts[0]
+        kinds.setdefault(folder if folder in ("system", "core") else "others", []).append(path)
+    both = (kinds.get("system", []), kinds.get("others", []))
+    placed = sorted(
+        ((place + 0.5) / len(paths), path) for paths in both for place, path in enumerate(paths)
+    )
+    ordered = [*(path for _, path in placed), *kinds.get("core", [])]
+    return list(itertools.chain.from_iterable(files[path] for path in ordered))

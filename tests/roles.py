@@ -31,8 +31,13 @@ AGENTS = routes("""
     POST /api/v1/sync/debug
     DELETE /api/v1/sync/approve_upload
     GET /api/v1/export/price-updates
+    POST /api/v1/tasks/claim
+    PATCH /api/v1/tasks/{task_id}
     POST /api/v1/repricing_events
     POST /api/v1/repricing_events/failure
+    POST /api/v1/workflow/heal
+    POST /api/v1/workflow/corrections
+    POST /api/v1/workflow/corrections/{correction_id}/failure
     GET /api/v1/desktop/update
     POST /api/v1/orders
     POST /api/v1/order_refunds
@@ -80,6 +85,13 @@ STAFF = routes("""
     POST /api/contributions/{card_id}/publish
     POST /api/v1/sync/request
     GET /api/v1/status
+    GET /api/v1/agent/activity
+    GET /api/quick_add/products
+    GET /api/quick_add
+    POST /api/quick_add
+    PATCH /api/quick_add/{entry_id}
+    DELETE /api/quick_add/{entry_id}
+    GET /api/quick_add/pending
 """)
 # Owners alone.
 OWNERS = routes("""
@@ -121,4 +133,15 @@ OWNERS = routes("""
     GET /api/account
     PATCH /api/account
     POST /api/v1/tasks
+    POST /api/v1/agent/activity/{activity_id}/undo
+    POST /api/v1/agent/plans
+    GET /api/v1/agent/plans
+    GET /api/v1/agent/plans/{plan_id}
+    POST /api/v1/agent/plans/{plan_id}/confirm
+    POST /api/v1/agent/plans/{plan_id}/decline
+    GET /api/v1/agent/plans/permissions
+    PATCH /api/v1/agent/plans/permissions
+    POST /api/quick_add/publish
+    POST /api/quick_add/{entry_id}/settle
+    GET /api/v1/tasks
 """)

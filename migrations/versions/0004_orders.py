@@ -45,9 +45,9 @@ $$
 """,
 )
 
-# What a statement changed in the counts is merged by one statement. Transactions of one seller
+# One statement merges the changes that a statement makes to the counts. Transactions of one seller
 # that change counts do so one after another, whatever else they do (the lock ends with the
-# transaction); who changes none takes no lock.
+# transaction); a transaction that changes no count takes no lock.
 TALLY = """
 CREATE FUNCTION tally_orders_on_{event}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -15,10 +15,10 @@ DAYS = ", ".join(
     f"coalesce(sum(change) FILTER (WHERE day & 31 = {n}), 0)::integer" for n in range(32)
 )
 
-# What a statement changed in the counts is merged by one statement: by days first, so that an
+# One statement merges the changes that a statement makes to the counts: by days first, so that an
 # order that moves from one day of a block to another is seen. Transactions of one seller that
-# change counts do so one after another, whatever else they do (the lock ends with the
-# transaction); who changes none takes no lock.
+# change counts do so one after another, whatever else they do (the lock ends with the transaction);
+# a transaction that changes no count takes no lock.
 CHANGED = f"""
     SELECT {KIND}, day, sum(change)::integer AS change FROM (
         SELECT seller_id, status_group, shipping_type, refund_amt IS NOT NULL AS refunded, order_date - DATE '2000-01-01' AS day, change

@@ -103,9 +103,9 @@ def keep_what_is_there(execute) -> None:
 
 
 def find_lost_refunds(execute) -> None:
-    """What is known of a refund's amount was given as its total.
+    """Find the amounts of refunds that have none: their other fields were stored.
 
-    Refunds without one were kept in all but their amount.
+    Each stored amount was given as its refund's total.
     """
     execute("UPDATE orders SET refund_total_given = refund_amt WHERE refund_amt IS NOT NULL")
     parts = "coalesce(refund_product_amt + refund_shipping_amt, refund_product_amt, refund_shipping_amt)"

@@ -15,7 +15,8 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import SecurityRequirement
 
 from cardsync import limits
-from cardsync.access.admission import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
+from cardsync.access.access_tokens import tokens_of
+from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import KeyRing
 from cardsync.access.patience import longest, patient
 from cardsync.access.rate_limits.admission import RateLimits
@@ -23,6 +24,7 @@ from cardsync.access.sessions import sessions_of
 from cardsync.accounts import pages as member_pages
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
+from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
@@ -36,13 +38,17 @@ from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.plans import pages as plan_pages
+from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
 from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
+from cardsync.quick_add import routes as quick_add
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
+from cardsync.repairs import routes as repairs
 from cardsync.settings import Settings
 from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
@@ -62,7 +68,10 @@ async def _not_found(answer: Response[Any]) -> Response[Any]:
 
 
 def _known_callers(
-    path: str, *routers: Router, security: list[SecurityRequirement], **options: Any
+    path: str,
+    *routers: Router,
+    security: list[SecurityRequirement],
+    **options: Any,
 ) -> Router:
     return Router(
         path=path,
@@ -99,6 +108,7 @@ async def _opened(stack: AsyncExitStack, app: Litestar, settings: Settings) -> N
     app.state.database = database
     app.state.key_ring = KeyRing(database)
     app.state.session_ring = sessions_of(database)
+    app.state.token_ring = tokens_of(database)
     app.state.store = open_store(settings)
     app.state.store_health = health.StoreHealth(app.state.store)
     app.state.rate_limits = limited
@@ -126,13 +136,16 @@ def _for_agents() -> Router:
         runs.explaining,
         events.router,
         agentwork.router,
+        repairs.router,
+        activity.router,
+        plans.router,
         releases.router,
         security=[A_KEY],
     )
 
 
-def _for_either() -> Router:
-    """What a key or a signed-in member asks for."""
+def _for_any() -> Router:
+    """What a key, a token or a signed-in member asks for."""
     return _known_callers(
         "/api",
         pulls.router,
@@ -142,15 +155,25 @@ def _for_either() -> Router:
         rules.router,
         runs.router,
         rollbacks.router,
-        security=[A_KEY, A_SESSION],
-        opt=BY_EITHER,
+        quick_add.router,
+        security=[A_KEY, A_SESSION, A_TOKEN],
+        opt=BY_ANY,
     )
 
 
 def _for_members() -> Router:
     return _known_callers(
-        "/api", contributions.router, shelving.router, security=[A_SESSION], opt=BY_SESSION
+        "/api",
+        contributions.router,
+        shelving.router,
+        quick_add.recovery,
+        security=[A_SESSION],
+        opt=BY_SESSION,
     )
+
+
+def _for_members_on_plans() -> Router:
+    return _known_callers("/api/v1", plans.deciding, security=[A_SESSION], opt=BY_SESSION)
 
 
 def _description() -> OpenAPIConfig:
@@ -182,13 +205,15 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
     app = Litestar(
         route_handlers=[
             _for_agents(),
-            _for_either(),
+            _for_any(),
             _for_members(),
+            _for_members_on_plans(),
             accounts.router,
             members.router,
             member_pages.router,
             dashboard.pages,
             dashboard.files,
+            plan_pages.router,
             inventory.put_object,
             releases.downloads,
             health.healthz,
@@ -199,7 +224,9 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         dependencies=DEPENDENCIES,
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
-        template_config=pages.templates("cardsync.accounts", "cardsync.dashboard"),
+        template_config=pages.templates(
+            "cardsync.accounts", "cardsync.plans", "cardsync.dashboard"
+        ),
         openapi_config=_description(),
         logging_config=None,
         **testing,

@@ -31,7 +31,12 @@ class Elsewhere(click.Group):
     are added.
     """
 
-    def __init__(self, *args: Any, elsewhere: dict[str, str] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        elsewhere: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.elsewhere = elsewhere or {}
 
@@ -97,14 +102,22 @@ def program() -> None:
     type=click.Path(path_type=Path),
     help="Folder of the embedded database and objects.",
 )
-def serve(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> None:
+def serve(
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    data_dir: Path | None,
+) -> None:
     """Web, worker and, unless DATABASE_URL is set, the embedded database; until Ctrl-C."""
 
     run_serve(serve_settings(host, port, workers, data_dir), say)
 
 
 def serve_settings(
-    host: str | None, port: int | None, workers: int | None, data_dir: Path | None
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    data_dir: Path | None,
 ) -> Settings:
     settings = settings_with(web_workers=workers, data_dir=data_dir)
     host = host or settings.host
@@ -178,6 +191,7 @@ def print_settings() -> None:
 ADMIN = {
     "seller": "cardsync.accounts.commands:seller",
     "key": "cardsync.accounts.commands:key",
+    "token": "cardsync.accounts.token_commands:token",
     "member": "cardsync.accounts.member_commands:member",
     "credits": "cardsync.credits.commands:credits",
     "release": "cardsync.releases.commands:release",
@@ -186,7 +200,7 @@ ADMIN = {
 
 @program.group(cls=Elsewhere, elsewhere=ADMIN)
 def admin() -> None:
-    """Sellers, keys, members, credits and releases; works while the server runs and while it does
+    """Sellers, keys, tokens, members, credits and releases; works while the server runs and while it does
     not.
     """
 

@@ -38,7 +38,8 @@ def stop() -> None:
 def reset() -> None:
     """Take every `shift` back, and let the clock go."""
     global _offset, _stopped_at
-    _offset, _stopped_at = timedelta(), None
+    _offset = timedelta()
+    _stopped_at = None
 
 
 def rfc3339(moment: datetime) -> str:

@@ -1,5 +1,5 @@
-"""Work that goes on beside a block: a coroutine in, started on entry, cancelled and waited for on
-leaving.
+"""Work that goes on beside other work: `beside` runs a coroutine while a block runs, `at_once` runs
+two and returns what both return.
 """
 
 from __future__ import annotations
@@ -8,11 +8,15 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @asynccontextmanager
 async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Start the work on entry; cancel it and wait for it on leaving."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -20,3 +24,13 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+async def at_once(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B]) -> tuple[A, B]:
+    """Return the results of both. The second ends also where the first fails."""
+    other = asyncio.create_task(second)
+    try:
+        done = await first
+    finally:
+        result = await other
+    return done, result

@@ -43,13 +43,14 @@ class ToldByStatus(Problem):
 
 
 class CommandError(Exception):
-    """What a command of the operator says in one sentence when it can't do what it was asked."""
+    """The one-sentence message of an operator's command that cannot do its work."""
 
 
 class BadRequest(Problem):
     """The body is not valid JSON, ends too early or comes too slowly."""
 
-    status, code = 400, "bad_request"
+    status = 400
+    code = "bad_request"
 
 
 class IdempotencyKeyRequired(Problem):
@@ -57,13 +58,15 @@ class IdempotencyKeyRequired(Problem):
     that you want to skip.
     """
 
-    status, code = 400, "idempotency_key_required"
+    status = 400
+    code = "idempotency_key_required"
 
 
 class Unauthorized(Problem):
     """Missing or invalid API key."""
 
-    status, code = 401, "unauthorized"
+    status = 401
+    code = "unauthorized"
 
     @classmethod
     def challenge(cls, *, credentials_sent: bool) -> Unauthorized:
@@ -83,7 +86,8 @@ class Unauthorized(Problem):
 class InvalidCredentials(Problem):
     """The email or the password is wrong."""
 
-    status, code = 401, "invalid_credentials"
+    status = 401
+    code = "invalid_credentials"
 
     def __init__(self) -> None:
         super().__init__(headers={"WWW-Authenticate": 'Bearer realm="cardsync"'})
@@ -104,7 +108,9 @@ class MeteredCooldown(ToldByStatus):
     /api/v1/sync/skip_wait).
     """
 
-    status, code, shape = 402, "cooldown", MeteredCooldownBody
+    status = 402
+    code = "cooldown"
+    shape = MeteredCooldownBody
 
     def __init__(self, remaining_seconds: int, balance: int) -> None:
         super().__init__(MeteredCooldownBody("cooldown", remaining_seconds, balance, TOP_UP_PATH))
@@ -119,7 +125,9 @@ class InsufficientBalanceBody(msgspec.Struct):
 class InsufficientBalance(ToldByStatus):
     """There is no credit to skip the wait with."""
 
-    status, code, shape = 402, "insufficient_balance", InsufficientBalanceBody
+    status = 402
+    code = "insufficient_balance"
+    shape = InsufficientBalanceBody
 
     def __init__(self) -> None:
         super().__init__(InsufficientBalanceBody("insufficient_balance", 0, TOP_UP_PATH))
@@ -128,31 +136,48 @@ class InsufficientBalance(ToldByStatus):
 class AccountSuspended(Problem):
     """This account is suspended."""
 
-    status, code = 403, "account_suspended"
+    status = 403
+    code = "account_suspended"
+
+
+class InsufficientScope(Problem):
+    """The token lacks the scope that this takes."""
+
+    status, code = 403, "insufficient_scope"
+
+    @classmethod
+    def of(cls, scope: str) -> InsufficientScope:
+        """`WWW-Authenticate` names the scope (RFC 6750, section 3.1)."""
+        challenge = f'Bearer realm="cardsync", error="insufficient_scope", scope="{scope}"'
+        return cls(f"this takes a token with {scope}", headers={"WWW-Authenticate": challenge})
 
 
 class SessionRequired(Problem):
-    """This takes a member who is signed in; an API key can't do it."""
+    """This takes a member who is signed in; an API key or a token can't do it."""
 
-    status, code = 403, "session_required"
+    status = 403
+    code = "session_required"
 
 
 class KeyRequired(Problem):
-    """This is the agent's work; it takes an API key, a browser's session can't do it."""
+    """This is the agent's work; it takes an API key, a browser's session or a token can't do it."""
 
-    status, code = 403, "key_required"
+    status = 403
+    code = "key_required"
 
 
 class CsrfFailed(Problem):
     """The request comes from another site, or its X-CSRF-Token is missing or not the session's."""
 
-    status, code = 403, "csrf_failed"
+    status = 403
+    code = "csrf_failed"
 
 
 class OwnerRequired(Problem):
     """Only an owner of this account may do that."""
 
-    status, code = 403, "owner_required"
+    status = 403
+    code = "owner_required"
 
 
 class ObjectStorePipelineDisabled(Problem):
@@ -160,49 +185,65 @@ class ObjectStorePipelineDisabled(Problem):
     /api/v1/sync.
     """
 
-    status, code = 403, "object_store_pipeline_disabled"
+    status = 403
+    code = "object_store_pipeline_disabled"
 
 
 class InvalidSignature(Problem):
     """The upload URL's signature does not fit."""
 
-    status, code = 403, "invalid_signature"
+    status = 403
+    code = "invalid_signature"
 
 
 class UrlExpired(Problem):
     """The upload URL has expired; ask for a new one with POST /api/v1/sync/upload-request."""
 
-    status, code = 403, "url_expired"
+    status = 403
+    code = "url_expired"
+
+
+class CorrectionDisabled(Problem):
+    """This selector has failed three times for this step, or for three sellers, and is not used
+    again; verify another.
+    """
+
+    status, code = 409, "correction_disabled"
 
 
 class NotFound(Problem):
     """There is no such thing here."""
 
-    status, code = 404, "not_found"
+    status = 404
+    code = "not_found"
 
 
 class MethodNotAllowed(Problem):
     """This address does not take that method."""
 
-    status, code = 405, "method_not_allowed"
+    status = 405
+    code = "method_not_allowed"
 
 
 class NoSyncInProgress(Problem):
     """No sync is in progress."""
 
-    status, code = 409, "no_sync_in_progress"
+    status = 409
+    code = "no_sync_in_progress"
 
 
 class AlreadyUsed(Problem):
     """This upload URL was used already; each is good for one upload."""
 
-    status, code = 409, "already_used"
+    status = 409
+    code = "already_used"
 
 
 class NotAwaitingReview(Problem):
     """This upload is not awaiting review."""
 
-    status, code = 409, "not_awaiting_review"
+    status = 409
+    code = "not_awaiting_review"
 
 
 class RollbackOpen(Problem):
@@ -210,25 +251,67 @@ class RollbackOpen(Problem):
     expires.
     """
 
-    status, code = 409, "rollback_open"
+    status = 409
+    code = "rollback_open"
 
 
 class NotCancellable(Problem):
     """This rollback was served, or is over."""
 
-    status, code = 409, "not_cancellable"
+    status = 409
+    code = "not_cancellable"
+
+
+class NotUndoable(Problem):
+    """This entry can't be undone."""
+
+    status, code = 409, "not_undoable"
+
+
+class ChangedSince(Problem):
+    """What this entry did was changed since; the message says what."""
+
+    status, code = 409, "changed_since"
 
 
 class PullSessionOpen(Problem):
     """A pull session is open already; complete or cancel it first."""
 
-    status, code = 409, "pull_session_open"
+    status = 409
+    code = "pull_session_open"
 
 
 class PullSessionNotOpen(Problem):
     """This pull session is completed or cancelled."""
 
-    status, code = 409, "pull_session_not_open"
+    status = 409
+    code = "pull_session_not_open"
+
+
+class NotADraft(Problem):
+    """This quick-add entry is no draft: it is published, sent, or to be changed first."""
+
+    status, code = 409, "not_a_draft"
+
+
+class NotPending(Problem):
+    """This quick-add entry is not pending: there is nothing to settle."""
+
+    status, code = 409, "not_pending"
+
+
+class ListingInHand(Problem):
+    """An agent may still be listing it; say that it is not listed 30 minutes after it was sent,
+    at the earliest.
+    """
+
+    status, code = 409, "listing_in_hand"
+
+
+class ClaimExpired(Problem):
+    """The token does not hold this task: its claim ran out, or another one was handed out."""
+
+    status, code = 409, "claim_expired"
 
 
 class StockPromotedReload(Problem):
@@ -236,7 +319,8 @@ class StockPromotedReload(Problem):
     the listed one.
     """
 
-    status, code = 409, "stock_promoted_reload"
+    status = 409
+    code = "stock_promoted_reload"
 
 
 class MutexHeldBody(msgspec.Struct):
@@ -247,7 +331,9 @@ class MutexHeldBody(msgspec.Struct):
 class MutexHeld(ToldByStatus):
     """Prices are being written."""
 
-    status, code, shape = 409, "mutex_held", MutexHeldBody
+    status = 409
+    code = "mutex_held"
+    shape = MutexHeldBody
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
@@ -258,79 +344,116 @@ class MutexHeld(ToldByStatus):
 class PayloadTooLarge(Problem):
     """The body is larger than allowed."""
 
-    status, code = 413, "payload_too_large"
+    status = 413
+    code = "payload_too_large"
 
 
 class DecompressedTooLarge(Problem):
     """The body is larger than allowed once decompressed."""
 
-    status, code = 413, "decompressed_too_large"
+    status = 413
+    code = "decompressed_too_large"
 
 
 class TooManyRows(Problem):
     """The upload has more rows than allowed."""
 
-    status, code = 413, "too_many_rows"
+    status = 413
+    code = "too_many_rows"
 
 
 class UnsupportedMediaType(Problem):
     """This endpoint takes JSON."""
 
-    status, code = 415, "unsupported_media_type"
+    status = 415
+    code = "unsupported_media_type"
 
 
 class RangeNotSatisfiable(Problem):
     """The range begins behind the end of the file."""
 
-    status, code = 416, "range_not_satisfiable"
+    status = 416
+    code = "range_not_satisfiable"
 
 
 class InvalidJson(Problem):
     """The body is not valid JSON."""
 
-    status, code = 422, "invalid_json"
+    status = 422
+    code = "invalid_json"
 
 
 class InvalidPayload(Problem):
     """The body has the wrong shape."""
 
-    status, code = 422, "invalid_payload"
+    status = 422
+    code = "invalid_payload"
 
 
 class EmptyPayload(Problem):
     """The body is an empty array."""
 
-    status, code = 422, "empty_payload"
+    status = 422
+    code = "empty_payload"
 
 
 class InvalidRule(Problem):
     """A field of a pricing rule, sale or setting is unknown, or has a value that it cannot have."""
 
-    status, code = 422, "invalid_rule"
+    status = 422
+    code = "invalid_rule"
 
 
 class InvalidQuery(Problem):
     """The search query does not read; the message names the offset."""
 
-    status, code = 422, "invalid_query"
+    status = 422
+    code = "invalid_query"
+
+
+class TransitionMatrixTooLarge(Problem):
+    """A plan that enables or disables a rule has at most 5 pricing actions; send the others in
+    another plan.
+    """
+
+    status, code = 422, "transition_matrix_too_large"
+
+
+class OverlappingRuleTransitions(Problem):
+    """A rule that the plan enables or disables selects cards of another pricing action; send the
+    two in plans of their own.
+    """
+
+    status, code = 422, "overlapping_rule_transitions"
+
+
+class PlanNotWaiting(Problem):
+    """This plan was previewed, refused for want of permission, declined or expired; send it
+    again.
+    """
+
+    status, code = 409, "plan_not_waiting"
 
 
 class InvalidCsv(Problem):
     """The CSV cannot be read."""
 
-    status, code = 422, "invalid_csv"
+    status = 422
+    code = "invalid_csv"
 
 
 class InvalidGzip(Problem):
     """The body says gzip but is not a whole gzip file."""
 
-    status, code = 422, "invalid_gzip"
+    status = 422
+    code = "invalid_gzip"
 
 
 class InvalidProductLine(Problem):
     """The product line is not configured for this account."""
 
-    status, code = 422, "invalid_product_line"
+    status = 422
+    code = "invalid_product_line"
 
 
 class InvalidObjectKey(Problem):
@@ -338,43 +461,50 @@ class InvalidObjectKey(Problem):
     account.
     """
 
-    status, code = 422, "invalid_object_key"
+    status = 422
+    code = "invalid_object_key"
 
 
 class InvalidName(Problem):
     """The name is missing, blank, too long or no text."""
 
-    status, code = 422, "invalid_name"
+    status = 422
+    code = "invalid_name"
 
 
 class NameTaken(Problem):
     """There is one of that name already."""
 
-    status, code = 422, "name_taken"
+    status = 422
+    code = "name_taken"
 
 
 class ListLimitReached(Problem):
     """There are as many lists as there may be."""
 
-    status, code = 422, "list_limit_reached"
+    status = 422
+    code = "list_limit_reached"
 
 
 class ListFull(Problem):
     """The list is full, and something new would have been added."""
 
-    status, code = 422, "list_full"
+    status = 422
+    code = "list_full"
 
 
 class CsvProcessingFailed(Problem):
     """The CSV could not be processed."""
 
-    status, code = 422, "csv_processing_failed"
+    status = 422
+    code = "csv_processing_failed"
 
 
 class RateLimited(Problem):
     """Too many requests; wait as long as Retry-After says."""
 
-    status, code = 429, "rate_limited"
+    status = 429
+    code = "rate_limited"
 
 
 class CooldownBody(msgspec.Struct):
@@ -385,7 +515,9 @@ class CooldownBody(msgspec.Struct):
 class Cooldown(ToldByStatus):
     """The cooldown after the last sync is not over."""
 
-    status, code, shape = 429, "cooldown", CooldownBody
+    status = 429
+    code = "cooldown"
+    shape = CooldownBody
 
     def __init__(self, remaining_seconds: int) -> None:
         super().__init__(
@@ -397,7 +529,8 @@ class Cooldown(ToldByStatus):
 class ServiceUnavailable(Problem):
     """The service is briefly unavailable; try again."""
 
-    status, code = 503, "service_unavailable"
+    status = 503
+    code = "service_unavailable"
 
     def __init__(self, message: str = "", *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message, headers={"Retry-After": "5", **(headers or {})})

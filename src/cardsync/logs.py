@@ -1,4 +1,4 @@
-"""What the service says about itself: structured logs. No secret, key, name or address."""
+"""The service's structured logs. They hold no secret, key, name or address."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ def setup_logging(level: str, form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     formatter = structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
     handler.setFormatter(formatter)
-    logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
+    logging.basicConfig(
+        handlers=[handler],
+        level=max(number, logging.WARNING),
+        force=True,
+    )
 
 
 # A value may have lines of its own: all is cut up to what Python or SQLAlchemy says next.

@@ -283,6 +283,9 @@ class Settings(BaseSettings):
     session_seconds: int = Field(
         2_592_000, ge=1, description="A member's session ends so long after signing in"
     )
+    plan_seconds: int = Field(
+        86_400, ge=1, description="An assistant's plan waits so long for a member's click"
+    )
     invitation_days: int = Field(
         7, ge=1, description="An invitation of a member is good for so long"
     )
@@ -297,6 +300,9 @@ class Settings(BaseSettings):
         730,
         ge=1,
         description="Receipts of price runs are kept so long; without them a price is explained by today's rules alone",
+    )
+    activity_retention_days: int = Field(
+        730, ge=1, description="Entries of the activity feed are kept, and can be undone, so long"
     )
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
     rate_limit_general: RateLimit = Field(

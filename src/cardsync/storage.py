@@ -391,7 +391,9 @@ async def spool_body(
 
     Returns its size.
     """
-    size, cap, first = 0, plain_cap, b""
+    size = 0
+    cap = plain_cap
+    first = b""
     async for chunk in body:
         if size < 2:
             # They may come one by one.

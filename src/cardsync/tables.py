@@ -17,8 +17,11 @@ from cardsync.database.columns import Base
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
+from cardsync.plans import models as plans
 from cardsync.pricing import models as pricing
+from cardsync.quick_add import models as quick_add
 from cardsync.releases import models as releases
+from cardsync.repairs import models as repairs
 from cardsync.shelving import models as shelving
 from cardsync.sync import models as sync
 from cardsync.work import jobs
@@ -26,9 +29,18 @@ from cardsync.work import jobs
 metadata = Base.metadata
 
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
-# sweeps work across sellers.
+# sweeps work across sellers, repairs are counted across sellers.
 GLOBAL_BY_SELLER = frozenset(
-    {"member", "member_session", "invitation", "api_key", "agent_seen", "work_due"}
+    {
+        "member",
+        "member_session",
+        "invitation",
+        "api_key",
+        "access_token",
+        "agent_seen",
+        "work_due",
+        "shared_repair_vote",
+    }
 )
 
 
@@ -53,9 +65,12 @@ __all__ = [
     "members",
     "metadata",
     "orders",
+    "plans",
     "pricing",
+    "quick_add",
     "rate_limits",
     "releases",
+    "repairs",
     "shelving",
     "sync",
     "tenant_tables",

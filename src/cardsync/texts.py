@@ -19,7 +19,7 @@ def is_ascii(texts: pl.Series) -> pl.Series:
 
 
 def together(texts: pl.Series) -> bytes:
-    """Of texts of ASCII alone, none of them null."""
+    """Join texts of ASCII alone, none of them null."""
     return _BETWEEN_TEXTS.join(texts.to_list()).encode("latin-1")
 
 

@@ -74,6 +74,10 @@ class FakeServer:
         self.gaps: list[str] = []
         self.capabilities: list[str] = []
         self.debugs: list[dict[str, Any]] = []
+        self.tasks: list[dict[str, Any]] = []  # those that wait
+        self.claimed: dict[int, dict[str, Any]] = {}
+        self.outcomes: list[tuple[int, dict[str, Any]]] = []
+        self.export_kind = ""
         self.holder: tuple[str, str] | None = None
         self._tickets = 0
         self._lock = threading.Lock()
@@ -181,6 +185,10 @@ class FakeServer:
             return 200, {"status": "ok", "upload_approved": False}, {}
         if name in ORDER_PATHS:
             return self._rows(name, content)
+        if name == "tasks/claim":
+            return self._claim(json.loads(content))
+        if name.startswith("tasks/"):
+            return self._end_task(int(name.removeprefix("tasks/")), json.loads(content))
         if name == "sales_report":
             return self._sales_report(json.loads(content))
         if name == "sales_report/gaps":
@@ -204,6 +212,34 @@ class FakeServer:
             {},
         )
 
+    def add_task(self, kind: str, **payload: Any) -> int:
+        task_id = 1 + len(self.tasks) + len(self.claimed)
+        self.tasks.append({"id": task_id, "kind": kind, "payload": payload, "attempt": 0})
+        return task_id
+
+    def expire_claims(self) -> None:
+        """Ten minutes pass: what was claimed waits again, and the old tokens mean nothing."""
+        for task in self.claimed.values():
+            self.tasks.append({**task, "attempt": task["attempt"] + 1})
+        self.claimed.clear()
+
+    def _claim(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        task = next((task for task in self.tasks if task["kind"] in body["kinds"]), None)
+        if task is None:
+            return 200, {"tasks": []}, {}
+        self.tasks.remove(task)
+        self.claimed[task["id"]] = task
+        token = f"token-{task['id']}-{task['attempt']}"
+        return 200, {"tasks": [{**task, "claim_token": token}]}, {}
+
+    def _end_task(self, task_id: int, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        task = self.claimed.get(task_id)
+        if task is None or body["claim_token"] != f"token-{task_id}-{task['attempt']}":
+            return 409, {"error": "the claim has run out", "code": "claim_expired"}, {}
+        if (task_id, body) not in self.outcomes:
+            self.outcomes.append((task_id, body))
+        return 200, {"id": task_id, "status": body["status"]}, {}
+
     def _sales_report(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         self.sales.append(body)
         self.gaps = [month for month in self.gaps if month != body["date_from"]]
@@ -212,7 +248,11 @@ class FakeServer:
     def _small(self, name: str, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         if name == "heartbeat":
             self.heartbeats.append(body)
-            flags = {"update_available": self.force_update, "force_update": self.force_update}
+            flags = {
+                "update_available": self.force_update,
+                "force_update": self.force_update,
+                "has_pending_tasks": bool(self.tasks),
+            }
             if self.approved is not None:  # a server of before
                 flags["upload_approved"] = self.approved
             return (
@@ -355,7 +395,8 @@ class FakeServer:
         if self.etag and headers.get("if-none-match") == self.etag:
             return 304, b"", tag
         reason = {"X-Price-Export-Empty-Reason": self.empty_reason} if self.empty_reason else {}
-        return 200, self.prices, {**tag, **reason, "Content-Type": "text/csv"}
+        kind = {"X-Price-Export-Kind": self.export_kind} if self.export_kind else {}
+        return 200, self.prices, {**tag, **reason, **kind, "Content-Type": "text/csv"}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -388,7 +429,7 @@ class _Handler(BaseHTTPRequestHandler):
             extra.get("Content-Length", 0)
         )
 
-    do_GET = do_POST = do_PUT = do_DELETE = _serve
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
 
     def log_message(self, format: str, *args: object) -> None:
         pass

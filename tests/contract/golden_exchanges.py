@@ -46,7 +46,7 @@ PATTERNS = (
     (re.compile(r"https?://[^\s\"]+/objects/[^\s\"]+"), "<upload url>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"syncs/u\d+/[0-9a-f-]{36}\.csv"), "<object key>"),
-    (re.compile(r"(?<=/uploads/)\d+|(?<=upload )\d+"), "<id>"),
+    (re.compile(r"(?<=/uploads/)\d+|(?<=upload )\d+|(?<=/tasks/)\d+|(?<=task )\d+"), "<id>"),
     (re.compile(r'W/"[0-9a-f]{24}"'), 'W/"<fingerprint>"'),
     (re.compile(r"(?<=[?&]agent_id=)[^&]+"), "<agent>"),
 )
@@ -84,6 +84,8 @@ def steady(value: Any, name: str = "") -> Any:
             return [steady(item) for item in value]
         case int() if name in COUNTED and not isinstance(value, bool):
             return f"<{name}>"
+        case str() if name == "claim_token":
+            return "<claim token>"
         case str() if name == "request_id":
             return "<request id>"
         case str():
@@ -417,10 +419,25 @@ async def stopping(book: Book, seller: Seller) -> None:
             await seller.import_csv(a_csv(*rows))
 
 
+async def a_claim(book: Book, http: httpx.AsyncClient) -> None:
+    """A task's way from its claim to its end, and a token that does not hold it."""
+    asked = {"kinds": ["refresh_orders"], "limit": 2}
+    answer = await book.ask("tasks claim", http, "POST", "/api/v1/tasks/claim", json=asked)
+    [task] = answer.json()["tasks"]
+    path = f"/api/v1/tasks/{task['id']}"
+    wrong = {"status": "completed", "claim_token": "another"}
+    await book.ask("tasks 409 claim expired", http, "PATCH", path, json=wrong)
+    done = {"status": "completed", "claim_token": task["claim_token"], "result": {"orders": 3}}
+    await book.ask("tasks completed", http, "PATCH", path, json=done)
+    await book.ask("tasks none left", http, "POST", "/api/v1/tasks/claim", json=asked)
+    await book.ask("tasks listed", http, "GET", "/api/v1/tasks?kind=refresh_orders")
+
+
 async def refusals(book: Book, seller: Seller) -> None:
     http = seller.http
     for name in ("task", "task again"):
         await book.ask(name, http, "POST", "/api/v1/tasks", json={"kind": "refresh_orders"})
+    await a_claim(book, http)
     await book.ask(
         "404 route", http, "GET", "/api/v1/nothing", headers={"Accept": "application/json"}
     )

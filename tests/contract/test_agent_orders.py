@@ -307,7 +307,7 @@ def many(count: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("side", [pytest.param("before", marks=pytest.mark.soak), "after"])
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_a_kill_between_parts_loses_nothing(
     agents: Agents, server: FakeServer, shop: Path, part: int, side: str

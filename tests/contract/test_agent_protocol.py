@@ -18,6 +18,7 @@ from tests.contract.agent_runs import drop, once, the_log
 
 from cardsync_agent import __version__
 from cardsync_agent.client import Client, Cooldown
+from cardsync_agent.tasks import TASK_KINDS
 
 CHAIN = [
     "export_inventory",
@@ -88,7 +89,8 @@ def test_a_full_sync_does_its_part_and_does_not_claim_the_rest(
 
 def test_it_advertises_what_it_can_do(agents: Agents, server: FakeServer, folder: Path) -> None:
     once(agents, server, folder)
-    assert set(server.capabilities) == {",".join(f"{step}@1" for step in (*CHAIN, *LACKING))}
+    can_do = (*CHAIN, *LACKING, *TASK_KINDS)
+    assert set(server.capabilities) == {",".join(f"{name}@1" for name in can_do)}
 
 
 def test_a_plan_is_followed_in_its_order_and_what_it_skips_is_not_run(

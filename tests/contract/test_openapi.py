@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from builders import a_csv, a_row
 from cardsync import errors
 from cardsync.cli import program
+from credentials import KEY_OR_SESSION, READS
 from roles import AGENTS, OWNERS
 
 FILE = Path(__file__).parents[2] / "openapi.json"
@@ -34,13 +35,29 @@ SESSION_ONLY = {
     ("DELETE", "/api/session"),
     ("PATCH", "/api/account"),
     *(name for name in OPERATIONS if name[1].startswith(("/api/shelves", "/api/contributions"))),
+    *(
+        name
+        for name in OPERATIONS
+        if name[1].startswith("/api/v1/agent/plans/")
+        and name[1].endswith(("/permissions", "/confirm", "/decline"))
+    ),
+    ("GET", "/api/quick_add/pending"),
+    ("POST", "/api/quick_add/{entry_id}/settle"),
 }
 
 
 def callers(name: tuple[str, str]) -> list[str]:
     if name in SESSION_ONLY:
         return ["session"]
-    return ["api_key"] if " ".join(name) in AGENTS else ["api_key", "session"]
+    route = " ".join(name)
+    if route in AGENTS:
+        return ["api_key"]
+    return ["api_key", "session"] if route in KEY_OR_SESSION else ["api_key", "session", "token"]
+
+
+def scopes(name: tuple[str, str]) -> list[str]:
+    """The scope that a token needs on a route that takes tokens."""
+    return ["mcp:read"] if " ".join(name) in READS else ["mcp:write"]
 
 
 WITH_JSON_BODY = {
@@ -48,9 +65,9 @@ WITH_JSON_BODY = {
     for path in (
         "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
         "session", "invitations/{token}", "shelves/put", "shelves/put_many", "shelves/move", "shelves/remove",
-        "lists", "lists/{list_id}/cards", "contributions",
+        "lists", "lists/{list_id}/cards", "contributions", "quick_add", "quick_add/publish", "quick_add/{entry_id}/settle",
     )
-} | {("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
+} | {("PATCH", "/api/quick_add/{entry_id}"), ("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
 ORDER_UPLOADS = {
     ("POST", f"/api/v1/{path}")
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
@@ -100,6 +117,21 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/v1/sales_report"),
         ("GET", "/api/v1/sales_report/gaps"),
         ("POST", "/api/v1/tasks"),
+        ("GET", "/api/v1/agent/activity"),
+        ("POST", "/api/v1/agent/activity/{activity_id}/undo"),
+        ("POST", "/api/v1/agent/plans"),
+        ("GET", "/api/v1/agent/plans"),
+        ("GET", "/api/v1/agent/plans/{plan_id}"),
+        ("POST", "/api/v1/agent/plans/{plan_id}/confirm"),
+        ("POST", "/api/v1/agent/plans/{plan_id}/decline"),
+        ("GET", "/api/v1/agent/plans/permissions"),
+        ("PATCH", "/api/v1/agent/plans/permissions"),
+        ("POST", "/api/v1/workflow/heal"),
+        ("POST", "/api/v1/workflow/corrections"),
+        ("POST", "/api/v1/workflow/corrections/{correction_id}/failure"),
+        ("GET", "/api/v1/tasks"),
+        ("POST", "/api/v1/tasks/claim"),
+        ("PATCH", "/api/v1/tasks/{task_id}"),
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
         ("GET", "/api/orders"),
@@ -160,6 +192,14 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_items"),
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
+        ("GET", "/api/quick_add/products"),
+        ("GET", "/api/quick_add"),
+        ("POST", "/api/quick_add"),
+        ("PATCH", "/api/quick_add/{entry_id}"),
+        ("DELETE", "/api/quick_add/{entry_id}"),
+        ("POST", "/api/quick_add/publish"),
+        ("GET", "/api/quick_add/pending"),
+        ("POST", "/api/quick_add/{entry_id}/settle"),
         ("POST", "/api/contributions"),
         ("POST", "/api/contributions/{card_id}/publish"),
         ("GET", "/api/shelves"),
@@ -276,7 +316,9 @@ def test_every_route_behind_a_key_tells_401_403_429_and_503_with_their_headers(n
     assert codes(name, 503) == {"service_unavailable"}
     assert "WWW-Authenticate" in answer(name, 401)["headers"]
     assert "Retry-After" in answer(name, 503)["headers"]
-    assert OPERATIONS[name]["security"] == [{caller: []} for caller in callers(name)]
+    assert OPERATIONS[name]["security"] == [
+        {caller: scopes(name) if caller == "token" else []} for caller in callers(name)
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - BEHIND_A_KEY.keys()), ids=" ".join)
@@ -370,6 +412,35 @@ OWN_REFUSALS = {
         422: {"invalid_json", "invalid_gzip", "invalid_payload"},
     },
     ("POST", "/api/v1/tasks"): READS_JSON,
+    ("GET", "/api/v1/agent/activity"): {422: {"invalid_payload"}},
+    ("POST", "/api/v1/agent/activity/{activity_id}/undo"): {
+        404: {"not_found"},
+        409: {"not_undoable", "changed_since"},
+    },
+    ("POST", "/api/v1/agent/plans"): {
+        **READS_JSON,
+        404: {"not_found"},
+        409: {"stock_promoted_reload"},
+        422: {
+            "invalid_payload", "transition_matrix_too_large", "overlapping_rule_transitions", "invalid_rule", "invalid_query",
+            "invalid_name", "name_taken", "list_limit_reached", "list_full",
+        },
+    },
+    ("GET", "/api/v1/agent/plans"): {422: {"invalid_payload"}},
+    ("GET", "/api/v1/agent/plans/{plan_id}"): {404: {"not_found"}},
+    ("POST", "/api/v1/agent/plans/{plan_id}/confirm"): {**READS_JSON, 404: {"not_found"}, 409: {"plan_not_waiting"}},
+    ("POST", "/api/v1/agent/plans/{plan_id}/decline"): {404: {"not_found"}, 409: {"plan_not_waiting"}},
+    ("PATCH", "/api/v1/agent/plans/permissions"): READS_JSON,
+    ("POST", "/api/v1/workflow/heal"): READS_JSON,
+    ("POST", "/api/v1/workflow/corrections"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"correction_disabled"},
+    },
+    ("POST", "/api/v1/workflow/corrections/{correction_id}/failure"): {
+        **READS_JSON, 404: {"not_found"},
+    },
+    ("GET", "/api/v1/tasks"): {422: {"invalid_payload"}},
+    ("POST", "/api/v1/tasks/claim"): READS_JSON,
+    ("PATCH", "/api/v1/tasks/{task_id}"): {**READS_JSON, 404: {"not_found"}, 409: {"claim_expired"}},
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
@@ -450,6 +521,17 @@ OWN_REFUSALS = {
     **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
+    ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
+    ("GET", "/api/quick_add"): {422: {"invalid_payload"}},
+    ("POST", "/api/quick_add"): {
+        **READS_JSON, 409: {"stock_promoted_reload"}, 422: {"invalid_payload", "list_full"},
+    },
+    ("PATCH", "/api/quick_add/{entry_id}"): {**READS_JSON, 404: {"not_found"}, 409: {"not_a_draft"}},
+    ("DELETE", "/api/quick_add/{entry_id}"): {404: {"not_found"}, 409: {"not_a_draft"}},
+    ("POST", "/api/quick_add/publish"): {**READS_JSON, 404: {"not_found"}, 409: {"not_a_draft"}},
+    ("POST", "/api/quick_add/{entry_id}/settle"): {
+        **READS_JSON, 404: {"not_found"}, 409: {"not_pending", "listing_in_hand"},
+    },
     ("POST", "/api/contributions/{card_id}/publish"): {404: {"not_found"}, 409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
@@ -485,7 +567,9 @@ def test_a_route_tells_exactly_the_refusals_that_it_can_give(name):
             {"csrf_failed"} if "session" in callers(name) and name[0] != "GET" else set()
         )
         expected[403] |= {"owner_required"} if " ".join(name) in OWNERS else set()
-        expected[403] |= {"key_required"} if " ".join(name) in AGENTS else set()
+        alone = " ".join(name) in AGENTS | KEY_OR_SESSION
+        expected[403] |= {"key_required"} if alone else set()
+        expected[403] |= {"insufficient_scope"} if "token" in callers(name) else set()
         expected[403] |= {"session_required"} if name in SESSION_ONLY else set()
     told = {
         int(status)
@@ -575,7 +659,9 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
         name[1]
         in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
         or (
-            name[1].startswith(("/api/shelves", "/api/lists", "/api/contributions"))
+            name[1].startswith(
+                ("/api/shelves", "/api/lists", "/api/contributions", "/api/quick_add")
+            )
             and name[0] != "DELETE"
         )
     )

@@ -80,7 +80,11 @@ LENGTH, CHUNKED = "Content-Length: 1000", "Transfer-Encoding: chunked"
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize(
     ("length", "body"),
-    [(LENGTH, b"hello"), (CHUNKED, b"5\r\nhel"), (CHUNKED, b"")],
+    [
+        (LENGTH, b"hello"),
+        (CHUNKED, b"5\r\nhel"),
+        pytest.param(CHUNKED, b"", marks=pytest.mark.soak),
+    ],
     ids=["length", "chunk", "nothing"],
 )
 def test_a_body_that_is_broken_off_is_one_debug_line(

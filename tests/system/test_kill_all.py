@@ -231,7 +231,7 @@ def test_a_signal_ends_a_web_process_whose_worker_has_just_begun(server: Server)
     until(server.ready, "the server", 90)
 
 
-@pytest.mark.parametrize("with_its_parent", [True, False])
+@pytest.mark.parametrize("with_its_parent", [pytest.param(True, marks=pytest.mark.soak), False])
 def test_an_orphaned_web_worker_ends_soon_whatever_it_is_being_sent(
     server: Server, with_its_parent: bool
 ) -> None:
@@ -277,7 +277,9 @@ def test_a_killed_database_is_started_again_and_the_import_goes_on(server: Serve
     assert seller.finished(later)["state"] == "done"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
 def test_stopping_leaves_no_process(server: Server, number: int) -> None:
     assert server.stop(number) == 0
     nothing_left(server.data_dir, 10)

@@ -29,7 +29,7 @@ from builders import read_csv
 from cardsync.processes import embedded
 
 ROWS = 1000
-EVERYDAY_ROUNDS = 2
+EVERYDAY_ROUNDS = 1
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 # What two sellers share who ended with the same file, whatever was cancelled on the way.
 SHARED = ("cards", "observations", "lines", "export")

@@ -20,7 +20,7 @@ import soak
 from cardsync.processes import embedded
 
 ORDERS = 1500
-EVERYDAY_ROUNDS = 3
+EVERYDAY_ROUNDS = 1
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 100, 10)
 SNAPSHOT = {
     "orders": """

@@ -18,7 +18,7 @@ from builders import read_csv
 from cardsync.processes import embedded
 
 ROWS = 2000
-EVERYDAY_ROUNDS = 3
+EVERYDAY_ROUNDS = 1
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import KeyRefused, Refused
 from cardsync_agent.events import Reporter
 from cardsync_agent.marketplace import Marketplace
@@ -72,7 +73,13 @@ class ApprovedUpload:
             self.store.save()
 
         prices = self.exports / begun.file
-        target = self.market.import_prices(prices, staged=begun.staged, note_staged=note_staged)
+        paused = CardFailures(self.store.home).paused()
+        target = self.market.import_prices(
+            prices,
+            lambda content: without_cards(content, paused)[0],
+            staged=begun.staged,
+            note_staged=note_staged,
+        )
         begun.placed = True
         self.store.save()
         text = f"the upload that you approved: placed {begun.file} in {target.parent}"

@@ -1,4 +1,4 @@
-"""The command line: `cardsync-agent run` and `cardsync-agent imported`.
+"""The command line: `cardsync-agent run`, `cardsync-agent imported` and `cardsync-agent cards`.
 
 Arguments and the environment come in; an exit code goes out (0: done, or the server asks to wait;
 1: the command failed; 2: wrong usage).
@@ -16,14 +16,15 @@ from pathlib import Path
 import httpx
 
 from cardsync_agent import __version__
+from cardsync_agent.card_failures import CardFailures
 from cardsync_agent.client import Client, Refused, TryAgain
 from cardsync_agent.events import Reporter
-from cardsync_agent.imported import NoPriceFile, read_prices, report
+from cardsync_agent.imported import NoPriceFile, read_prices, read_rejected, report
 from cardsync_agent.loop import PLATFORM, Agent
 from cardsync_agent.marketplace.folder import FolderMarketplace
 from cardsync_agent.pace import Pace, Stop
 from cardsync_agent.signed_release import read_key
-from cardsync_agent.state import StateProblem, Store, only_agent
+from cardsync_agent.state import HOME, StateProblem, Store, only_agent
 from cardsync_agent.updates import KEY_VARIABLE, UpdatePolicy, Updates
 
 PINNED_VARIABLE = "CARDSYNC_AGENT_RELEASE_PUBLIC_KEY"
@@ -82,21 +83,64 @@ def _run(arguments: argparse.Namespace, say: Reporter) -> int:
 
 
 def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
-    """Report a price file; this takes no folder, so it also runs beside a running agent."""
-    prices = read_prices(Path(arguments.file).expanduser())
+    """Report a price file; this takes no lock of the folder, so it runs beside a running agent."""
+    file = Path(arguments.file).expanduser().resolve()
+    prices = read_prices(file)
+    rejected = read_rejected(arguments.rejected or (), prices)
+    failures = _failures_beside(file)
+    if rejected and failures is None:
+        raise UsageProblem("--rejected needs the file in exports/ or outbox/ of the agent's folder")
     client = Client(_server(arguments.server), _key(arguments))
     try:
+        paused: frozenset[int] = frozenset()
+        if failures is not None and not arguments.failed:
+            paused = failures.note(file.name, prices.ids - set(rejected), rejected)
         say(
             "prices_reported",
-            report(client, prices, arguments.failed),
-            rows=len(prices.rows),
+            report(client, prices, arguments.failed, rejected, paused & set(rejected)),
+            rows=len(prices.rows) - len(rejected),
             sha256=prices.sha256,
+            rejected=sorted(rejected),
         )
+        if news := sorted(paused & set(rejected)):
+            text = (
+                f"the marketplace refused {len(news)} cards three times: they are left out of"
+                " later price files until `cardsync-agent cards --resume`"
+            )
+            say("cards_paused", text, problem=True, cards=news)
     except (TryAgain, Refused) as trouble:
         say("problem", f"the server did not take the report: {trouble}", problem=True)
         return 1
     finally:
         client.close()
+    return 0
+
+
+def _failures_beside(file: Path) -> CardFailures | None:
+    """Return the failures of the folder that holds this file of exports/ or outbox/."""
+    folder = file.parent.parent
+    is_ours = file.parent.name in ("exports", "outbox") and (folder / HOME).is_dir()
+    return CardFailures(folder / HOME) if is_ours else None
+
+
+def _cards(arguments: argparse.Namespace, say: Reporter) -> int:
+    """Show the cards that the marketplace refused, or let paused ones go on."""
+    home = Path(arguments.folder).expanduser().resolve() / HOME
+    if not home.is_dir():
+        raise UsageProblem(f"{arguments.folder} is no folder of an agent")
+    failures = CardFailures(home)
+    if arguments.resume is None:
+        for id, failure in sorted(failures.all().items()):
+            state = "paused" if failure.is_paused else f"refused {failure.count} times"
+            text = f"{id}  {state}, last at {failure.at}: {failure.reason}"
+            say("card_failure", text, card=id, count=failure.count, paused=failure.is_paused)
+        return 0
+    try:
+        ids = None if "all" in arguments.resume else [int(text) for text in arguments.resume]
+    except ValueError as trouble:
+        raise UsageProblem("--resume takes card ids, or all") from trouble
+    resumed = failures.resume(ids)
+    say("cards_resumed", f"{len(resumed)} paused cards go on with the next file", cards=resumed)
     return 0
 
 
@@ -186,6 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cardsync-agent {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_imported(commands)
+    _add_cards(commands)
     run = commands.add_parser(
         "run",
         help="work for one folder, until stopped",
@@ -238,8 +283,27 @@ def _add_imported(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     _add_server(imported)
     imported.add_argument(
+        "--rejected",
+        action="append",
+        metavar="ID[=REASON]",
+        help="the marketplace took the file but not this card; repeatable; a card that is refused"
+        " three times in a row is left out of later files",
+    )
+    imported.add_argument(
         "--failed", metavar="REASON", help="the marketplace did not take it, and why"
     )
+
+
+def _add_cards(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    cards = commands.add_parser(
+        "cards",
+        help="show the cards that the marketplace refused, or let paused ones go on",
+        description="Show the cards that the marketplace refused, or let paused ones go on.",
+    )
+    cards.set_defaults(work=_cards)
+    cards.add_argument("--folder", required=True, metavar="DIR", help="the agent's folder")
+    cards.add_argument("--resume", nargs="+", metavar="ID", help="let these cards go on, or all")
+    _add_output(cards)
 
 
 def _add_server(command: argparse.ArgumentParser) -> None:
@@ -248,6 +312,10 @@ def _add_server(command: argparse.ArgumentParser) -> None:
         "--key", help=f"the API key; better --key-file or the environment variable {KEY_VARIABLE}"
     )
     command.add_argument("--key-file", metavar="FILE", help="a file that holds the API key")
+    _add_output(command)
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quiet", action="store_true", help="say only what went wrong")
     command.add_argument(
         "--json-events",

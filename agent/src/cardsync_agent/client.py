@@ -12,7 +12,7 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 
 from cardsync_agent import clock
+from cardsync_agent.state import Claim
 
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 MOST_RETRY_AFTER = 3600.0
@@ -90,6 +91,7 @@ class Heartbeat:
     update_available: bool = False
     latest_version: str | None = None
     offer: Offer | None = None
+    has_pending_tasks: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ class PriceUpdates:
     rows: int
     empty_reasons: tuple[str, ...]
     etag: str | None
+    # `rollback`, `quick_add` or `price_updates`; None from a server that does not say.
+    kind: str | None = None
 
 
 class Client:
@@ -143,6 +147,7 @@ class Client:
             update_available=body.get("update_available") is True,
             latest_version=str(latest) if latest else None,
             offer=_offer(body),
+            has_pending_tasks=body.get("has_pending_tasks") is True,
         )
 
     def pending(self, agent_id: str, capabilities: str) -> Decision:
@@ -260,7 +265,27 @@ class Client:
             rows,
             tuple(r.strip() for r in reasons.split(",") if r.strip()),
             answer.headers.get("ETag"),
+            answer.headers.get("X-Price-Export-Kind"),
         )
+
+    def claim_task(self, kinds: Sequence[str]) -> Claim | None:
+        """Return a task for this agent alone, or None if none waits."""
+        body = self._json("POST", "tasks/claim", json={"kinds": list(kinds), "limit": 1})
+        tasks = body.get("tasks")
+        task = tasks[0] if isinstance(tasks, list) and tasks else None
+        if not isinstance(task, dict) or task.get("kind") not in kinds:
+            return None
+        payload = task.get("payload")
+        return Claim(
+            id=int(task["id"]),
+            kind=str(task["kind"]),
+            claim_token=str(task["claim_token"]),
+            payload=payload if isinstance(payload, dict) else {},
+            attempt=int(task.get("attempt") or 0),
+        )
+
+    def end_task(self, task_id: int, outcome: dict[str, Any]) -> None:
+        self._json("PATCH", f"tasks/{task_id}", json=outcome)
 
     def report_prices(self, path: str, body: dict[str, Any]) -> None:
         self._json("POST", path, json=body)

@@ -73,10 +73,14 @@ def fetch_sales_report(job: Job) -> None:
             f"the inbox holds no sales summary of the {len(gaps)} months"
             f" that are missing since {gaps[0]}"
         )
-    for month in job.cycle.months:
-        if report := summary.months.get(month):
-            job.check_wanted()
-            _send_month(job, report)
+    reports = [report for month in job.cycle.months if (report := summary.months.get(month))]
+    if job.cycle.task is not None and not reports:
+        raise NothingThere(
+            f"the inbox holds no sales summary of {', '.join(m[:7] for m in job.cycle.months)}"
+        )
+    for report in reports:
+        job.check_wanted()
+        _send_month(job, report)
 
 
 def _ended(job: Job, upload_id: int) -> dict[str, Any]:

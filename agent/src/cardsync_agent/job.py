@@ -61,6 +61,8 @@ class Job:
     ask: Callable[[], Decision]
     patience: float | None
     heard: clock.Mark  # when the server last named us the lock's holder
+    # A step that succeeds may leave a sentence for its record.
+    note: str | None = None
 
     def call(
         self, what: str, make: Callable[[], T], patience: float | None = None, *, aging: bool = True
@@ -88,9 +90,9 @@ class Job:
 
     def check_wanted(self) -> None:
         """Raise CycleOver if the server no longer waits for this cycle; called before each next
-        piece of work.
+        piece of work. A task's claim ends by itself, so there is no question.
         """
-        if not self.cycle.handed_over:
+        if not self.cycle.handed_over and self.cycle.task is None:
             self.call("asking whether the sync is still wanted", self._check_wanted)
 
     def _check_wanted(self) -> None:

@@ -32,7 +32,10 @@ and begins again. The Agent's parts come in; an exit code goes out.
     prices_placed         path, rows
     rows_sent             kind, path, rows, older, upload_ids
     rows_unreadable       kind, path, count, problems
+    cards_paused          cards (left out: the marketplace refused each three times)
     sales_report_sent     month, empty
+    task_started          task_id, kind, attempt, resumed
+    task_ended            task_id, kind, status, error
     retrying              what, reason, seconds
     refused               status, code
     problem               (its text says it)
@@ -66,12 +69,15 @@ from cardsync_agent.marketplace import Marketplace
 from cardsync_agent.one_step import run_step, send_screenshot
 from cardsync_agent.pace import GaveUp, Pace, Stop, Stopped, persist, spread
 from cardsync_agent.report import is_problem, line_of, report_of, trouble_of, verdict
-from cardsync_agent.state import Cycle, StepRecord, Store
-from cardsync_agent.steps import CAPABILITIES, begin
+from cardsync_agent.state import Claim, Cycle, StepRecord, Store
+from cardsync_agent.steps import begin
+from cardsync_agent.tasks import CAPABILITIES, TASK_KINDS, begin_task, line_of_task, outcome_of
 from cardsync_agent.updates import Updates
 
 T = TypeVar("T")
 PLATFORM = f"{platform.system()}/{platform.machine()}".lower()
+# After so many tasks the agent polls again, so that a long queue does not delay a sync.
+MOST_TASKS = 10
 WAIT_TEXTS = {
     "no_sync_needed": "no sync is needed now",
     "in_progress": "a sync is in progress already",
@@ -123,6 +129,7 @@ class Agent:
             if request and not self._request(request):
                 return 0
             status = self._ask_and_work(heartbeat) or status
+            status = self._work_off_tasks(heartbeat) or status
             return 1 if status == "failed" else 0
         except Stopped:
             self._say("stopped", "stopped")
@@ -146,6 +153,7 @@ class Agent:
                 self._approved.honour(heartbeat.upload_approved)
                 self._resume(heartbeat)
                 self._ask_and_work(heartbeat)
+                self._work_off_tasks(heartbeat)
             self._updates.consider(heartbeat)
             return self._pace.interval
         except Refused as refused:
@@ -211,6 +219,28 @@ class Agent:
         self._store.save()
         return self._work_off(cycle, resumed=False)
 
+    def _work_off_tasks(self, heartbeat: Heartbeat) -> str | None:
+        """Claim and work off what waits, a few tasks a round; return the last one's status."""
+        status = None
+        if heartbeat.has_pending_tasks:
+            for _ in range(MOST_TASKS):
+                claim = self._claim()
+                if claim is None:
+                    break
+                cycle = begin_task(claim, clock.now())
+                self._store.memory.cycle = cycle
+                self._store.save()
+                status = self._work_off(cycle, resumed=False)
+        return status
+
+    def _claim(self) -> Claim | None:
+        try:
+            return self._call("claiming a task", lambda: self._client.claim_task(TASK_KINDS))
+        except Refused as refused:
+            if refused.status != 404:  # an older server tells of tasks and hands none out
+                raise
+            return None
+
     def _ask(self) -> Decision:
         return self._call("asking what to do", self._ask_once)
 
@@ -222,7 +252,8 @@ class Agent:
         cycle = self._store.memory.cycle
         if cycle is None:
             return None
-        if cycle.status is None and cycle.over is None and not cycle.handed_over:
+        wanted_for_sure = cycle.handed_over or cycle.task is not None
+        if cycle.status is None and cycle.over is None and not wanted_for_sure:
             cycle = self._still_wanted(cycle, heartbeat)
         return self._work_off(cycle, resumed=True)
 
@@ -252,6 +283,27 @@ class Agent:
     def _work_off(self, cycle: Cycle, *, resumed: bool) -> str:
         job = self._job(cycle)
         self._say.ended("turn")
+        self._say_started(cycle, resumed=resumed)
+        for name in cycle.planned:
+            if name not in cycle.steps_done:
+                record = run_step(job, name)
+                cycle.steps.append(record)
+                self._store.save()
+                if cycle.task is None:
+                    send_screenshot(job, record)
+        return self._finish(job)
+
+    def _say_started(self, cycle: Cycle, *, resumed: bool) -> None:
+        if (task := cycle.task) is not None:
+            self._say(
+                "task_started",
+                f"{'resuming' if resumed else 'starting'} the task {task.kind.replace('_', ' ')}",
+                task_id=task.id,
+                kind=task.kind,
+                attempt=task.attempt,
+                resumed=resumed,
+            )
+            return
         verb, article = (
             "resuming" if resumed else "starting",
             "an" if cycle.kind[:1] in "ao" else "a",
@@ -264,13 +316,6 @@ class Agent:
             reason=cycle.reason,
             resumed=resumed,
         )
-        for name in cycle.planned:
-            if name not in cycle.steps_done:
-                record = run_step(job, name)
-                cycle.steps.append(record)
-                self._store.save()
-                send_screenshot(job, record)
-        return self._finish(job)
 
     def _job(self, cycle: Cycle) -> Job:
         return Job(
@@ -291,9 +336,10 @@ class Agent:
     def _finish(self, job: Job) -> str:
         """Report the cycle until the server has it, then forget it.
 
-        A repeated report with the same sync_cycle_id updates the same row.
+        A repeated report with the same sync_cycle_id updates the same row; a repeated outcome of
+        a task changes nothing.
         """
-        cycle, agent_id = job.cycle, self._store.memory.agent_id
+        cycle = job.cycle
         if cycle.status is None:
             took = clock.now() - clock.read_rfc3339(cycle.started_at)
             cycle.status, cycle.duration_ms = (
@@ -302,22 +348,41 @@ class Agent:
             )
             self._store.save()
         try:
-            job.call(
-                "reporting the cycle",
-                lambda: self._client.log(report_of(cycle, PLATFORM), agent_id),
-                aging=False,
-            )
+            job.call("reporting the cycle", self._report_call(cycle), aging=False)
         except KeyRefused:
             raise
         except Refused as refused:  # the server would refuse it for ever
+            what = "cycle" if cycle.task is None else "task"
             self._say(
                 "problem",
-                f"the server does not take the report of the cycle: {refused}",
+                f"the server does not take the report of the {what}: {refused}",
                 problem=True,
             )
         self._store.memory.cycle = None
         self._store.save()
         self._store.spool.unlink(missing_ok=True)
+        if cycle.task is None:
+            self._say_finished(cycle)
+            return cycle.status
+        outcome = outcome_of(cycle)
+        self._say(
+            "task_ended",
+            line_of_task(cycle, outcome),
+            problem=outcome["status"] == "failed",
+            task_id=cycle.task.id,
+            kind=cycle.kind,
+            status=outcome["status"],
+            error=outcome.get("error"),
+        )
+        return str(outcome["status"])
+
+    def _report_call(self, cycle: Cycle) -> Callable[[], None]:
+        client, agent_id, task = self._client, self._store.memory.agent_id, cycle.task
+        if task is None:
+            return lambda: client.log(report_of(cycle, PLATFORM), agent_id)
+        return lambda: client.end_task(task.id, outcome_of(cycle))
+
+    def _say_finished(self, cycle: Cycle) -> None:
         self._say(
             "cycle_finished",
             line_of(cycle),
@@ -328,7 +393,6 @@ class Agent:
             error=trouble_of(cycle),
             steps=report_of(cycle, PLATFORM)["steps"],
         )
-        return cycle.status
 
     def _refused(self, refused: Refused) -> int:
         advice = " - is the key right?" if refused.status == 401 else ""

@@ -51,6 +51,7 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
 
     Exceptions that only interrupt the cycle (signals, outages, the key) pass through.
     """
+    job.note = None
     try:
         job.check_age()
         job.check_wanted()
@@ -69,7 +70,7 @@ def _outcome(job: Job, name: str) -> tuple[str, str | None]:
     except Exception as bug:
         # A cycle always ends in a report; an uncaught bug would end the agent at every start.
         return "failed", f"internal error: {type(bug).__name__}: {bug}"
-    return "success", None
+    return "success", job.note
 
 
 def send_screenshot(job: Job, record: StepRecord) -> None:

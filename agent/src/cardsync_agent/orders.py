@@ -178,7 +178,7 @@ def _refund(record: Record, say: Say) -> Row | None:
     row = _order(record, say)
     if row is None:
         return None
-    # Some files write the amount that the buyer got back as a negative number.
+    # In several of the marketplace's files a refunded amount is a negative number.
     amounts = {name: row[name].removeprefix("-") for name in _AMOUNTS if name in row}
     if amounts and "total_amt" not in amounts:  # without it the order counts as not refunded
         amounts["total_amt"] = str(sum(map(Decimal, amounts.values())))

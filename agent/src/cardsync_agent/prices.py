@@ -6,11 +6,19 @@ A Job comes in; files go out, each written once, however often a step is run aga
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 from datetime import datetime
 from pathlib import Path
 
 from cardsync_agent import clock, durable
+from cardsync_agent.card_failures import CardFailures, without_cards
+from cardsync_agent.client import PriceUpdates
 from cardsync_agent.job import Job, StepSkipped
+
+# The seller asked for these tasks; the value is the kind of file that the server serves for each.
+ASKED_FOR = {"apply_rollback": "rollback", "quick_add_listing": "quick_add"}
 
 
 def download_price_updates(job: Job) -> None:
@@ -51,7 +59,16 @@ def _fetch_prices(job: Job) -> bytes | None:
     durable.discard_parts(job.exports(), "price-updates-*.csv")
     cycle.export_name = _free_name(job.exports(), clock.now())
     cycle.export_rows, cycle.etag = updates.rows, updates.etag
+    cycle.export_kind = updates.kind or _kind_of(updates)
+    cycle.export_sha256 = hashlib.sha256(updates.content).hexdigest()
     return updates.content
+
+
+def _kind_of(updates: PriceUpdates) -> str:
+    """Return the kind of a file whose server does not say it: only listings add a quantity."""
+    rows = csv.DictReader(io.StringIO(updates.content.decode("utf-8-sig"), newline=""))
+    adds = any((row.get("Add to Quantity") or "0") not in ("", "0") for row in rows)
+    return "quick_add" if adds else "price_updates"
 
 
 def _free_name(directory: Path, now: datetime) -> str:
@@ -62,19 +79,61 @@ def _free_name(directory: Path, now: datetime) -> str:
 
 
 def import_prices(job: Job) -> None:
-    cycle = job.cycle
+    cycle, memory = job.cycle, job.store.memory
     if cycle.export_name is None:
         raise StepSkipped("nothing to import")
     prices = job.exports() / cycle.export_name
     if job.market.has_imported(prices, staged=cycle.outbox_staged):
+        _remember_listed(job)
         return
-    # The mode may have changed since the cycle began, and read_only must not push.
-    if job.call("heartbeat", job.beat).sync_mode != "full":
-        raise StepSkipped("the account is in read_only mode now")
+    if cycle.export_kind == "quick_add" and memory.has_listed(cycle.export_sha256):
+        raise StepSkipped("these listings were placed before, and wait for the marketplace")
+    # The mode may have changed since the cycle began, and read_only must not push. What the seller
+    # asked for is delivered in either mode, if it is what the server has served.
+    asked_for = cycle.task is not None and ASKED_FOR.get(cycle.task.kind) == cycle.export_kind
+    if job.call("heartbeat", job.beat).sync_mode != "full" and not asked_for:
+        cycle.mode_refused = "the account is in read_only mode now"
+        raise StepSkipped(cycle.mode_refused)
+    if not cycle.outbox_staged:
+        cycle.paused_cards = _paused_of(job, prices)
+        if cycle.export_rows == len(cycle.paused_cards):
+            raise StepSkipped(f"all cards of the file are paused: {_some(cycle.paused_cards)}")
 
     def note_staged() -> None:
         cycle.outbox_staged = True
         job.store.save()
 
-    target = job.market.import_prices(prices, staged=cycle.outbox_staged, note_staged=note_staged)
-    job.say("prices_placed", f"placed a copy in {target}", path=str(target), rows=cycle.export_rows)
+    target = job.market.import_prices(
+        prices,
+        lambda content: without_cards(content, cycle.paused_cards)[0],
+        staged=cycle.outbox_staged,
+        note_staged=note_staged,
+    )
+    _remember_listed(job)
+    rows = cycle.export_rows - len(cycle.paused_cards)
+    job.say("prices_placed", f"placed a copy in {target}", path=str(target), rows=rows)
+    if cycle.paused_cards:
+        text = (
+            f"{len(cycle.paused_cards)} paused cards were left out, as the marketplace refused each"
+            f" three times: {_some(cycle.paused_cards)}; `cardsync-agent cards` shows the reasons"
+        )
+        job.say("cards_paused", text, problem=True, cards=cycle.paused_cards)
+        job.note = text
+
+
+def _paused_of(job: Job, prices: Path) -> list[int]:
+    """Return the cards of a price file that wait for the seller; listings and rollbacks too."""
+    paused = CardFailures(job.store.home).paused()
+    return without_cards(prices.read_bytes(), paused)[1] if paused else []
+
+
+def _some(cards: list[int]) -> str:
+    named = ", ".join(map(str, cards[:5]))
+    return named if len(cards) <= 5 else f"{named} and {len(cards) - 5} more"
+
+
+def _remember_listed(job: Job) -> None:
+    cycle = job.cycle
+    if cycle.export_kind == "quick_add" and cycle.export_sha256 and cycle.export_name:
+        job.store.memory.remember_listed(cycle.export_sha256, cycle.export_name)
+        job.store.save()

@@ -64,6 +64,25 @@ class Part:
 
 
 @dataclass
+class Claim:
+    """A task of the server that this agent has in hand; the token proves it."""
+
+    id: int
+    kind: str
+    claim_token: str
+    payload: dict[str, Any] = field(default_factory=dict)
+    attempt: int = 0
+
+
+@dataclass
+class Listed:
+    """A file of new listings that went to the outbox: the same bytes must not go there again."""
+
+    sha256: str
+    name: str
+
+
+@dataclass
 class Cycle:
     """The journal of one cycle. A field that is None has not happened yet."""
 
@@ -93,8 +112,14 @@ class Cycle:
     export_name: str | None = None
     export_rows: int = 0
     export_staged: bool = False
+    export_kind: str | None = None
+    export_sha256: str | None = None
     etag: str | None = None
     outbox_staged: bool = False
+    # These cards were left out of the delivered file: the marketplace refused them three times.
+    paused_cards: list[int] = field(default_factory=list)
+    # The reason why prices were only saved: the account pushes none.
+    mode_refused: str | None = None
     # The step fetch_orders and the steps that depend on it fill these: the present file, and all
     # files that were sent.
     part: Part | None = None
@@ -107,6 +132,8 @@ class Cycle:
     lacking: list[str] = field(default_factory=list)
     # The reason why the rest of the cycle is not done, whatever steps are left.
     over: str | None = None
+    # A task of the server that this cycle works off; a sync has none.
+    task: Claim | None = None
     # The cycle's end; once the status is set, only the report to the server is left.
     status: str | None = None
     duration_ms: int = 0
@@ -150,6 +177,7 @@ class Memory:
     etag: str | None = None
     imported: list[Imported] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
+    listed: list[Listed] = field(default_factory=list)
     # These are SHA-256 of the update that was last placed in DIR/updates, and of the update whose
     # command was started.
     update_placed: str | None = None
@@ -158,7 +186,8 @@ class Memory:
     def belong_to(self, server: str) -> None:
         """Forget the imports of another server: they mean nothing to this one."""
         if self.server not in (None, server):
-            self.imported, self.sent, self.etag, self.approved = [], [], None, None
+            self.imported, self.sent, self.listed = [], [], []
+            self.etag, self.approved = None, None
         self.server = server
 
     def hashes(self) -> frozenset[str]:
@@ -167,6 +196,13 @@ class Memory:
     def remember_import(self, sha256: str, now: datetime) -> None:
         kept = [entry for entry in self.imported if entry.sha256 != sha256]
         self.imported = [*kept, Imported(sha256, clock.rfc3339(now))][-MOST_IMPORTED:]
+
+    def remember_listed(self, sha256: str, name: str) -> None:
+        kept = [entry for entry in self.listed if entry.sha256 != sha256]
+        self.listed = [*kept, Listed(sha256, name)][-MOST_IMPORTED:]
+
+    def has_listed(self, sha256: str | None) -> bool:
+        return any(entry.sha256 == sha256 for entry in self.listed)
 
     def has_sent(self, file: Sent) -> bool:
         return any(
@@ -243,6 +279,15 @@ def only_agent(folder: Path) -> Iterator[None]:
         yield
 
 
+def wait_for_lock(file: IO[bytes], seconds: float = 10.0) -> None:
+    """Take a lock that others hold for moments only. Raises StateProblem."""
+    ends = clock.monotonic() + seconds
+    while not _try_lock(file):
+        if clock.monotonic() > ends:
+            raise StateProblem(f"Another cardsync-agent holds {file.name} for {seconds:.0f} s.")
+        clock.sleep(0.05)
+
+
 def _try_lock(file: IO[bytes]) -> bool:
     try:
         if sys.platform == "win32":
@@ -266,6 +311,7 @@ def _memory(raw: dict[str, Any]) -> Memory:
     memory = Memory(**_known(Memory, raw))
     memory.imported = [Imported(**_known(Imported, entry)) for entry in raw.get("imported") or ()]
     memory.sent = [Sent(**_known(Sent, entry)) for entry in raw.get("sent") or ()]
+    memory.listed = [Listed(**_known(Listed, entry)) for entry in raw.get("listed") or ()]
     memory.cycle = _cycle(raw["cycle"]) if raw.get("cycle") else None
     memory.approved = Approved(**_known(Approved, raw["approved"])) if raw.get("approved") else None
     return memory
@@ -275,6 +321,8 @@ def _cycle(raw: dict[str, Any]) -> Cycle:
     cycle = Cycle(**_known(Cycle, raw))
     cycle.steps = [StepRecord(**_known(StepRecord, step)) for step in raw.get("steps") or ()]
     cycle.delivered = [Sent(**_known(Sent, entry)) for entry in raw.get("delivered") or ()]
+    if task := raw.get("task"):
+        cycle.task = Claim(**_known(Claim, task))
     if part := raw.get("part"):
         cycle.part = Part(**_known(Part, part) | {"file": Sent(**_known(Sent, part["file"]))})
     clock.read_rfc3339(cycle.started_at)

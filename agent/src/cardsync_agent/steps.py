@@ -36,7 +36,7 @@ def refresh_account(job: Job) -> None:
     raise NothingThere("a folder tells nothing of the account")
 
 
-# The agent reports these capabilities to the server's planner. A new step is one line here.
+# A new step is one line here.
 STEPS = {
     "export_inventory": Step(export_inventory),
     "upload_inventory": Step(upload_inventory, "export_inventory"),
@@ -51,7 +51,6 @@ STEPS = {
     "fetch_sales_report": Step(fetch_sales_report),
     "refresh_account": Step(refresh_account),
 }
-CAPABILITIES = ",".join(f"{name}@{step.version}" for name, step in STEPS.items())
 
 # Each kind has these steps where the server sends no plan (decisions.md, section 3).
 PRICING_CHAIN = (

@@ -1,34 +1,85 @@
-"""The activity feed: what a caller did, written in the transaction that did it."""
+"""The activity feed: what a caller did, written in the transaction that did it. (It is read, and
+its entries are undone, in `activity/`.)
+
+A summary names no buyer. `before` and `after` are small; what an undo needs stands in `undo`,
+whose `kind` names an entry of `activity/undo_kinds.py`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import datetime
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Identity, Index, Text, text
+from sqlalchemy import BigInteger, Identity, Index, Text, select, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.access.caller import Caller
+from cardsync.access.models import Seller
 from cardsync.database.columns import NOW, Base, Moment
+from cardsync.database.session import Database, run
 
-# Of what is done at the command line.
+# The actor of commands on the command line.
 OPERATOR = "operator"
+RISKS: Final = ("low", "medium", "high", "critical")
+OUTCOMES: Final = (
+    "applied", "previewed", "pending_review", "refused_by_grant", "refused_by_limit", "drifted",
+    "declined", "expired",
+)  # fmt: skip
+# The id of the request that this process is answering; none in a job.
+_NOTED: Final = "noted"
+REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
-def note(session: AsyncSession, caller: Caller, action: str, summary: str, now: datetime) -> None:
-    note_by(session, caller.seller_id, caller.actor, action, summary, now)
+def note(
+    session: AsyncSession,
+    caller: Caller,
+    action: str,
+    summary: str,
+    now: datetime,
+    *,
+    risk: str = "low",
+    outcome: str = "applied",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+    undo: Mapping[str, Any] | None = None,
+) -> Activity:
+    """Add what the caller did. `undo` holds `kind` and what that kind needs; None can't be undone.
+
+    The row's id is known after a flush.
+    """
+    row = note_by(session, caller.seller_id, caller.actor, action, summary, now)
+    row.risk, row.outcome = risk, outcome
+    row.before, row.after, row.undo = (
+        None if value is None else dict(value) for value in (before, after, undo)
+    )
+    return row
 
 
 def note_by(
     session: AsyncSession, seller_id: int, actor: str, action: str, summary: str, now: datetime
-) -> None:
-    session.add(
-        Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
-    )
+) -> Activity:
+    row = Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
+    session.add(row)
+    session.info.setdefault(_NOTED, []).append(row)
+    return row
+
+
+def noted_in(session: AsyncSession) -> list[Activity]:
+    """Return the entries that this transaction has added and not rolled back, oldest first; their
+    ids are known after a flush.
+    """
+    return [row for row in session.info.get(_NOTED, []) if row in session]
 
 
 class Activity(Base):
-    """What was done to a seller's prices and stock, written in the transaction that did it."""
+    """One change to a seller's prices, stock or account, written in the transaction that made it.
+
+    `undone_by` is the entry that undid this one.
+    """
 
     __tablename__ = "activity"
     __table_args__ = (Index("ix_activity_recent", "seller_id", text("created_at DESC")),)
@@ -36,6 +87,38 @@ class Activity(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     actor: Mapped[str] = mapped_column(Text)
     action: Mapped[str] = mapped_column(Text)
+    risk: Mapped[str] = mapped_column(Text, server_default="low")
+    outcome: Mapped[str] = mapped_column(Text, server_default="applied")
     summary: Mapped[str] = mapped_column(Text)
-    request_id: Mapped[str | None] = mapped_column(Text)
+    before: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    after: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    undo: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    undone_by: Mapped[int | None] = mapped_column(BigInteger)
+    request_id: Mapped[str | None] = mapped_column(Text, default=REQUEST_ID.get)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+
+
+_DROPPED_AT_ONCE: Final = 10_000
+_DROP = """
+    DELETE FROM activity WHERE seller_id = :seller AND id IN (
+        SELECT id FROM activity WHERE seller_id = :seller AND created_at < :before
+         ORDER BY created_at LIMIT :most)
+"""
+
+
+async def drop_old(database: Database, before: datetime) -> int:
+    """Delete every seller's entries from before that moment, seller by seller and few at a time;
+    return how many.
+    """
+    async with database.shared() as session:
+        sellers = list(await session.scalars(select(Seller.id).order_by(Seller.id)))
+    dropped = 0
+    for seller_id in sellers:
+        values = {"seller": seller_id, "before": before, "most": _DROPPED_AT_ONCE}
+        while True:
+            async with database.tenant(seller_id) as session:
+                gone = await run(session, _DROP, values)
+            dropped += gone
+            if gone < _DROPPED_AT_ONCE:
+                break
+    return dropped

@@ -1,9 +1,10 @@
-"""Middleware of the routes that know their caller: an API key or a member's session in,
+"""Middleware of the routes that know their caller: an API key, a token or a member's session in,
 `scope["caller"]` out, before the body is read.
 
-A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`) or alone
-(`BY_SESSION`); a session on any other is refused (`key_required`). Who sends a key is judged by
-the key. Middleware and not a guard: a guard is handed a fresh copy of the route's whole
+A route takes keys, unless its `opt` says that it takes sessions too (`BY_EITHER`), sessions and
+tokens (`BY_ANY`), or sessions alone (`BY_SESSION`); a session or a token on any other is refused
+(`key_required`). A token needs `mcp:read` where nothing is changed, else `mcp:write`. A request
+with an Authorization header is judged by it. Middleware and not a guard: a guard is handed a fresh copy of the route's whole
 description with every request.
 """
 
@@ -14,7 +15,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from cardsync import errors
-from cardsync.access import patience, tokens
+from cardsync.access import access_tokens, patience, tokens
 from cardsync.access.caller import Caller, caller_of, header, owner_of
 from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import caller_with
@@ -27,16 +28,23 @@ if TYPE_CHECKING:
 
 class Callers(Enum):
     EITHER = auto()
+    ANY = auto()
     SESSION = auto()
 
 
 _OPTION = "callers"
+_READS = "reads"
 BY_EITHER = {_OPTION: Callers.EITHER}
+BY_ANY = {_OPTION: Callers.ANY}
 BY_SESSION = {_OPTION: Callers.SESSION}
 # A page's route: its form carries the token in a field, which `dashboard/shell.read_form` checks
 # before it reads any other.
 BY_FORM = {_OPTION: Callers.SESSION, "token_in_form": True}
-# How OpenAPI tells it.
+# Of a route that changes nothing although it is a POST.
+READS: dict[str, Any] = {_READS: True}
+# How OpenAPI tells it. The scopes of a token are those of the method, unless the route names them.
+A_TOKEN = {"token": list[str]()}
+A_READING_TOKEN = {"token": [access_tokens.READ]}
 A_KEY = {"api_key": list[str]()}
 A_SESSION = {"session": list[str]()}
 
@@ -46,8 +54,14 @@ def admitting(app: ASGIApp) -> ASGIApp:
         opt = scope["route_handler"].opt
         patience.allow(scope, opt, scope["litestar_app"].state.settings)
         callers = opt.get(_OPTION)
-        token = session_token(scope) if header(scope, b"authorization") is None else None
-        caller = await (_admit_member(scope, token, opt) if token else _admit_key(scope, opt))
+        sent = header(scope, b"authorization")
+        token = session_token(scope) if sent is None else None
+        if token:
+            caller = await _admit_member(scope, token, opt)
+        elif bearer := access_tokens.of_header(sent):
+            caller = await _admit_token(scope, bearer, opt)
+        else:
+            caller = await _admit_key(scope, opt)
         if callers is Callers.SESSION and not token:
             raise errors.SessionRequired
         _refuse_no_ids(scope)
@@ -113,6 +127,33 @@ async def _admit_key(scope: Scope, opt: Mapping[str, Any]) -> Caller:
     return caller
 
 
+async def _admit_token(scope: Scope, token: str, opt: Mapping[str, Any]) -> Caller:
+    state = scope["litestar_app"].state
+    limits: RateLimits = state.rate_limits
+    try:
+        seller_id, token_id = await access_tokens.owner_of_token(state.token_ring, token)
+        buckets = limits.of_token(scope, token_id, opt)
+        limits.refuse_flood(scope, buckets)
+        caller = await access_tokens.caller_with_token(state.database, seller_id, token_id)
+    except errors.Unauthorized:
+        await limits.admit_anonymous(scope)
+        raise
+    except errors.AccountSuspended:
+        await limits.admit_key(scope, buckets)
+        raise
+    await limits.admit_key(scope, buckets)
+    callers = opt.get(_OPTION)
+    if callers is Callers.SESSION:
+        raise errors.SessionRequired
+    if callers is not Callers.ANY:
+        raise errors.KeyRequired
+    reads = opt.get(_READS) or scope.get("method") in tokens.SAFE_METHODS
+    access_tokens.need_scope(
+        caller.identity.scopes, access_tokens.READ if reads else access_tokens.WRITE
+    )
+    return caller
+
+
 async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Caller:
     state = scope["litestar_app"].state
     limits: RateLimits = state.rate_limits
@@ -123,7 +164,7 @@ async def _admit_member(scope: Scope, token: str, opt: Mapping[str, Any]) -> Cal
         raise
     assert caller.member_id is not None
     await limits.admit_member(scope, caller.member_id, opt)
-    if caller.suspended:
+    if caller.account.suspended:
         raise errors.AccountSuspended
     if _OPTION not in opt:
         raise errors.KeyRequired

@@ -1,5 +1,8 @@
-"""Who is calling: the Authorization header in, a `Caller` out. (Members with a session:
+"""The caller of a request: the Authorization header in, a `Caller` out. (Members with a session:
 `access/sessions.py`.)
+
+A caller is an identity, an account and the seller's state. The fields of the last two are the
+columns that are read, so the order of the struct and the order of the query cannot differ.
 
 One round trip reads the key, the account and the sync state together. Which seller a key belongs
 to never changes, so that much is remembered per process; whether the key and the account are
@@ -10,8 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, LiteralString
+
+import msgspec
 
 from cardsync import errors
 from cardsync.access import keys
@@ -24,21 +30,39 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
 
-class Caller(NamedTuple):
-    """A seller as one request sees it: account and sync state as they stood when the key or the
-    session was checked.
+# What a caller may do through an assistant's tools: a token has one scope or both.
+EVERY_SCOPE = frozenset({"mcp:read", "mcp:write"})
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """The seller, and what the caller showed for it: a key, a member's session or an OAuth token,
+    with that credential's id.
     """
 
-    key_is_good: bool
     seller_id: int
+    credential: Literal["key", "session", "token"]
+    credential_id: int
+    # Only a session has a member; the holder of a key may do what an owner may.
+    member_id: int | None = None
+    role: str = "owner"
+    # Keys and sessions are not narrowed; a token has the scopes that its seller consented to.
+    scopes: frozenset[str] = EVERY_SCOPE
+
+
+class CallerAccount(msgspec.Struct, frozen=True):
+    """The account's plan and switches. The fields are the columns of `account` that are read.
+
+    `sync_mode` and `upload_approved` are as they are stored: what holds is in `entitlements`.
+    """
+
     plan: str
     trial_ends_at: datetime | None
-    stored_sync_mode: str
+    sync_mode: str
     product_lines: list[str]
     suspended: bool
     past_due: bool
     write_consent: bool
-    stored_upload_approved: bool
+    upload_approved: bool
     auto_sync_paused: bool
     automatic_pricing_paused: bool
     sync_interval_minutes: int | None
@@ -49,6 +73,13 @@ class Caller(NamedTuple):
     planner_opt_in: bool
     credits_metering_enabled: bool
     credit_balance: int
+
+
+class SellerState(msgspec.Struct, frozen=True):
+    """The seller's one row of lock, lease and request, as it was read without a lock. The fields
+    are the columns of `sync_state` that are read (`seller_state/models.py` says what they mean).
+    """
+
     requested_kind: str | None
     requested_at: datetime | None
     lock_kind: str | None
@@ -74,17 +105,44 @@ class Caller(NamedTuple):
     export_fingerprint: str | None
     tasks_due_at: datetime | None
     price_tasks_due_at: datetime | None
+    agent_kinds: list[str] | None
     rollback_until: datetime | None
     rollback_preparing_until: datetime | None
     export_until: datetime | None
-    # Of a member who is signed in; a key has neither, and its holder may do what an owner may.
-    member_id: int | None = None
-    role: str = "owner"
+    quick_add_waits: bool
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """A seller as one request sees it: account and seller state stand as they stood when the
+    credential was checked.
+    """
+
+    identity: Identity
+    account: CallerAccount
+    state: SellerState
+
+    @property
+    def seller_id(self) -> int:
+        return self.identity.seller_id
+
+    @property
+    def member_id(self) -> int | None:
+        return self.identity.member_id
+
+    @property
+    def role(self) -> str:
+        return self.identity.role
 
     @property
     def actor(self) -> str:
-        """Who did it, in the activity feed."""
-        return "key" if self.member_id is None else f"member {self.member_id}"
+        """The name of the caller in the activity feed."""
+        identity = self.identity
+        match identity.credential:
+            case "session":
+                return f"member {identity.member_id}"
+            case "token":
+                return f"token {identity.credential_id}"
+        return "key"
 
     def must_be_owner(self) -> None:
         """The first line of every operation that staff may not do. Raises OwnerRequired."""
@@ -92,81 +150,51 @@ class Caller(NamedTuple):
             raise errors.OwnerRequired
 
     def entitlements(self, now: datetime) -> Entitlements:
+        account = self.account
         return entitlements(
-            plan=self.plan,
-            trial_ends_at=self.trial_ends_at,
-            sync_mode=self.stored_sync_mode,
-            upload_approved=self.stored_upload_approved,
-            past_due=self.past_due,
-            write_consent=self.write_consent,
-            automatic_pricing_paused=self.automatic_pricing_paused,
-            suspended=self.suspended,
+            plan=account.plan,
+            trial_ends_at=account.trial_ends_at,
+            sync_mode=account.sync_mode,
+            upload_approved=account.upload_approved,
+            past_due=account.past_due,
+            write_consent=account.write_consent,
+            automatic_pricing_paused=account.automatic_pricing_paused,
+            suspended=account.suspended,
             now=now,
         )
 
 
-# What each field of `Caller` is read from.
-CALLER_COLUMNS = {
-    "key_is_good": "k.revoked_at IS NULL",
-    "seller_id": "a.seller_id",
-    "plan": "a.plan",
-    "trial_ends_at": "a.trial_ends_at",
-    "stored_sync_mode": "a.sync_mode",
-    "product_lines": "a.product_lines",
-    "suspended": "a.suspended",
-    "past_due": "a.past_due",
-    "write_consent": "a.write_consent",
-    "stored_upload_approved": "a.upload_approved",
-    "auto_sync_paused": "a.auto_sync_paused",
-    "automatic_pricing_paused": "a.automatic_pricing_paused",
-    "sync_interval_minutes": "a.sync_interval_minutes",
-    "full_history_requested": "a.full_history_requested",
-    "object_store_pipeline_enabled": "a.object_store_pipeline_enabled",
-    "quiet_hours": "a.quiet_hours",
-    "time_zone": "a.time_zone",
-    "planner_opt_in": "a.planner_opt_in",
-    "credits_metering_enabled": "a.credits_metering_enabled",
-    "credit_balance": "a.credit_balance",
-    "requested_kind": "s.requested_kind",
-    "requested_at": "s.requested_at",
-    "lock_kind": "s.lock_kind",
-    "lock_trigger": "s.lock_trigger",
-    "lock_first_sync": "s.lock_first_sync",
-    "lock_agent_id": "s.lock_agent_id",
-    "lock_refreshed_at": "s.lock_refreshed_at",
-    "lock_uploaded": "s.lock_uploaded",
-    "lock_plan": "s.lock_plan",
-    "lease_holder": "s.lease_holder",
-    "lease_expires_at": "s.lease_expires_at",
-    "cancel_requested_at": "s.cancel_requested_at",
-    "work_phase": "s.work_phase",
-    "work_done": "s.work_done",
-    "work_total": "s.work_total",
-    "uploads_open": "s.uploads_open",
-    "review_upload_id": "s.review_upload_id",
-    "last_sync_at": "s.last_sync_at",
-    "last_pricing_at": "s.last_pricing_at",
-    "history_fetched_at": "s.history_fetched_at",
-    "scheduled_failures": "s.scheduled_failures",
-    "last_failure_at": "s.last_failure_at",
-    "export_fingerprint": "s.export_fingerprint",
-    "tasks_due_at": "s.tasks_due_at",
-    "price_tasks_due_at": "s.price_tasks_due_at",
-    "rollback_until": "s.rollback_until",
-    "rollback_preparing_until": "s.rollback_preparing_until",
-    "export_until": "s.export_until",
-}
-# The columns stand in the order of `Caller`'s fields; $1 is the seller and $2 the key's id.
-CALLER = PolledQuery(
-    "caller",
-    f"""
-SELECT {", ".join(CALLER_COLUMNS.values())}
-      FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN api_key k ON k.seller_id = a.seller_id
-     WHERE a.seller_id = $1 AND s.seller_id = $1 AND k.id = $2
+_STATE_BEGINS = len(CallerAccount.__struct_fields__)
+_STATE_ENDS = _STATE_BEGINS + len(SellerState.__struct_fields__)
+
+
+def caller_query(name: str, credential: str, *columns: str) -> PolledQuery:
+    """The one read of a caller: account and seller state, and of the credential those `columns`.
+
+    `$1` is the seller and `$2` the credential's id; `credential` joins a credential that is good.
+    """
+    account = [f"a.{field}" for field in CallerAccount.__struct_fields__]
+    state = [f"s.{field}" for field in SellerState.__struct_fields__]
+    return PolledQuery(
+        name,
+        f"""
+SELECT {", ".join([*account, *state, *columns])}
+  FROM account a JOIN sync_state s ON s.seller_id = a.seller_id {credential}
+ WHERE a.seller_id = $1 AND s.seller_id = $1
 """,
+    )
+
+
+def read_row(row: Sequence[Any]) -> tuple[CallerAccount, SellerState, Sequence[Any]]:
+    """The account, the seller's state and the further columns in a row of `caller_query`."""
+    account = CallerAccount(*row[:_STATE_BEGINS])
+    return account, SellerState(*row[_STATE_BEGINS:_STATE_ENDS]), row[_STATE_ENDS:]
+
+
+CALLER = caller_query(
+    "caller",
+    "JOIN api_key k ON k.seller_id = a.seller_id AND k.id = $2 AND k.revoked_at IS NULL",
 )
-
-
 OWNER_SQL = "SELECT seller_id, id FROM api_key WHERE key_hash = %s"
 
 
@@ -239,9 +267,9 @@ async def caller_of(database: Database, seller_id: int, key_id: int) -> Caller:
     is looked at.
     """
     row = await database.polled.first_row(seller_id, CALLER, key_id)
-    if row is None or not row[0]:
+    if row is None:
         raise errors.Unauthorized.challenge(credentials_sent=True)
-    caller = Caller(*row)
-    if caller.suspended:
+    account, state, _ = read_row(row)
+    if account.suspended:
         raise errors.AccountSuspended
-    return caller
+    return Caller(Identity(seller_id, "key", key_id), account, state)

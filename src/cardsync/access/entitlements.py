@@ -1,5 +1,5 @@
-"""What an account may do: plan and switches in, permissions out. Pure, and the only place that
-says so.
+"""An account's permissions: plan and switches go in; permissions come out. Pure, and the only place
+that decides them.
 
 Losing the paid entitlement holds an account read-only whatever is stored and cancels its waiting
 price tasks; missing consent, being past due, a pause or a suspension only holds prices back: the

@@ -40,14 +40,18 @@ def checksum(head: str) -> str:
 
 
 def new_key() -> str:
-    head = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(_RANDOM))
+    return new_secret(PREFIX)
+
+
+def new_secret(prefix: str) -> str:
+    head = prefix + "".join(secrets.choice(ALPHABET) for _ in range(_RANDOM))
     return head + checksum(head)
 
 
-def is_well_formed(key: str) -> bool:
+def is_well_formed(key: str, prefix: str = PREFIX) -> bool:
     head, check = key[:-_CHECK], key[-_CHECK:]
     return (
-        len(key) == LENGTH and key.startswith(PREFIX) and key.isascii() and checksum(head) == check
+        len(key) == LENGTH and key.startswith(prefix) and key.isascii() and checksum(head) == check
     )
 
 

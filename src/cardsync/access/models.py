@@ -1,5 +1,5 @@
-"""Tables of accounts: `seller`, `member`, `api_key` (global: sign-in looks them up) and `account`
-(tenant: plan and switches).
+"""Tables of accounts: `seller`, `member`, `api_key`, `access_token` (global: requests look them up)
+and `account` (tenant: plan and switches).
 """
 
 from __future__ import annotations
@@ -63,6 +63,22 @@ class ApiKey(Base):
     name: Mapped[str] = mapped_column(Text)
     key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    revoked_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class AccessToken(Base):
+    """A token of an assistant or a script, good for its scopes; only its SHA-256 is kept."""
+
+    __tablename__ = "access_token"
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    seller_id: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+    )
+    name: Mapped[str] = mapped_column(Text)
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
+    expires_at: Mapped[datetime | None] = mapped_column(Moment)
     revoked_at: Mapped[datetime | None] = mapped_column(Moment)
 
 

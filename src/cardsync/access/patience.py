@@ -113,12 +113,13 @@ class Patience:
         if self._waited >= window:
             if self._came < window * SLOWEST_BYTES:
                 raise _too_slow()
-            self._waited, self._came = self._waited % window, 0
+            self._waited = self._waited % window
+            self._came = 0
         if self._body_took > self._settings.body_seconds:
             raise _too_slow()
 
     def problem(self) -> errors.Problem:
-        """Why the request was ended."""
+        """Return the reason why the request was ended."""
         if self._reads:
             return _too_slow()
         return errors.ServiceUnavailable("this took longer than one answer may; try again")

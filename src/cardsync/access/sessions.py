@@ -16,23 +16,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access import passwords, tokens
-from cardsync.access.caller import CALLER_COLUMNS, Caller, KeyRing
+from cardsync.access.caller import Caller, Identity, KeyRing, caller_query, read_row
 from cardsync.access.member_models import MemberSession
 from cardsync.access.models import Account, Member, Seller
-from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.session import Database, enter_tenant
 from cardsync.settings import Settings
 
 OWNER_SQL = "SELECT seller_id, id FROM member_session WHERE token_hash = %s"
-# $1 is the seller and $2 the session's id.
-SESSION_CALLER = PolledQuery(
+SESSION_CALLER = caller_query(
     "session_caller",
-    f"""
-SELECT {", ".join((CALLER_COLUMNS | {"key_is_good": "true"}).values())}, m.id, m.role, w.last_seen_at, w.expires_at
-      FROM account a JOIN sync_state s ON s.seller_id = a.seller_id JOIN member_session w ON w.seller_id = a.seller_id
-      JOIN member m ON m.id = w.member_id AND m.seller_id = w.seller_id
-     WHERE a.seller_id = $1 AND s.seller_id = $1 AND w.id = $2
-""",
+    "JOIN member_session w ON w.seller_id = a.seller_id AND w.id = $2"
+    " JOIN member m ON m.id = w.member_id AND m.seller_id = w.seller_id",
+    "m.id",
+    "m.role",
+    "w.last_seen_at",
+    "w.expires_at",
 )
 # A session's last use is written at most so often.
 _NOTED_SECONDS = 60
@@ -62,14 +60,13 @@ async def caller_with(database: Database, ring: KeyRing, token: str, settings: S
     row = owner and await database.polled.first_row(owner[0], SESSION_CALLER, owner[1])
     if not owner or not row:
         raise errors.Unauthorized.ended()
-    *fields, last_seen_at, expires_at = row
+    account, state, (member_id, role, last_seen_at, expires_at) = read_row(row)
     idle = now - last_seen_at
     if now >= expires_at or idle >= timedelta(seconds=settings.session_idle_seconds):
         raise errors.Unauthorized.ended()
-    caller = Caller(*fields)
     if idle >= timedelta(seconds=min(_NOTED_SECONDS, settings.session_idle_seconds / 4)):
         await _note_use(database, *owner, now)
-    return caller
+    return Caller(Identity(owner[0], "session", owner[1], member_id, role), account, state)
 
 
 async def _note_use(database: Database, seller_id: int, session_id: int, now: datetime) -> None:
@@ -83,7 +80,11 @@ async def _note_use(database: Database, seller_id: int, session_id: int, now: da
 
 
 async def sign_in(
-    database: Database, settings: Settings, email: str, password: str, earlier: str | None = None
+    database: Database,
+    settings: Settings,
+    email: str,
+    password: str,
+    earlier: str | None = None,
 ) -> SignedIn:
     """A new session, in place of the one that the browser had; raises InvalidCredentials or
     AccountSuspended.
@@ -118,7 +119,8 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     seller_name = await session.scalar(select(Seller.name).where(Seller.id == member.seller_id))
     if suspended or seller_name is None:
         raise errors.AccountSuspended
-    now, token = clock.now(), tokens.new_token()
+    now = clock.now()
+    token = tokens.new_token()
     session.add(
         MemberSession(
             seller_id=member.seller_id,
@@ -131,27 +133,38 @@ async def begin(session: AsyncSession, settings: Settings, member: Member) -> Si
     )
     await session.flush()
     return SignedIn(
-        member.id, member.name, member.email, member.role, member.seller_id, seller_name, token
+        member.id,
+        member.name,
+        member.email,
+        member.role,
+        member.seller_id,
+        seller_name,
+        token,
     )
 
 
-async def who(session: AsyncSession, seller_id: int, member_id: int, token: str) -> SignedIn:
-    """Of a caller whose session was just found good."""
+async def who(session: AsyncSession, caller: Caller, token: str) -> SignedIn:
+    """Return the member whose session, of that token, was just found good."""
     query = (
         select(Member, Seller.name)
         .join(Seller)
-        .where(Member.seller_id == seller_id, Member.id == member_id)
+        .where(Member.seller_id == caller.seller_id, Member.id == caller.member_id)
     )
     row = (await session.execute(query)).first()
     if row is None:
         raise errors.Unauthorized.ended()
     member: Member = row[0]
-    return SignedIn(member.id, member.name, member.email, member.role, seller_id, row[1], token)
+    return SignedIn(
+        member.id, member.name, member.email, member.role, caller.seller_id, row[1], token
+    )
 
 
-async def sign_out(session: AsyncSession, seller_id: int, member_id: int, token: str) -> None:
+async def sign_out(session: AsyncSession, caller: Caller, token: str) -> None:
     """End this session of the member."""
-    theirs = (MemberSession.seller_id == seller_id, MemberSession.member_id == member_id)
+    theirs = (
+        MemberSession.seller_id == caller.seller_id,
+        MemberSession.member_id == caller.member_id,
+    )
     await session.execute(
         delete(MemberSession).where(*theirs, MemberSession.token_hash == tokens.token_hash(token))
     )

@@ -63,7 +63,10 @@ def session_token(cookies: Iterable[str], origin: str) -> str | None:
 
 
 def comes_from_here(
-    fetch_site: str | None, origin: str | None, hosts: Collection[str], ours: str
+    fetch_site: str | None,
+    origin: str | None,
+    hosts: Collection[str],
+    ours: str,
 ) -> bool:
     """What browsers say of who sends a request; who says nothing is no browser, or a very old one.
 

@@ -32,30 +32,33 @@ def cookie_of(settings: Settings, token: str) -> Cookie:
 
 
 async def signed_in(
-    request: ApiRequest, database: Database, settings: Settings, email: str, password: str
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+    email: str,
+    password: str,
 ) -> SignedIn:
     rate_limits: RateLimits = request.app.state.rate_limits
     await rate_limits.admit_sign_in(request.scope, email)
     return await sessions.sign_in(database, settings, email, password, session_token(request.scope))
 
 
-def _own(request: ApiRequest, caller: Caller) -> tuple[int, str]:
-    """Member and token of the session that let the caller in."""
+def _token(request: ApiRequest) -> str:
+    """The token of the session that let the caller in."""
     token = session_token(request.scope)
     assert token is not None
-    assert caller.member_id is not None
-    return caller.member_id, token
+    return token
 
 
-async def who_asks(request: ApiRequest, caller: Caller, session: AsyncSession) -> SignedIn:
-    return await sessions.who(session, caller.seller_id, *_own(request, caller))
+async def who_asks(session: AsyncSession, caller: Caller, request: ApiRequest) -> SignedIn:
+    return await sessions.who(session, caller, _token(request))
 
 
 async def signed_out(
-    request: ApiRequest, caller: Caller, session: AsyncSession, *, everywhere: bool
+    session: AsyncSession, caller: Caller, request: ApiRequest, *, everywhere: bool
 ) -> None:
-    member_id, token = _own(request, caller)
     if everywhere:
-        await sessions.end_all(session, caller.seller_id, member_id)
+        assert caller.member_id is not None
+        await sessions.end_all(session, caller.seller_id, caller.member_id)
     else:
-        await sessions.sign_out(session, caller.seller_id, member_id, token)
+        await sessions.sign_out(session, caller, _token(request))

@@ -34,10 +34,20 @@ def seller() -> None:
     multiple=True,
     help="A product line to enable, repeatable; default all, magic first.",
 )
-@click.option("--sync-mode", type=click.Choice(SYNC_MODES), default="full", show_default=True)
+@click.option(
+    "--sync-mode",
+    type=click.Choice(SYNC_MODES),
+    default="full",
+    show_default=True,
+)
 @click.option("--json", "as_json", is_flag=True)
 def seller_create(
-    name: str, email: str, plan: str | None, lines: tuple[str, ...], sync_mode: str, as_json: bool
+    name: str,
+    email: str,
+    plan: str | None,
+    lines: tuple[str, ...],
+    sync_mode: str,
+    as_json: bool,
 ) -> None:
     """Create a seller; prints the password and API key, which are shown only once."""
 

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
 from cardsync.access import passwords, sessions, tokens
+from cardsync.access.activity import note_by
 from cardsync.access.known_seller import known_seller
 from cardsync.access.member_models import Invitation
 from cardsync.access.models import Member, Seller
@@ -35,7 +36,11 @@ class Link(str):
 
 
 async def invite(
-    session: AsyncSession, settings: Settings, seller_id: int, email: str, role: str
+    session: AsyncSession,
+    settings: Settings,
+    seller_id: int,
+    email: str,
+    role: str,
 ) -> tuple[int, Link]:
     """(member id, link). Inviting who has not joined yet renews the link and sets the role."""
     email = _address(email)
@@ -57,7 +62,8 @@ async def invite(
 
 async def link(session: AsyncSession, settings: Settings, seller_id: int, member_id: int) -> Link:
     """A new link for a member, in place of an earlier one."""
-    now, token = clock.now(), tokens.new_token()
+    now = clock.now()
+    token = tokens.new_token()
     values = {
         "token_hash": tokens.token_hash(token),
         "created_at": now,
@@ -71,7 +77,7 @@ async def link(session: AsyncSession, settings: Settings, seller_id: int, member
 
 
 async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
-    """Whom a link invites, and the seller's name; raises NotFound."""
+    """Return the member whom a link invites, and the seller's name; raises NotFound."""
     query = (
         select(Member, Seller.name)
         .join(Invitation, Invitation.member_id == Member.id)
@@ -89,7 +95,11 @@ async def invited(session: AsyncSession, token: str) -> tuple[Member, str]:
 
 
 async def accept(
-    database: Database, settings: Settings, token: str, name: str | None, password: str
+    database: Database,
+    settings: Settings,
+    token: str,
+    name: str | None,
+    password: str,
 ) -> sessions.SignedIn:
     """The member joins, or has a new password, and is signed in.
 
@@ -106,9 +116,14 @@ async def accept(
         member, _ = await invited(session, token)
         await session.execute(delete(Invitation).where(Invitation.member_id == member.id))
         await sessions.end_all(session, member.seller_id, member.id)
-        member.name, member.password_hash = name, password_hash
+        member.name = name
+        member.password_hash = password_hash
         await session.flush()
-        return await sessions.begin(session, settings, member)
+        signed_in = await sessions.begin(session, settings, member)
+        summary = f"member {member.id} chose a password and joined as {member.role}"
+        actor = f"member {member.id}"
+        note_by(session, member.seller_id, actor, "member.joined", summary, clock.now())
+        return signed_in
 
 
 def _address(text: str) -> str:

@@ -5,12 +5,11 @@ Forms without scripts; the same operations as JSON.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs
 
-from litestar import MediaType, Request, Response, Router, get, post
-from litestar.datastructures import Cookie
+from litestar import Response, Router, get, post
 from litestar.exceptions import NotFoundException
 from litestar.response import Template
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -26,54 +25,16 @@ from cardsync.credits.models import CreditTransaction
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web import pages
+from cardsync.web.forms import form_of, go, refused, sentence
 from cardsync.web.pages import page
-from cardsync.web.request import ApiRequest, storable
+from cardsync.web.request import ApiRequest
 
 DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
-HEADINGS = {
-    403: "Not allowed",
-    404: "This link is not good any more",
-    429: "Too many attempts",
-    503: "One moment, please",
-}
-FIELDS = 20
 LEDGER_SHOWN = 200
+# A link to a plan leads through the sign-in to the plan; no other address is followed.
+PLAN_PAGE = re.compile(r"/plans/[0-9]{1,18}", re.ASCII)
 # An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
 ADDRESSES = ("https://", "http://", "mailto:")
-
-
-def _go(path: str, cookie: Cookie | None = None) -> Response[str]:
-    headers = pages.HEADERS | {"Location": path}
-    return Response(
-        "",
-        status_code=303,
-        media_type=MediaType.TEXT,
-        headers=headers,
-        cookies=[cookie] if cookie else [],
-    )
-
-
-def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
-    """What the pages' own forms do not show beside their fields."""
-    if isinstance(exc, errors.Unauthorized):
-        return _go("/sign-in")
-    heading = HEADINGS.get(exc.status, "This did not work")
-    return page("message.html", exc.status, exc.headers, heading=heading, message=_sentence(exc))
-
-
-def _sentence(problem: errors.Problem) -> str:
-    text = str(problem)
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
-
-
-async def _form(request: ApiRequest) -> dict[str, str]:
-    try:
-        fields = parse_qs(
-            (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS
-        )
-    except ValueError as e:
-        raise errors.BadRequest("the form cannot be read") from e
-    return {name: str(storable(values[0])) for name, values in fields.items()}
 
 
 @get("/sign-in")
@@ -82,8 +43,9 @@ async def sign_in_page(
 ) -> Response[Any]:
     token = session_token(request.scope)
     if token and await _is_good(request, database, settings, token):
-        return _go("/account")
-    return _sign_in(done=DONE.get(request.query_params.get("signed_out", ""), ""))
+        return go("/account")
+    done = DONE.get(request.query_params.get("signed_out", ""), "")
+    return _sign_in(done=done, then=request.query_params.get("then", ""))
 
 
 def _sign_in(
@@ -93,8 +55,11 @@ def _sign_in(
     email: str = "",
     problem: str = "",
     done: str = "",
+    then: str = "",
 ) -> Template:
-    return page("sign_in.html", status, headers, email=email, problem=problem, done=done)
+    kept = then if PLAN_PAGE.fullmatch(then) else ""
+    values = {"email": email, "problem": problem, "done": done, "then": kept}
+    return page("sign_in.html", status, headers, **values)
 
 
 async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
@@ -104,18 +69,21 @@ async def _is_good(request: ApiRequest, database: Database, settings: Settings, 
         )
     except errors.Unauthorized:
         return False
-    return not caller.suspended
+    return not caller.account.suspended
 
 
 @post("/sign-in", middleware=[among_strangers])
 async def sign_in(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
-    form = await _form(request)
+    form = await form_of(request)
     email = form.get("email", "")
     try:
         who = await signed_in(request, database, settings, email, form.get("password", ""))
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
-        return _sign_in(e.status, e.headers, email=email, problem=_sentence(e))
-    return _go("/account", cookie_of(settings, who.token))
+        then = form.get("then", "")
+        return _sign_in(e.status, e.headers, email=email, problem=sentence(e), then=then)
+    then = form.get("then", "")
+    path = then if PLAN_PAGE.fullmatch(then) else "/account"
+    return go(path, cookie_of(settings, who.token))
 
 
 @get("/invitations/{token:str}", middleware=[among_strangers])
@@ -127,13 +95,13 @@ async def invitation_page(token: str, database: Database) -> Template:
 async def accept_invitation(
     request: ApiRequest, token: str, database: Database, settings: Settings
 ) -> Response[Any]:
-    form = await _form(request)
+    form = await form_of(request)
     name = form.get("name", "")
     try:
         who = await invitations.accept(database, settings, token, name, form.get("password", ""))
     except errors.InvalidPayload as e:
-        return await _invitation(database, token, e.status, name=name, problem=_sentence(e))
-    return _go("/account", cookie_of(settings, who.token))
+        return await _invitation(database, token, e.status, name=name, problem=sentence(e))
+    return go("/account", cookie_of(settings, who.token))
 
 
 async def _invitation(
@@ -157,7 +125,7 @@ async def _invitation(
 
 @get("/account", middleware=[admitting], opt=BY_SESSION)
 async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Template:
-    who = await who_asks(request, caller, session)
+    who = await who_asks(session, caller, request)
     return page("account.html", who=who, form_token=tokens.csrf_token(who.token))
 
 
@@ -196,9 +164,9 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
 
     Who is signed out already has what was asked for.
     """
-    form, token = await _form(request), session_token(request.scope)
+    form, token = await form_of(request), session_token(request.scope)
     where = "everywhere" if form.get("everywhere") == "true" else "here"
-    gone = _go(f"/sign-in?signed_out={where}", cookie_of(settings, ""))
+    gone = go(f"/sign-in?signed_out={where}", cookie_of(settings, ""))
     if token is None:
         return gone
     if not tokens.csrf_is_right(token, form.get("csrf_token")):
@@ -210,7 +178,7 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
     except errors.Unauthorized:
         return gone
     async with database.tenant(caller.seller_id) as session:
-        await signed_out(request, caller, session, everywhere=where == "everywhere")
+        await signed_out(session, caller, request, everywhere=where == "everywhere")
     return gone
 
 
@@ -227,7 +195,7 @@ router = Router(
     route_handlers=[
         sign_in_page, sign_in, invitation_page, accept_invitation, account, credits_page, sign_out, asset,
     ],
-    exception_handlers={errors.Problem: _refused},
+    exception_handlers={errors.Problem: refused},
     include_in_schema=False,
     request_max_body_size=limits.SIGN_IN_BYTES,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who belongs to a seller account: listed, given another role, removed.
+"""The members of a seller account: they are listed, given another role, or removed.
 
 An account keeps at least one owner who has joined.
 """
@@ -36,7 +36,14 @@ async def listed(session: AsyncSession, seller_id: int) -> list[Listed]:
         select(Member).where(Member.seller_id == seller_id).order_by(Member.id)
     )
     return [
-        Listed(m.id, m.email, m.name, m.role, m.password_hash is not None, m.created_at)
+        Listed(
+            m.id,
+            m.email,
+            m.name,
+            m.role,
+            m.password_hash is not None,
+            m.created_at,
+        )
         for m in rows
     ]
 
@@ -69,7 +76,9 @@ async def reset_password(session: AsyncSession, settings: Settings, member_id: i
 
 
 async def _member(session: AsyncSession, member_id: int) -> Member:
-    """Of those who change one seller's members at the same time, one goes after the other."""
+    """Lock the account's members: of callers who change them at the same time, one goes after the
+    other.
+    """
     lock = text(
         "SELECT FROM seller WHERE id = (SELECT seller_id FROM member WHERE id = :id) FOR NO KEY UPDATE"
     )

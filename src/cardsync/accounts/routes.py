@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.admission import A_KEY, A_SESSION, BY_EITHER, BY_SESSION, admitting
+from cardsync.access.admission import A_KEY, A_SESSION, A_TOKEN, BY_ANY, BY_SESSION, admitting
 from cardsync.access.caller import Caller
 from cardsync.accounts import account_settings
 from cardsync.accounts.shown import AccountSettings, LineSwitch, SyncMode, settings_body
@@ -53,12 +53,12 @@ async def _strictly(request: ApiRequest) -> AccountChange:
 
 @get(
     "/account",
-    opt=BY_EITHER,
-    security=[A_KEY, A_SESSION],
+    opt=BY_ANY,
+    security=[A_KEY, A_SESSION, A_TOKEN],
     responses=problems(*BEHIND_A_KEY, errors.OwnerRequired),
 )
 async def read_account(caller: Caller, session: AsyncSession) -> AccountSettings:
-    """What the owner has set."""
+    """Show the owner's settings."""
     return settings_body(await account_settings.account_of(session, caller))
 
 

@@ -150,7 +150,13 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 async def create_seller(
-    session: AsyncSession, *, name: str, email: str, plan: str, lines: list[str], sync_mode: str
+    session: AsyncSession,
+    *,
+    name: str,
+    email: str,
+    plan: str,
+    lines: list[str],
+    sync_mode: str,
 ) -> CreatedSeller:
     """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
     line, magic first.
@@ -175,7 +181,10 @@ async def create_seller(
     await enter_tenant(session, seller.id)
     session.add(
         Account(
-            seller_id=seller.id, plan=plan, sync_mode=sync_mode, product_lines=_known_lines(lines)
+            seller_id=seller.id,
+            plan=plan,
+            sync_mode=sync_mode,
+            product_lines=_known_lines(lines),
         )
     )
     session.add(SyncState(seller_id=seller.id))
@@ -206,7 +215,10 @@ async def mint_key(database: Database, seller_id: int, name: str) -> dict[str, A
 
 
 async def change_seller(
-    session: AsyncSession, seller_id: int, values: Mapping[str, Any], actor: str = OPERATOR
+    session: AsyncSession,
+    seller_id: int,
+    values: Mapping[str, Any],
+    actor: str = OPERATOR,
 ) -> None:
     """Change what differs, and say so in the activity feed; `session` is in the seller's scope.
 
@@ -218,6 +230,7 @@ async def change_seller(
     if "tracking_threshold" in changed:
         # What is being applied knows the old threshold.
         await ingest.hold_still(session, seller_id)
+    was = {name: getattr(account, name) for name in changed}
     for name, value in changed.items():
         setattr(account, name, value)
     await session.flush()
@@ -229,7 +242,9 @@ async def change_seller(
         await mark_due(session, seller_id, SALES)
     if changed:
         summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
-        note_by(session, seller_id, actor, "account.changed", summary, now)
+        entry = note_by(session, seller_id, actor, "account.changed", summary, now)
+        entry.before = {name: _told(value) for name, value in was.items()}
+        entry.after = {name: _told(value) for name, value in changed.items()}
 
 
 def _told(value: Any) -> str:

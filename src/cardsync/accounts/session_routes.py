@@ -27,7 +27,11 @@ Password = Annotated[str, msgspec.Meta(max_length=limits.PASSWORD_CHARACTERS_MOS
 # What is told of a session is told to its browser alone.
 PRIVATE = {"Cache-Control": "no-store"}
 # The other methods of the same address are strangers'.
-SIGNED_IN: dict[str, Any] = {"middleware": [admitting], "opt": BY_SESSION, "security": [A_SESSION]}
+SIGNED_IN: dict[str, Any] = {
+    "middleware": [admitting],
+    "opt": BY_SESSION,
+    "security": [A_SESSION],
+}
 STRANGERS = (
     errors.RateLimited,
     errors.CsrfFailed,
@@ -71,7 +75,9 @@ async def sign_in(
 ) -> Response[SessionBody]:
     """Begin a session: its cookie is set, its CSRF token told."""
     return _begun(
-        await signed_in(request, database, settings, data.email, data.password), settings, 200
+        await signed_in(request, database, settings, data.email, data.password),
+        settings,
+        200,
     )
 
 
@@ -90,7 +96,9 @@ async def accept_invitation(
     The link is good once.
     """
     return _begun(
-        await invitations.accept(database, settings, token, data.name, data.password), settings, 201
+        await invitations.accept(database, settings, token, data.name, data.password),
+        settings,
+        201,
     )
 
 
@@ -98,9 +106,9 @@ async def accept_invitation(
 async def read_session(
     request: ApiRequest, caller: Caller, session: AsyncSession
 ) -> Response[SessionBody]:
-    """Who is signed in, and the session's CSRF token."""
+    """Show the signed-in member, and the session's CSRF token."""
     return Response(
-        session_body(await who_asks(request, caller, session)),
+        session_body(await who_asks(session, caller, request)),
         media_type=MediaType.JSON,
         headers=PRIVATE,
     )
@@ -120,7 +128,7 @@ async def sign_out(
     everywhere: bool = False,
 ) -> Response[SignedOut]:
     """End this session; with `everywhere`, every session of this member."""
-    await signed_out(request, caller, session, everywhere=everywhere)
+    await signed_out(session, caller, request, everywhere=everywhere)
     return Response(
         SignedOut(True),
         media_type=MediaType.JSON,

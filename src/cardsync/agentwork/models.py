@@ -7,8 +7,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, Identity, Index, Text, text
-from sqlalchemy.dialects.postgresql import JSONB, UUID
+from sqlalchemy import ARRAY, BigInteger, Identity, Index, LargeBinary, SmallInteger, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cardsync.database.columns import NOW, Base, Moment
@@ -32,11 +32,17 @@ class AgentTask(Base):
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
     status: Mapped[str] = mapped_column(Text, server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
-    claim_token: Mapped[str | None] = mapped_column(UUID(as_uuid=False))
+    # What is handed out first; agentwork/kinds.py names them.
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default="3")
+    # SHA-256 of the token of the claim that is live, and of the one that was ended last, with the
+    # status that its agent told: told again, it is answered again.
+    token_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    ended_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    ended_as: Mapped[str | None] = mapped_column(Text)
     claimed_at: Mapped[datetime | None] = mapped_column(Moment)
     claim_expires_at: Mapped[datetime | None] = mapped_column(Moment)
-    result: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     # Of a price push: the SHA-256 of the files served for it, and the cycles whose prices it
     # brings.
     files: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")

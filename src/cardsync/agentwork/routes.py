@@ -1,31 +1,79 @@
-"""Work for the agent, asked for over HTTP."""
+"""Work for the agent over HTTP: asked for, looked at, claimed and ended."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import Response, Router, post
+from litestar import Response, Router, get, patch, post
 from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync import clock, errors, limits
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
-from cardsync.agentwork import tasks
-from cardsync.agentwork.shown import Task, task_body
-from cardsync.web.request import FOR_EITHER, WITH_JSON_BODY, problems
+from cardsync.agentwork import claims, tasks
+from cardsync.agentwork.claims import Outcome
+from cardsync.agentwork.kinds import KINDS, named_kinds
+from cardsync.agentwork.listing import Kind, Status, page_of_tasks
+from cardsync.agentwork.shown import (
+    ClaimedTasks,
+    Task,
+    Tasks,
+    claimed_body,
+    task_body,
+    tasks_body,
+)
+from cardsync.database.session import Database
+from cardsync.quick_add.settle import settle_result
+from cardsync.settings import Settings
+from cardsync.web.request import (
+    FOR_AGENTS,
+    FOR_EITHER,
+    READ_BY_OWNERS,
+    WITH_JSON_BODY,
+    problems,
+)
+
+Named = Annotated[str, msgspec.Meta(max_length=200)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=limits.TASKS_CLAIMED)]
 
 
 class TaskRequest(msgspec.Struct):
     kind: Literal["refresh_orders", "refresh_account", "backfill_orders"]
 
 
+class ClaimRequest(msgspec.Struct):
+    """`kinds` narrows what is handed out; `capabilities` says what the agent can do, as in
+    GET /sync/pending.
+    """
+
+    kinds: Annotated[list[Named], msgspec.Meta(max_length=100)] | None = None
+    limit: Limit = 1
+    capabilities: list[Named] | str | None = None
+
+
+class TaskError(msgspec.Struct):
+    code: Named
+    message: Annotated[str, msgspec.Meta(max_length=10_000)]
+
+
+class TaskOutcome(msgspec.Struct):
+    """`retryable` of a failure: the task is offered again, five times in all."""
+
+    status: Literal["completed", "failed"]
+    claim_token: Named
+    result: dict[str, Any] | None = None
+    error: TaskError | None = None
+    retryable: bool = False
+
+
 @post(
     "/tasks",
     status_code=201,
-    opt=BY_EITHER,
-    security=[A_SESSION],
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
     responses={
         200: ResponseSpec(
             data_container=Task,
@@ -37,8 +85,79 @@ class TaskRequest(msgspec.Struct):
 )
 async def request_task(caller: Caller, session: AsyncSession, data: TaskRequest) -> Response[Task]:
     """Ask the agent to fetch orders or the account anew, or the orders of all years."""
-    task, made = await tasks.request_task(session, caller, data.kind, clock.now())
-    return Response(task_body(task), status_code=201 if made else 200)
+    now = clock.now()
+    task, made = await tasks.request_task(session, caller, data.kind, now)
+    return Response(task_body(task, now), status_code=201 if made else 200)
 
 
-router = Router(path="", route_handlers=[request_task], tags=["agent work"])
+@get(
+    "/tasks",
+    opt=BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
+)
+async def list_tasks(
+    caller: Caller,
+    session: AsyncSession,
+    status: Status | None = None,
+    kind: Kind | None = None,
+    page: Annotated[str, Parameter(required=False)] = "1",
+    per_page: Annotated[str, Parameter(required=False)] = "",
+) -> Tasks:
+    """The tasks of the agent, newest first, of any status or kind."""
+    now = clock.now()
+    wanted = await page_of_tasks(
+        session,
+        caller,
+        status,
+        kind,
+        _number(page, 1),
+        _number(per_page, limits.TASKS_PER_PAGE),
+        now,
+    )
+    return tasks_body(wanted, now)
+
+
+def _number(given: str, otherwise: int) -> int:
+    return int(given[:18]) if given.isascii() and given.isdigit() else otherwise
+
+
+@post("/tasks/claim", status_code=200, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
+async def claim_tasks(
+    caller: Caller, database: Database, settings: Settings, data: ClaimRequest | None = None
+) -> ClaimedTasks:
+    """Take tasks in hand: new stock first, then what a person asked for, then retries.
+
+    A claim that is not ended in time is offered again.
+    """
+    asked = data or ClaimRequest()
+    kinds = [kind for kind in KINDS if kind in asked.kinds] if asked.kinds else None
+    said = asked.capabilities
+    can = named_kinds([said] if isinstance(said, str) else said)
+    now = clock.now()
+    claimed = await claims.claim(database, caller, kinds, can, asked.limit, now, settings)
+    return claimed_body(claimed)
+
+
+@patch(
+    "/tasks/{task_id:int}",
+    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, errors.ClaimExpired),
+)
+async def end_task(caller: Caller, session: AsyncSession, task_id: int, data: TaskOutcome) -> Task:
+    """Tell what became of a task that was claimed; told again it is answered again."""
+    now = clock.now()
+    error = {"code": data.error.code, "message": data.error.message} if data.error else None
+    if data.result is not None and len(msgspec.json.encode(data.result)) > limits.TASK_RESULT_BYTES:
+        raise errors.InvalidPayload(f"result: is longer than {limits.TASK_RESULT_BYTES:,} bytes")
+    outcome = Outcome(data.status, data.claim_token, data.result, error, data.retryable)
+    task = await claims.end_claim(session, caller, task_id, outcome, now)
+    if task.kind == "quick_add_listing":
+        await settle_result(session, caller.seller_id, data.result, now)
+    return task_body(task, now)
+
+
+router = Router(
+    path="",
+    route_handlers=[request_task, list_tasks, claim_tasks, end_task],
+    tags=["agent work"],
+)

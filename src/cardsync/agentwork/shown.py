@@ -1,4 +1,4 @@
-"""A task as the API shows it: its row in, the JSON's struct out. Pure."""
+"""Tasks as the API shows them: rows and claims in, the JSON's structs out. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import Any
 import msgspec
 
 from cardsync import clock
+from cardsync.agentwork.claims import EXPIRED, Claimed
+from cardsync.agentwork.kinds import ATTEMPTS
+from cardsync.agentwork.listing import TaskPage
 from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.tasks import has_run_out
 
 
 class Task(msgspec.Struct):
     """`status` is pending, claimed, completed, failed or cancelled.
 
-    `attempt` counts the claims that came to nothing.
+    `attempt` counts the claims that came to nothing; the fifth is the last.
     """
 
     id: int
@@ -30,10 +34,70 @@ class Task(msgspec.Struct):
     error: dict[str, Any] | None
 
 
-def task_body(task: AgentTask) -> Task:
+class Tasks(msgspec.Struct):
+    tasks: list[Task]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+class ClaimedTask(msgspec.Struct):
+    """`claim_token` is told only here; it ends the claim until `claim_expires_at`."""
+
+    id: int
+    kind: str
+    payload: dict[str, Any]
+    attempt: int
+    claimed_at: str
+    claim_token: str
+    claim_expires_at: str
+
+
+class ClaimedTasks(msgspec.Struct):
+    tasks: list[ClaimedTask]
+
+
+def task_body(task: AgentTask, now: datetime) -> Task:
+    """A claim that has run out shows as what it comes to."""
     moments = ("created_at", "claimed_at", "claim_expires_at", "finished_at")
     fields: dict[str, Any] = {name: getattr(task, name) for name in Task.__struct_fields__}
-    return Task(**fields | {name: _rfc3339(fields[name]) for name in moments})
+    fields |= {name: _rfc3339(fields[name]) for name in moments}
+    return Task(**fields | (_run_out(task) if has_run_out(task, now) else {}))
+
+
+def _run_out(task: AgentTask) -> dict[str, Any]:
+    over: dict[str, Any] = {
+        "attempt": task.attempt + 1,
+        "claimed_at": None,
+        "claim_expires_at": None,
+    }
+    if task.attempt + 1 < ATTEMPTS:
+        return over | {"status": "pending"}
+    ended = _rfc3339(task.claim_expires_at)
+    return over | {"status": "failed", "error": EXPIRED, "finished_at": ended}
+
+
+def tasks_body(page: TaskPage, now: datetime) -> Tasks:
+    shown = [task_body(task, now) for task in page.tasks]
+    return Tasks(shown, page.total, page.page, page.per_page, page.total_pages)
+
+
+def claimed_body(claimed: list[Claimed]) -> ClaimedTasks:
+    return ClaimedTasks(
+        [
+            ClaimedTask(
+                task.id,
+                task.kind,
+                task.payload,
+                task.attempt,
+                clock.rfc3339(task.claimed_at),
+                task.claim_token,
+                clock.rfc3339(task.claim_expires_at),
+            )
+            for task in claimed
+        ]
+    )
 
 
 def _rfc3339(moment: datetime | None) -> str | None:

@@ -1,5 +1,4 @@
-"""Work that waits for a seller's agent: what kinds there are, which the heartbeat tells of,
-queueing and cancelling.
+"""Work that waits for a seller's agent: which of it the heartbeat tells of, queueing and cancelling.
 
 A task waits while it is pending, and again once its claim has run out. From when on some task
 waits stands on the seller's state row, which every heartbeat reads anyway: whoever changes tasks
@@ -8,33 +7,32 @@ takes that row first and ends with `note_due`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import and_, or_, select, text, update
+from sqlalchemy import or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import PriceTasks
 from cardsync.access.models import Account
+from cardsync.agentwork.kinds import (
+    ATTEMPTS,
+    KINDS,
+    PRICE_TASKS,
+    PUSHES,
+    REQUESTED,
+    ROUTINE,
+    priority_of,
+)
 from cardsync.agentwork.models import AgentTask
 from cardsync.seller_state.state import locked
+from cardsync.work.jobs import mark_due_by
 
-# Pushing targets: what a pause holds back and a read-only account loses. Rollbacks and listings
-# are the seller's own doing and stay.
-PRICE_TASKS = ("apply_price_updates",)
-KINDS = (
-    "refresh_orders",
-    "backfill_orders",
-    "backfill_sales_report",
-    "apply_price_updates",
-    "apply_rollback",
-    "quick_add_listing",
-    "refresh_account",
-)
-# What writes prices to the marketplace, as the phases push_queued and pushing tell of it.
-_PUSHES = ("apply_price_updates", "apply_rollback")
+# The stream of work that prepares rollbacks and ends those that are over.
+ROLLBACKS = "rollback"
 # Of the files and cycles of a task the newest so many are remembered.
 _MOST_NAMED = 50
 
@@ -42,36 +40,118 @@ _MOST_NAMED = 50
 def advertised(
     tasks_due_at: datetime | None,
     price_tasks_due_at: datetime | None,
+    agent_kinds: Collection[str] | None,
     price_tasks: PriceTasks,
     now: datetime,
 ) -> bool:
-    """`has_pending_tasks`: does anything wait that this account's agent may have? Pure."""
-    return _waits(tasks_due_at, now) or (
-        price_tasks == "advertised" and _waits(price_tasks_due_at, now)
+    """`has_pending_tasks`: does anything wait that this account's agent may have and can do? Pure.
+
+    `tasks_due_at` knows only of kinds that the agent can do.
+    """
+    pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
+    return waits(tasks_due_at, now) or (
+        price_tasks == "advertised" and pushes and waits(price_tasks_due_at, now)
     )
 
 
 def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:
     """Do price tasks wait that this account may not keep? Pure."""
-    return price_tasks == "cancelled" and _waits(price_tasks_due_at, now)
+    return price_tasks == "cancelled" and waits(price_tasks_due_at, now)
 
 
-def _waits(due_at: datetime | None, now: datetime) -> bool:
+def waits(due_at: datetime | None, now: datetime) -> bool:
     return due_at is not None and due_at <= now
 
 
+def has_run_out(task: AgentTask, now: datetime) -> bool:
+    """Whether the task's claim is over, though nobody has come by yet to take it back. Pure."""
+    return (
+        task.status == "claimed"
+        and task.claim_expires_at is not None
+        and task.claim_expires_at <= now
+    )
+
+
 async def enqueue_task(
-    session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    now: datetime,
+    *,
+    priority: int | None = None,
 ) -> int:
-    """In the transaction that makes the work; returns the task's id."""
+    """In the transaction that makes the work; returns the task's id.
+
+    Without a priority it is the kind's own.
+    """
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of agent task")
     await locked(session, seller_id)
-    task = AgentTask(seller_id=seller_id, kind=kind, payload=payload, created_at=now)
+    task = AgentTask(
+        seller_id=seller_id,
+        kind=kind,
+        payload=payload,
+        created_at=now,
+        priority=priority_of(kind) if priority is None else priority,
+    )
     session.add(task)
     await session.flush()
     await note_due(session, seller_id)
     return task.id
+
+
+async def waiting_task(
+    session: AsyncSession, seller_id: int, kind: str, now: datetime
+) -> AgentTask | None:
+    """The oldest task of a kind that waits, be it that its claim has run out; the last attempt
+    does not come back.
+    """
+    back = (AgentTask.claim_expires_at <= now) & (AgentTask.attempt + 1 < ATTEMPTS)
+    found: AgentTask | None = await session.scalar(
+        select(AgentTask)
+        .where(
+            AgentTask.seller_id == seller_id,
+            AgentTask.kind == kind,
+            or_(AgentTask.status == "pending", (AgentTask.status == "claimed") & back),
+        )
+        .order_by(AgentTask.id)
+        .limit(1)
+    )
+    return found
+
+
+async def enqueue_routine(
+    session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime
+) -> int:
+    """The same for work that comes by itself: of a kind at most one such task waits, and that one
+    is taken.
+    """
+    await locked(session, seller_id)
+    waiting = await waiting_task(session, seller_id, kind, now)
+    if waiting is not None:
+        return waiting.id
+    return await enqueue_task(session, seller_id, kind, payload, now, priority=ROUTINE)
+
+
+async def give_up_doubles(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Cancel routine tasks that came back where a newer one of their kind waits: it stands for
+    both. The state row is locked.
+    """
+    await session.execute(
+        text(f"""
+            UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
+             WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
+               AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind AND n.id > t.id
+                              AND n.status = 'pending' AND n.priority = {ROUTINE})
+        """),
+        {"seller": seller_id, "now": now},
+    )
+
+
+async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """A rollback whose task failed for good is ended by its own stream of work."""
+    await mark_due_by(session, seller_id, ROLLBACKS, now)
 
 
 async def request_task(
@@ -83,17 +163,30 @@ async def request_task(
     """
     caller.must_be_owner()
     await locked(session, caller.seller_id)
-    query = select(AgentTask).where(AgentTask.seller_id == caller.seller_id, AgentTask.kind == kind)
-    waits = or_(
-        AgentTask.status == "pending",
-        and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now),
-    )
-    waiting = await session.scalar(query.where(waits).order_by(AgentTask.id).limit(1))
+    waiting = await waiting_task(session, caller.seller_id, kind, now)
     if waiting is not None:
+        # A person wants now what would have come by itself.
+        waiting.priority = min(waiting.priority, REQUESTED)
+        await session.flush()
         return waiting, False
-    task_id = await enqueue_task(session, caller.seller_id, kind, {}, now)
+    task_id = await enqueue_task(session, caller.seller_id, kind, {}, now, priority=REQUESTED)
     note(session, caller, "task.requested", f"task {task_id}: {kind}", now)
-    return (await session.scalars(query.where(AgentTask.id == task_id))).one(), True
+    query = select(AgentTask).where(
+        AgentTask.seller_id == caller.seller_id, AgentTask.id == task_id
+    )
+    return (await session.scalars(query)).one(), True
+
+
+async def remember_kinds(session: AsyncSession, caller: Caller, kinds: list[str] | None) -> None:
+    """Write down what the agent says it can do, where it says anything new; what waits for it is
+    counted by that.
+    """
+    if kinds is None or kinds == caller.state.agent_kinds:
+        return
+    state = await locked(session, caller.seller_id)
+    state.agent_kinds = kinds
+    await session.flush()
+    await note_due(session, caller.seller_id)
 
 
 async def end_tasks(
@@ -128,11 +221,30 @@ async def end_tasks(
                 else []
             ),
         )
-        .values(status=status, finished_at=now, **({} if error is None else {"error": error}))
+        .values(
+            status=status,
+            finished_at=now,
+            **({} if error is None else {"error": error}),
+        )
         .returning(AgentTask.id)
     )
     await note_due(session, seller_id)
     return len(ended.all())
+
+
+async def complete_waiting(session: AsyncSession, seller_id: int, kind: str, now: datetime) -> None:
+    """The work of a kind was done otherwise: what waits is completed, and what an agent has in hand
+    it may finish. The state row is locked.
+    """
+    await session.execute(
+        text("""
+            UPDATE agent_task SET status = 'completed', finished_at = :now
+             WHERE seller_id = :seller AND kind = :kind AND status IN ('pending', 'claimed')
+               AND (status = 'pending' OR claim_expires_at <= :now)
+        """),
+        {"seller": seller_id, "kind": kind, "now": now},
+    )
+    await note_due(session, seller_id)
 
 
 async def end_pushes(
@@ -170,12 +282,16 @@ async def end_pushes(
 
 
 async def note_push(
-    session: AsyncSession, seller_id: int, what: Literal["files", "cycles"], name: str
+    session: AsyncSession,
+    seller_id: int,
+    what: Literal["files", "cycles"],
+    name: str,
 ) -> None:
     """Remember with the open price pushes a file that was served for them, or a cycle of theirs."""
     await session.execute(
         text(f"""
-            UPDATE agent_task SET {what} = (array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}]
+            UPDATE agent_task
+               SET {what} = (array_prepend(CAST(:name AS text), {what}))[1:{_MOST_NAMED}]
              WHERE seller_id = :seller AND kind = ANY(:kinds) AND status IN ('pending', 'claimed')
                AND NOT CAST(:name AS text) = ANY({what})
         """),
@@ -191,7 +307,8 @@ async def end_unclaimed_rollbacks(
     """
     await locked(session, seller_id)
     over = """seller_id = :seller AND kind = 'apply_rollback' AND status IN ('pending', 'claimed') AND NOT EXISTS (
-        SELECT FROM price_rollback r WHERE r.seller_id = :seller AND r.id = (t.payload ->> 'rollback_id')::bigint
+        SELECT FROM price_rollback r WHERE r.seller_id = :seller
+            AND r.id = (t.payload ->> 'rollback_id')::bigint
            AND r.state IN ('requested', 'ready', 'served'))"""
     await session.execute(
         text(f"""
@@ -208,16 +325,19 @@ async def end_unclaimed_rollbacks(
 
 
 async def note_due(session: AsyncSession, seller_id: int) -> None:
-    """Write on the state row, which the caller has locked, from when on tasks wait: a pending one
-    at once, a claimed one when that ends.
+    """Write on the state row, which the caller has locked, from when on tasks wait that the agent
+    can do: a pending one at once, a claimed one when that ends.
     """
     await session.execute(
         text("""
             UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
-              FROM (SELECT min(at) FILTER (WHERE kind <> ALL (:price_tasks)) AS other,
-                           min(at) FILTER (WHERE kind = ANY (:price_tasks)) AS price
-                      FROM (SELECT kind, CASE status WHEN 'pending' THEN created_at ELSE claim_expires_at END AS at
-                              FROM agent_task WHERE seller_id = :seller AND status IN ('pending', 'claimed')) AS open) AS due
+              FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
+                           min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
+                      FROM (SELECT t.kind, CASE WHEN t.status = 'pending' THEN t.created_at ELSE t.claim_expires_at END AS at,
+                                   s.agent_kinds IS NULL OR t.kind = ANY (s.agent_kinds) AS can
+                              FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
+                             WHERE t.seller_id = :seller AND s.seller_id = :seller
+                               AND t.status IN ('pending', 'claimed')) AS open) AS due
              WHERE seller_id = :seller
         """),
         {"seller": seller_id, "price_tasks": list(PRICE_TASKS)},
@@ -230,7 +350,8 @@ async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetim
     cancelled = await session.execute(
         text("""
             UPDATE agent_task SET status = 'cancelled', finished_at = :now
-             WHERE seller_id = :seller AND kind = ANY(:price_tasks) AND status IN ('pending', 'claimed')
+             WHERE seller_id = :seller AND kind = ANY(:price_tasks)
+                 AND status IN ('pending', 'claimed')
                AND (status = 'pending' OR claim_expires_at <= :now)
             RETURNING id
         """),
@@ -263,6 +384,6 @@ async def push_of(session: AsyncSession, seller_id: int, now: datetime) -> str |
             SELECT bool_or(status = 'claimed' AND claim_expires_at > :now) FROM agent_task
              WHERE seller_id = :seller AND kind = ANY(:pushes) AND status IN ('pending', 'claimed')
         """),
-        {"seller": seller_id, "pushes": list(_PUSHES), "now": now},
+        {"seller": seller_id, "pushes": list(PUSHES), "now": now},
     )
     return None if claimed is None else "pushing" if claimed else "push_queued"

@@ -115,7 +115,8 @@ def both(body: Selection | None, query: Selection) -> Selection:
 
     Raises InvalidPayload if both have the same part.
     """
-    said, asked = (body or Selection()).given, query.given
+    said = (body or Selection()).given
+    asked = query.given
     for name in asked.keys() & said.keys():
         raise errors.InvalidPayload(f"{name}: it stands in the body and in the query")
     return Selection(**said, **asked)
@@ -135,10 +136,19 @@ async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: date
         ("id", selection.card_ids),
     ):
         if given is not None:
-            return _picked_by(column, [id for id in given if abs(id) < 2**63], ids, caller)
+            return _picked_by(
+                column,
+                [id for id in given if abs(id) < 2**63],
+                ids,
+                caller,
+            )
     try:
         found = await select_cards(
-            rows, caller.seller_id, _filter(selection, ids), now, caller.member_id
+            rows,
+            caller.seller_id,
+            _filter(selection, ids),
+            now,
+            caller.member_id,
         )
     except QueryError as e:
         raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
@@ -146,9 +156,16 @@ async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: date
 
 
 def _picked_by(
-    column: str, given: list[int], ids: tuple[int, ...] | None, caller: Caller
+    column: str,
+    given: list[int],
+    ids: tuple[int, ...] | None,
+    caller: Caller,
 ) -> Picked:
-    values = {"seller": caller.seller_id, "member": caller.member_id, "given": given}
+    values = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "given": given,
+    }
     if ids is None:
         return Picked(_BY_ID.format(column=column, narrowed="true", visible=VISIBLE), values)
     return Picked(
@@ -160,7 +177,12 @@ def _picked_by(
 def _filter(selection: Selection, ids: tuple[int, ...] | None) -> CardFilter:
     status = read_filter({"status": [selection.status or ""]}).status
     game = line_of(selection.game or "", selection.product_line or "")
-    return CardFilter((selection.search or "").replace("\0", "\ufffd"), game, status, ids)
+    return CardFilter(
+        (selection.search or "").replace("\0", "\ufffd"),
+        game,
+        status,
+        ids,
+    )
 
 
 async def run_picked(

@@ -57,5 +57,7 @@ def page_order(page: CardPage) -> PageOrder:
     direction = "DESC" if page.direction == "desc" else "ASC"
     by = [f"k{number} {direction} NULLS LAST" for number in range(len(keys))]
     return PageOrder(
-        keys, ", ".join([*by, f"id {direction}"]), ">=" if page.direction == "desc" else "<="
+        keys,
+        ", ".join([*by, f"id {direction}"]),
+        ">=" if page.direction == "desc" else "<=",
     )

@@ -11,23 +11,18 @@ from __future__ import annotations
 import re
 
 from cardsync.cards.order import PageOrder
+from cardsync.database.id_sample import SAMPLED, places_of, rows_at_places
 
-# Ids are close together if they were given at once, and far apart between uploads: the sample
-# starts at places that divide their whole range, its 64th part and the 64th part of that.
-_PLACES, _SHIFTS, _AT_EACH = 8, (0, 6, 12), 150
-_LOOKED_AT = _PLACES * len(_SHIFTS) * _AT_EACH
 # A page is at most the fourth part of the sample: otherwise there are few cards that only have to
 # be counted.
 _FEWER = 4
-# So few cards are found faster than a sample is taken.
-_MANY = 2 * _LOOKED_AT
 
 
 def worth_a_look(order: PageOrder, needed: int) -> bool:
     """Return whether a sample pays: a key that is not stored with the card costs more to compute
     than the sample saves.
     """
-    return needed * _FEWER <= _LOOKED_AT and bool(re.fullmatch(r"c\.\w+", order.keys[0]))
+    return needed * _FEWER <= SAMPLED and bool(re.fullmatch(r"c\.\w+", order.keys[0]))
 
 
 def looked_at(where: str, order: PageOrder) -> str:
@@ -35,31 +30,17 @@ def looked_at(where: str, order: PageOrder) -> str:
     statement has no row if too many of the sample come before that key, or if the seller has few
     cards in all.
     """
-    ids = "SELECT id FROM card WHERE seller_id = :seller ORDER BY id"
     return f"""
-        WITH ends AS MATERIALIZED (
-            SELECT ({ids} LIMIT 1) AS first, ({ids} DESC LIMIT 1) AS last,
-                   ({ids} OFFSET {_MANY} LIMIT 1) AS many),
-        places AS (
-            SELECT DISTINCT first + ((last - first) >> shift) / {_PLACES} * number AS id
-              FROM ends, generate_series(0, {_PLACES - 1}) AS number,
-                   (VALUES {_values(_SHIFTS)}) AS shifts (shift)
-             WHERE many IS NOT NULL),
+        WITH {places_of("card")},
         keys AS MATERIALIZED (
-            SELECT DISTINCT c.id, {order.keys[0]} AS k0 FROM places, LATERAL (
-                SELECT * FROM card s WHERE s.seller_id = :seller AND s.id >= places.id
-                 ORDER BY s.id LIMIT {_AT_EACH}
-            ) AS c WHERE {where}),
+            SELECT DISTINCT c.id, {order.keys[0]} AS k0
+              FROM {rows_at_places("card", "c")} WHERE {where}),
         cut AS (SELECT k0 FROM keys ORDER BY {order.by.partition(",")[0]} OFFSET :last LIMIT 1)
         SELECT k0 FROM cut
          WHERE k0 IS NOT NULL
            AND (SELECT count(*) FROM keys WHERE keys.k0 {order.not_after} cut.k0) * {_FEWER}
                <= (SELECT count(*) FROM keys)
     """
-
-
-def _values(numbers: tuple[int, ...]) -> str:
-    return ", ".join(f"({number})" for number in numbers)
 
 
 def all_found(where: str, order: PageOrder) -> str:

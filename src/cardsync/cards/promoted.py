@@ -29,7 +29,11 @@ async def refuse_promoted(
            AND {column} = ANY (CAST(:ids AS bigint[]))
     """
     if await session.scalar(
-        text(retired), {"seller": seller_id, "ids": [id for id in ids if abs(id) < 2**63]}
+        text(retired),
+        {
+            "seller": seller_id,
+            "ids": [id for id in ids if abs(id) < 2**63],
+        },
     ):
         raise errors.StockPromotedReload
 

@@ -6,16 +6,21 @@ One pass over the cards finds them, for every search: counting and ordering read
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from psycopg.errors import QueryCanceled
 
 from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
 from cardsync.cards import paging
 from cardsync.cards.filters import CardFilter, CardPage
 from cardsync.cards.order import PageOrder, page_order
 from cardsync.cards.selection import Selected, select_cards
-from cardsync.cards.shown import CardRow, ObservationRow
+from cardsync.cards.shown import CardRow, Found, ObservationRow, SearchAnswer
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.snapshot_reads import Reading
+from cardsync.database.transaction_settings import searched_by_all_processes
+from cardsync.search.fields import QueryError
 
 _LISTS = """(SELECT coalesce(
          json_agg(json_build_array(t.id, t.slug, t.name) ORDER BY t.position, t.id), '[]')
@@ -33,20 +38,11 @@ _COLUMNS = ", ".join(
 _FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
 
 
-class Found(NamedTuple):
-    cards: list[CardRow]
-    total: int
-
-
-async def find_cards(
-    reading: Reading,
-    seller_id: int,
-    wanted: CardFilter,
-    page: CardPage,
-    member_id: int | None = None,
-) -> Found:
+async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage) -> Found:
     """Find a page of cards. Raises QueryError."""
-    selected = await select_cards(reading.rows, seller_id, wanted, clock.now(), member_id)
+    selected = await select_cards(
+        reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
+    )
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
     cut = await _cut(reading, selected, order, page.offset + page.per_page)
@@ -56,9 +52,27 @@ async def find_cards(
         else paging.found_before(selected.where, order)
     )
     statement = paging.page_of(found, order, _COLUMNS, _FROM)
-    _, rows = await reading.together([_ROOM, statement], values | {"cut": cut}, last=True)
+    _, rows = await reading.together(
+        [searched_by_all_processes(), statement], values | {"cut": cut}, last=True
+    )
     # A page beyond the last one has one row without a card.
     return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
+
+
+async def search_cards(
+    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, seconds: float
+) -> SearchAnswer:
+    """Find a page of the cards that the caller sees. A search that cannot be read, or that takes
+    longer than `seconds`, finds nothing and says why.
+    """
+    try:
+        found = await find_cards(reading, caller, wanted, page)
+    except QueryError as e:
+        return SearchAnswer(Found([], 0), [(str(e), e.offset)])
+    except QueryCanceled:
+        why = f"this search takes longer than {seconds:g} s: ask for less"
+        return SearchAnswer(Found([], 0), [(why, 0)])
+    return SearchAnswer(found, [])
 
 
 async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: int) -> Any:
@@ -73,14 +87,6 @@ async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: i
     return rows[0][0] if rows else None
 
 
-# A search may find 300,000 cards; each of them, with the keys of its order, stays in memory while
-# they are counted and ordered. Testing a card costs more than passing it on: the planner expects
-# many matches of a pattern, and would leave the pass to one process.
-_ROOM = (
-    "SELECT set_config('work_mem', '64MB', true), set_config('parallel_tuple_cost', '0.01', true)"
-)
-
-
 _CARD = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = :id AND {VISIBLE}"
 _OBSERVED = ", ".join(ObservationRow._fields)
 _HISTORY = f"""
@@ -93,13 +99,13 @@ _HISTORY = f"""
 
 
 async def read_card(
-    reading: Reading, seller_id: int, card_id: int, member_id: int | None = None
+    reading: Reading, caller: Caller, card_id: int
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card, and its observations, newest first. Raises NotFound."""
     values = {
-        "seller": seller_id,
+        "seller": caller.seller_id,
         "id": card_id,
-        "member": member_id,
+        "member": caller.member_id,
         "limit": limits.CARD_HISTORY_SHOWN,
     }
     cards, history = await reading.together([_CARD, _HISTORY], values, last=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
 from litestar import Request, Router, get
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
@@ -15,16 +14,14 @@ from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
 from cardsync.cards.filters import read_filter, read_page
-from cardsync.cards.queries import Found, find_cards, read_card
+from cardsync.cards.queries import read_card, search_cards
 from cardsync.cards.shown import (
     CardsPage,
     CardWithHistory,
-    QueryProblem,
-    card_body,
+    cards_page,
     with_history,
 )
 from cardsync.database.session import Database
-from cardsync.search.fields import QueryError
 from cardsync.settings import Settings
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -74,7 +71,11 @@ class _CardsQuery(Operation):
     def __post_init__(self) -> None:
         self.parameters = [
             Parameter(
-                name=name, param_in="query", required=False, description=description, schema=schema
+                name=name,
+                param_in="query",
+                required=False,
+                description=description,
+                schema=schema,
             )
             for name, (description, schema) in _QUERY.items()
         ]
@@ -85,31 +86,13 @@ class _CardsQuery(Operation):
 )
 async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     """The seller's cards that a search finds, with their lists and places."""
-    caller, settings = provide_caller(request), provide_settings(request.app.state)
+    caller = provide_caller(request)
+    settings = provide_settings(request.app.state)
     given = request.query_params.dict()
     wanted, page = read_filter(given), read_page(given)
-    found, told = Found([], 0), []
-    try:
-        async with reading(request) as reads:
-            found = await find_cards(reads, caller.seller_id, wanted, page, caller.member_id)
-    except QueryError as e:
-        told = [QueryProblem(str(e), e.offset)]
-    except psycopg.errors.QueryCanceled:
-        told = [
-            QueryProblem(
-                f"this search takes longer than {settings.read_seconds:g} s: ask for less", 0
-            )
-        ]
-    return Polled(
-        CardsPage(
-            cards=[card_body(row) for row in found.cards],
-            total=found.total,
-            page=page.page,
-            per_page=page.per_page,
-            total_pages=-(-found.total // page.per_page),
-            query_errors=told,
-        )
-    )
+    async with reading(request) as reads:
+        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+    return Polled(cards_page(answer, page))
 
 
 @get("/cards/{card_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -118,7 +101,7 @@ async def card(
 ) -> CardWithHistory:
     """One card, gone or not, with what was observed of its prices and quantity."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        return with_history(*await read_card(reading, caller.seller_id, card_id, caller.member_id))
+        return with_history(*await read_card(reading, caller, card_id))
 
 
 router = Router(path="", route_handlers=[cards, card], tags=["cards"])

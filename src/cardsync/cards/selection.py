@@ -26,7 +26,11 @@ class Selected(NamedTuple):
 
 
 async def select_cards(
-    rows: Rows, seller_id: int, wanted: CardFilter, now: datetime, member_id: int | None = None
+    rows: Rows,
+    seller_id: int,
+    wanted: CardFilter,
+    now: datetime,
+    member_id: int | None = None,
 ) -> Selected:
     """Select the cards that the member may see, or, without a member, a key. Raises QueryError."""
     tree = parse(wanted.search)
@@ -40,7 +44,11 @@ async def select_cards(
         conditions.append("c.id = ANY (CAST(:ids AS bigint[]))")
         values["ids"] = list(wanted.ids)
     of_its_own = wanted.ids is None and "SELECT" not in found.sql
-    return Selected(" AND ".join([*conditions, f"({found.sql})", VISIBLE]), values, of_its_own)
+    return Selected(
+        " AND ".join([*conditions, f"({found.sql})", VISIBLE]),
+        values,
+        of_its_own,
+    )
 
 
 def _status(wanted: CardFilter, tree: Tree) -> list[str]:

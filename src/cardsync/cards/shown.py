@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from cardsync import clock
+from cardsync.cards.filters import CardPage
 from cardsync.money import dollars, to_units
 
 
@@ -52,6 +53,18 @@ class ObservationRow(NamedTuple):
     low_with_shipping: Decimal | None
     direct_low: Decimal | None
     quantity: int
+
+
+class Found(NamedTuple):
+    cards: list[CardRow]
+    total: int
+
+
+class SearchAnswer(NamedTuple):
+    """What a search found, and what of it cannot be answered: messages with their places."""
+
+    found: Found
+    problems: list[tuple[str, int]]
 
 
 class OnList(msgspec.Struct, gc=False):
@@ -160,7 +173,13 @@ def observation(row: ObservationRow) -> Observation:
     at, *amounts, quantity = row
     price, market, low, low_with_shipping, direct_low = map(usd, amounts)
     return Observation(
-        clock.rfc3339(at), price, market, low, low_with_shipping, direct_low, quantity
+        clock.rfc3339(at),
+        price,
+        market,
+        low,
+        low_with_shipping,
+        direct_low,
+        quantity,
     )
 
 
@@ -171,7 +190,7 @@ def with_history(row: CardRow, history: list[ObservationRow]) -> CardWithHistory
 
 
 class QueryProblem(msgspec.Struct):
-    """What of a search cannot be read, and where: characters from 0, at the start of the term."""
+    """The fault of a search text and its place: characters from 0, at the start of the term."""
 
     message: str
     offset: int
@@ -184,3 +203,15 @@ class CardsPage(msgspec.Struct):
     per_page: int
     total_pages: int
     query_errors: list[QueryProblem]
+
+
+def cards_page(answer: SearchAnswer, page: CardPage) -> CardsPage:
+    found = answer.found
+    return CardsPage(
+        cards=[card_body(row) for row in found.cards],
+        total=found.total,
+        page=page.page,
+        per_page=page.per_page,
+        total_pages=-(-found.total // page.per_page),
+        query_errors=[QueryProblem(*problem) for problem in answer.problems],
+    )

@@ -21,7 +21,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
-from cardsync.database.session import Database, copy_in, encode
+from cardsync.database.copy import copy_in, encode
+from cardsync.database.session import Database
+from cardsync.database.transaction_settings import committed_before_the_disk
 from cardsync.search.words import search_columns
 from cardsync.seller_state.state import Lease, hold_lease, look
 from cardsync.work.piece import LeaseLost
@@ -184,7 +186,13 @@ def _slabs(
     if count > 1:
         size = -(-at.len() // (-(-count // WRITERS) * WRITERS))
     return [
-        Slab(phase, rows, at.slice(start, size), tuple(columns), tuple(statements))
+        Slab(
+            phase,
+            rows,
+            at.slice(start, size),
+            tuple(columns),
+            tuple(statements),
+        )
         for start in range(0, at.len(), size)
     ]
 
@@ -195,7 +203,7 @@ def plan(changes: Changes, size: int) -> list[Slab]:
     values = ("id", *_VALUES, "observed", *asked)
     new = changes.rows.with_columns(pl.when("custom").then("listing_id").alias("listing_id"))
     parts: list[tuple[str, pl.DataFrame, pl.Series, Sequence[str], Sequence[str]]] = [
-        ("importing", new, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL)),
+        ("importing", new, changes.insert_at, (*_CARD, *asked), (INSERT_SQL, CHANGE_SQL),),
         (
             "importing", changes.rows, changes.update_at, values,
             (HISTORY_SQL, UPDATE_SQL, CHANGE_AGAIN_SQL),
@@ -223,7 +231,14 @@ def tombstones(absent: pl.DataFrame, size: int) -> list[Slab]:
     """Plan slabs of cards that are gone, for the run's last transaction."""
     gone = absent.select("id").sort("id").with_columns(observed=pl.lit(True))
     everywhere = pl.int_range(gone.height, dtype=pl.UInt32, eager=True)
-    return _slabs("importing", gone, everywhere, ("id", "observed"), (HISTORY_SQL, GONE_SQL), size)
+    return _slabs(
+        "importing",
+        gone,
+        everywhere,
+        ("id", "observed"),
+        (HISTORY_SQL, GONE_SQL),
+        size,
+    )
 
 
 def _encoded(slab: Slab) -> memoryview:
@@ -260,7 +275,13 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
             {"seller": writer.seller_id},
         )
         writer.progress[0] = 0
-        await hold_lease(session, writer.lease, clock.now(), done=0, total=writer.total)
+        await hold_lease(
+            session,
+            writer.lease,
+            clock.now(),
+            done=0,
+            total=writer.total,
+        )
     ended = await asyncio.gather(
         *(_write_some(writer, waiting) for _ in range(WRITERS)), return_exceptions=True
     )
@@ -270,7 +291,12 @@ async def write(writer: Writer, waiting: deque[Slab]) -> None:
         raise min(wrong, key=lambda error: isinstance(error, LeaseLost))
     async with writer.database.tenant(writer.seller_id) as session:
         # This commit waits for the disk, and so for the writers' commits.
-        await hold_lease(session, writer.lease, clock.now(), after=writer.progress[0])
+        await hold_lease(
+            session,
+            writer.lease,
+            clock.now(),
+            after=writer.progress[0],
+        )
 
 
 async def _write_some(writer: Writer, waiting: deque[Slab]) -> None:
@@ -291,11 +317,12 @@ async def _write_slab(writer: Writer, slab: Slab) -> None:
         # The last commit waits for the disk and for everything before it. A slab that a power cut
         # takes is written again, because the progress that the next slab finds is then not the
         # one that it follows.
-        await session.execute(text("SET LOCAL synchronous_commit = off"))
+        await session.execute(text(committed_before_the_disk()))
         await _settle(session, writer, slab, data)
         # Slabs are counted in the order of the row's lock, which is the order of the commits.
         async with writer.counting:
-            before, after = writer.progress[0], writer.progress[0] + slab.at.len()
+            before = writer.progress[0]
+            after = writer.progress[0] + slab.at.len()
             await hold_lease(
                 session,
                 writer.lease,

@@ -36,7 +36,11 @@ class CollectorNumber(NamedTuple):
 
 
 def read_collector_number(text: str | None) -> CollectorNumber:
-    number = re.sub(_SPACES, "", unicodedata.normalize("NFKC", text or "").upper())
+    number = re.sub(
+        _SPACES,
+        "",
+        unicodedata.normalize("NFKC", text or "").upper(),
+    )
     for written, meant in _SAME.items():
         number = number.replace(written, meant)
     number = re.sub(_ZEROS, r"\1\2", number.removeprefix("#"))
@@ -67,6 +71,10 @@ def number_columns(numbers: pl.Series) -> pl.DataFrame:
             pl.col("whole").str.extract(_TOTAL, 2).alias("number_total"),
         )
     )
-    return rows.join(table, on="number", how="left", nulls_equal=True, maintain_order="left").drop(
-        "number"
-    )
+    return rows.join(
+        table,
+        on="number",
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    ).drop("number")

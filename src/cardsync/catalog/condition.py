@@ -108,6 +108,10 @@ def condition_columns(labels: pl.Series) -> pl.DataFrame:
         }
     )
     rows = labels.cast(pl.String).alias("label").to_frame()
-    return rows.join(table, on="label", how="left", nulls_equal=True, maintain_order="left").drop(
-        "label"
-    )
+    return rows.join(
+        table,
+        on="label",
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    ).drop("label")

@@ -19,7 +19,8 @@ from cardsync import clock
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.product_lines import NAMES
 from cardsync.catalog.products import identity
-from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.database.session import Database
 from cardsync.errors import CommandError
 
 REQUIRED = ("game", "set_name", "product_name")
@@ -105,7 +106,11 @@ def _check_games(frame: pl.DataFrame, path: Path) -> None:
 
 
 async def import_catalog(
-    database: Database, path: Path, form: str, game: str | None, say: Callable[[str], None]
+    database: Database,
+    path: Path,
+    form: str,
+    game: str | None,
+    say: Callable[[str], None],
 ) -> str:
     """Load `path` and return the sentence that reports the result."""
     frame = await asyncio.to_thread(read_catalog, path, form, game)
@@ -147,7 +152,12 @@ def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
         [pl.col(name).fill_null("") for name in COLUMNS[:-1] if name != "rarity"], separator="\x1f"
     )
     keyed = keyed.with_columns(
-        identity=pl.concat_str(pl.lit("catalog\x1f"), own, pl.lit("\x1f"), identity())
+        identity=pl.concat_str(
+            pl.lit("catalog\x1f"),
+            own,
+            pl.lit("\x1f"),
+            identity(),
+        )
     )
     return (
         keyed.unique("identity", keep="first", maintain_order=True)
@@ -195,7 +205,12 @@ async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
     games = sorted(keyed["game"].unique().to_list())
     async with database.shared() as session:
         await session.execute(text("CREATE TEMP TABLE games (game text) ON COMMIT DROP"))
-        await copy_in(session, "games", ("game",), encode(pl.DataFrame({"game": games})))
+        await copy_in(
+            session,
+            "games",
+            ("game",),
+            encode(pl.DataFrame({"game": games})),
+        )
         data = await copy_chunks(
             session,
             f"SELECT {', '.join(PROVISIONAL)}, sealed FROM product"

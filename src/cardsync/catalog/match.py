@@ -123,7 +123,12 @@ def explained(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     rows = _resolve_sets(rows.select("row", "game", *ROW_KEYS), products)
     found = _matched(rows, products)
     reasons = _reasons(
-        rows.join(found.filter(pl.col("outcome") == "unmatched"), on="row", how="semi"), products
+        rows.join(
+            found.filter(pl.col("outcome") == "unmatched"),
+            on="row",
+            how="semi",
+        ),
+        products,
     )
     several = pl.when(pl.col("outcome") == "ambiguous").then(pl.lit("several_products"))
     return found.join(reasons, on="row", how="left", maintain_order="left").with_columns(
@@ -156,7 +161,11 @@ def _resolve_sets(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         rows.select("game", "set_key", "set_series")
         .filter(pl.col("set_series").is_not_null())
         .unique()
-        .join(products.select("game", "set_key").unique(), on=["game", "set_key"], how="anti")
+        .join(
+            products.select("game", "set_key").unique(),
+            on=["game", "set_key"],
+            how="anti",
+        )
     )
     if stray.is_empty():
         return rows
@@ -286,7 +295,11 @@ def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
             left.join(products, on=known, how="anti").select("row", pl.lit(reason).alias("reason"))
         )
         left = left.join(products, on=known, how="semi")
-    pairs = left.join(products.select(*_IDENTITY, *_FIELDS), on=_IDENTITY, suffix="_offered")
+    pairs = left.join(
+        products.select(*_IDENTITY, *_FIELDS),
+        on=_IDENTITY,
+        suffix="_offered",
+    )
     numbered = (
         _agree("number_total", optional=True) & _agree("back_key", optional=True) & _same("sealed")
     )

@@ -27,6 +27,12 @@ class Product(Base):
             postgresql_where=text("set_code IS NOT NULL"),
         ),
         Index("uq_product_identity", "identity", unique=True),
+        Index(
+            "ix_product_words",
+            text("catalog_words(product_name, set_code, number, number_key)"),
+            postgresql_using="gin",
+            postgresql_where=text("NOT provisional"),
+        ),
         Index("ix_product_provisional", "game", postgresql_where=text("provisional")),
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)

@@ -16,7 +16,8 @@ from sqlalchemy import text
 from cardsync.catalog.condition import SEALED
 from cardsync.catalog.match import CATALOG_KEYS, match, row_keys
 from cardsync.catalog.set_names import set_columns
-from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.database.session import Database
 
 # `resolve` needs these columns of each row, beside `row` and `title`.
 ROW_COLUMNS = (
@@ -198,7 +199,12 @@ async def _provisional_chunk(
         await session.execute(
             text(f"CREATE TEMP TABLE incoming (n integer, {types}) ON COMMIT DROP")
         )
-        await copy_in(session, "incoming", ("n", *columns), await asyncio.to_thread(encode, rows))
+        await copy_in(
+            session,
+            "incoming",
+            ("n", *columns),
+            await asyncio.to_thread(encode, rows),
+        )
         await session.execute(
             text(f"""
                 INSERT INTO product (identity, {listed}, provisional)
@@ -232,5 +238,7 @@ async def adopted(database: Database, product_ids: list[int]) -> pl.DataFrame:
         )
         pairs = [tuple(row) for row in rows]
     return pl.DataFrame(
-        pairs, schema={"product_id_old": pl.Int64, "adopted_id": pl.Int64}, orient="row"
+        pairs,
+        schema={"product_id_old": pl.Int64, "adopted_id": pl.Int64},
+        orient="row",
     )

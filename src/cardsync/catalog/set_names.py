@@ -82,7 +82,10 @@ def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
     )
     bare = pl.col("set_name").fill_null("").str.strip_prefix(pl.col("series").fill_null(""))
     plain = distinct.select(
-        "game", "set_name", "series", folded(bare.str.replace(_CORE_SET_CODE, "")).alias("words")
+        "game",
+        "set_name",
+        "series",
+        folded(bare.str.replace(_CORE_SET_CODE, "")).alias("words"),
     )
     keys = [set_key(game, words) for game, words in plain.select("game", "words").iter_rows()]
     table = plain.select(
@@ -92,7 +95,13 @@ def set_columns(rows: pl.DataFrame) -> pl.DataFrame:
         set_code_key(pl.col("series")).alias("set_series"),
     )
     on = ["game", "set_name"]
-    return names.join(table, on=on, how="left", nulls_equal=True, maintain_order="left").drop(on)
+    return names.join(
+        table,
+        on=on,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    ).drop(on)
 
 
 def set_key(game: str | None, words: str) -> str:

@@ -102,7 +102,8 @@ async def contribute(database: Database, caller: Caller, wanted: Wanted, now: da
             session,
             caller,
             "contribution.added",
-            f"{wanted.quantity} of {product.product_name} contributed",
+            # Others do not learn what a member has in private.
+            f"{wanted.quantity} of {product.product_name if wanted.shared else 'a card'} contributed",
             now,
         )
     return card_id
@@ -203,7 +204,7 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
     if row is None:
         raise errors.InvalidPayload(f"product_id: there is no product {product_id}")
     product = _Product(*row)
-    if product.product_line not in caller.product_lines:
+    if product.product_line not in caller.account.product_lines:
         raise errors.InvalidPayload(
             f"product_id: {product.product_line} is none of this account's product lines,"
             f" which product {product_id} is of"
@@ -212,15 +213,18 @@ async def _known(database: Database, caller: Caller, product_id: int) -> _Produc
 
 
 async def _described(
-    database: Database, caller: Caller, wanted: Wanted, described: dict[str, str]
+    database: Database,
+    caller: Caller,
+    wanted: Wanted,
+    described: dict[str, str],
 ) -> _Product:
     """Identify the card as an upload's row is identified: by the catalog, else by a provisional
     product of these texts.
     """
     if not wanted.name or not wanted.set_name:
         raise errors.InvalidPayload("product_id, or name and set: one of them is needed")
-    game = wanted.game or next(iter(caller.product_lines), "")
-    if game not in caller.product_lines:
+    game = wanted.game or next(iter(caller.account.product_lines), "")
+    if game not in caller.account.product_lines:
         raise errors.InvalidPayload(f"game: {game[:60]!r} is none of this account's product lines")
     texts: dict[str, Any] = {
         "product_line": game, "product_name": wanted.name, "set_name": wanted.set_name,
@@ -235,7 +239,12 @@ async def _described(
     return _Product(**found, **texts)
 
 
-async def _insert(session: AsyncSession, seller_id: int, row: dict[str, Any], now: datetime) -> int:
+async def _insert(
+    session: AsyncSession,
+    seller_id: int,
+    row: dict[str, Any],
+    now: datetime,
+) -> int:
     card_id: int = (
         await session.scalar(text(f"SELECT nextval('card_id_block') * {CARD_ID_BLOCK}")) or 0
     )

@@ -61,7 +61,11 @@ async def promote(session: AsyncSession, seller_id: int) -> None:
     if not pairs:
         return
     contributed = [pair.contributed for pair in pairs]
-    named = {"seller": seller_id, "contributed": contributed, "live": [pair.live for pair in pairs]}
+    named = {
+        "seller": seller_id,
+        "contributed": contributed,
+        "live": [pair.live for pair in pairs],
+    }
     await _hold_lists(session, seller_id)
     await session.execute(text(RETIRED), {"seller": seller_id, "contributed": contributed})
     await session.execute(text(LISTS), named)

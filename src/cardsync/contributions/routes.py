@@ -48,7 +48,7 @@ async def add_contribution(
     """
     wanted = Wanted(**msgspec.structs.asdict(data))
     card_id = await contribute(database, caller, wanted, clock.now())
-    return await _shown(database, settings, caller, card_id)
+    return await _shown(database, caller, settings, card_id)
 
 
 @post(
@@ -65,12 +65,12 @@ async def publish_contribution(
     """
     async with database.tenant(caller.seller_id) as session:
         await publish(session, caller, card_id, clock.now())
-    return await _shown(database, settings, caller, card_id)
+    return await _shown(database, caller, settings, card_id)
 
 
-async def _shown(database: Database, settings: Settings, caller: Caller, card_id: int) -> CardBody:
+async def _shown(database: Database, caller: Caller, settings: Settings, card_id: int) -> CardBody:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        row, _ = await read_card(reading, caller.seller_id, card_id, caller.member_id)
+        row, _ = await read_card(reading, caller, card_id)
     return card_body(row)
 
 

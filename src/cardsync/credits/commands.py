@@ -22,7 +22,11 @@ def credits() -> None:
 
 @credits.command("grant")
 @click.argument("seller_id", type=ROW_ID)
-@click.argument("amount", type=click.IntRange(1, limits.CREDIT_BALANCE), metavar="N")
+@click.argument(
+    "amount",
+    type=click.IntRange(1, limits.CREDIT_BALANCE),
+    metavar="N",
+)
 @click.option("--reason", required=True, help="Kept in the ledger for ever.")
 @click.option("--json", "as_json", is_flag=True)
 def credits_grant(seller_id: int, amount: int, reason: str, as_json: bool) -> None:

@@ -71,7 +71,11 @@ async def _append(
 
 
 async def grant(
-    session: AsyncSession, seller_id: int, amount: int, reason: str, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    amount: int,
+    reason: str,
+    now: datetime,
 ) -> tuple[int, int]:
     """Grant credits, on the operator's behalf. Returns (transaction id, balance after it)."""
     balance = await locked_balance(session, seller_id)
@@ -84,7 +88,14 @@ async def grant(
             f"a grant is 1 or more credits, and no balance goes over {limits.CREDIT_BALANCE:,};"
             f" seller {seller_id} has {balance:,}"
         )
-    return await _append(session, seller_id, "grant", amount, now, reason=reason.strip())
+    return await _append(
+        session,
+        seller_id,
+        "grant",
+        amount,
+        now,
+        reason=reason.strip(),
+    )
 
 
 async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime) -> tuple[int, int]:
@@ -92,7 +103,14 @@ async def charge(session: AsyncSession, seller_id: int, key: str, now: datetime)
 
     The caller has checked, under the sync row's lock, that the charge is due.
     """
-    return await _append(session, seller_id, "skip_wait", -limits.SKIP_WAIT_CREDITS, now, key=key)
+    return await _append(
+        session,
+        seller_id,
+        "skip_wait",
+        -limits.SKIP_WAIT_CREDITS,
+        now,
+        key=key,
+    )
 
 
 async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int, int | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 from litestar import Router, post
@@ -11,17 +10,16 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock, errors, limits
+from cardsync import clock, errors
 from cardsync.access.admission import A_SESSION, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.credits import skip_wait as credits
-from cardsync.credits.shown import SkipWait
+from cardsync.credits.shown import SkipWait, skipped_wait
 from cardsync.settings import Settings
 from cardsync.web.request import FOR_OWNERS, problems
 
 HEADER = "X-Idempotency-Key"
-VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
 
 def requires_idempotency_key(
@@ -31,13 +29,7 @@ def requires_idempotency_key(
     at.
     """
     # Two headers are no key either: joined, as HTTP reads them, they hold a space.
-    key = ", ".join(connection.headers.getall(HEADER, []))
-    if not key.strip():
-        raise errors.IdempotencyKeyRequired
-    if len(key) > limits.IDEMPOTENCY_KEY_CHARACTERS or not VISIBLE_ASCII.fullmatch(key):
-        raise errors.InvalidPayload(
-            f"{HEADER} takes 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters without spaces"
-        )
+    credits.check_key(", ".join(connection.headers.getall(HEADER, [])), HEADER)
 
 
 @post(
@@ -70,10 +62,9 @@ async def skip_wait(
 
     The cooldown itself goes on.
     """
-    done = await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings)
-    if done.status == "sync_in_flight":
-        return SkipWait(done.status)
-    return SkipWait(done.status, done.balance, done.cooldown_remaining, done.transaction_id)
+    return skipped_wait(
+        await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings)
+    )
 
 
 router = Router(path="", route_handlers=[skip_wait], tags=["credits"])

@@ -1,4 +1,4 @@
-"""What skipping a wait came to, as the API shows it. Pure."""
+"""The outcome of a skipped wait, as the API shows it. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ from typing import Literal
 
 import msgspec
 
+from cardsync.credits.skip_wait import SkippedWait
+
 
 class SkipWait(msgspec.Struct):
     status: Literal["charged", "replayed", "no_charge_needed", "sync_in_flight"]
     balance: int | msgspec.UnsetType = msgspec.UNSET
     cooldown_remaining_seconds: int | msgspec.UnsetType = msgspec.UNSET
     transaction_id: int | msgspec.UnsetType | None = msgspec.UNSET
+
+
+def skipped_wait(done: SkippedWait) -> SkipWait:
+    if done.status == "sync_in_flight":
+        return SkipWait(done.status)
+    return SkipWait(done.status, done.balance, done.cooldown_remaining, done.transaction_id)

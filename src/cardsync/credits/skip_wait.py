@@ -8,6 +8,7 @@ under the seller's sync row, where callers go one after the other.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -15,7 +16,8 @@ from typing import Literal
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
-from cardsync.access.caller import Caller
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller, SellerState
 from cardsync.credits import ledger
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
@@ -64,16 +66,37 @@ def decide(facts: SkipWaitFacts) -> Decision:
     return "charged"
 
 
+_VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
+
+
+def check_key(key: str, named: str) -> None:
+    """Check an idempotency key. Raises IdempotencyKeyRequired, or InvalidPayload for one that
+    cannot be used.
+    """
+    if not key.strip():
+        raise errors.IdempotencyKeyRequired
+    if len(key) > limits.IDEMPOTENCY_KEY_CHARACTERS or not _VISIBLE_ASCII.fullmatch(key):
+        raise errors.InvalidPayload(
+            f"{named} takes 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} visible ASCII characters"
+            " without spaces"
+        )
+
+
 async def skip_wait(
-    session: AsyncSession, caller: Caller, key: str, now: datetime, settings: Settings
+    session: AsyncSession,
+    caller: Caller,
+    key: str,
+    now: datetime,
+    settings: Settings,
 ) -> SkippedWait:
     caller.must_be_owner()
     seller_id = caller.seller_id
     balance, transaction_id = await ledger.look_up(session, seller_id, key)
-    facts = _facts(caller, balance, transaction_id, now, settings)
+    facts = _facts(caller.state, balance, transaction_id, now, settings)
     # A balance that is read later than the other facts may miss the charge that emptied it; a
     # stale lock has to be dropped.
-    over = sync_state.lock_is_stale(caller, now, settings) or sync_cancel.is_left(caller, now)
+    seen = caller.state
+    over = sync_state.lock_is_stale(seen, now, settings) or sync_cancel.is_left(seen, now)
     unsure = over or decide(facts) in ("charged", "insufficient_balance")
     if unsure and not facts.charged_before:
         await sync_cancel.end_left(session, seller_id, now)
@@ -85,12 +108,14 @@ async def skip_wait(
         if decide(facts) == "charged":
             sync_state.note_request(state, "full", now)
             transaction_id, balance = await ledger.charge(session, seller_id, key, now)
+            summary = f"a credit skipped the wait before a sync; {balance} are left"
+            note(session, caller, "credits.spent", summary, now)
             return SkippedWait("charged", balance, facts.cooldown_remaining, transaction_id)
     return _uncharged(facts, transaction_id)
 
 
 def _facts(
-    state: Caller | SyncState,
+    state: SellerState | SyncState,
     balance: int,
     transaction_id: int | None,
     now: datetime,

@@ -64,7 +64,7 @@ HEADINGS = {
 
 def reader_of(request: PageRequest, caller: Caller) -> Reader:
     language = language_of(request.headers.get("accept-language"))
-    return Reader(language, zone_of(caller.time_zone), clock.now())
+    return Reader(language, zone_of(caller.account.time_zone), clock.now())
 
 
 def show(

@@ -75,7 +75,12 @@ class BoundedConnection(psycopg.AsyncConnection[TupleRow]):
     def within(cls, seconds: float) -> type[Self]:
         return type(cls.__name__, (cls,), {"longest": seconds})
 
-    async def wait(self, gen: PQGen[T], *args: Any, **options: Any) -> T:
+    async def wait(
+        self,
+        gen: PQGen[T],
+        *args: Any,
+        **options: Any,
+    ) -> T:
         loop = asyncio.get_running_loop()
         seconds = min(self.longest, _left(loop.time()))
         if seconds == inf:

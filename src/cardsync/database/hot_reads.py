@@ -18,10 +18,11 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from cardsync.database.connections import Connection
+from cardsync.database.prepared_text import execute, prepare
+from cardsync.database.transaction_settings import committed_before_the_disk, of_seller
 
 # One message carries at most this many reads.
 TOGETHER = 32
-_LIGHTLY = "SET LOCAL synchronous_commit = off"
 
 
 class PolledQuery(NamedTuple):
@@ -57,8 +58,8 @@ class PolledReads:
     async def first_row(self, seller_id: int, query: PolledQuery, *ids: int) -> TupleRow | None:
         # The simple protocol carries several statements at once but no parameters, so the values
         # are integers that we format ourselves.
-        values = ", ".join([str(int(value)) for value in (seller_id, *ids)])
-        statement = f"SET LOCAL app.seller_id = '{int(seller_id)}'; EXECUTE {query.name} ({values})"
+        values = [int(value) for value in (seller_id, *ids)]
+        statement = f"{of_seller(seller_id)}; {execute(query.name, values)}"
         row: asyncio.Future[TupleRow | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Asked(query, statement, row))
         self._begin()
@@ -135,11 +136,11 @@ class PolledReads:
     async def _prepare(self, connection: Connection, batch: list[_Asked]) -> None:
         known = self._prepared.setdefault(connection, set())
         for query in {asked.query for asked in batch if asked.query.name not in known}:
-            await connection.execute(f"PREPARE {query.name} AS {query.sql}".encode())
+            await connection.execute(prepare(query.name, query.sql).encode())
             known.add(query.name)
 
     async def _execute(self, connection: Connection, batch: list[_Asked]) -> list[TupleRow | None]:
-        first = [_LIGHTLY] if any(asked.query.writes for asked in batch) else []
+        first = [committed_before_the_disk()] if any(asked.query.writes for asked in batch) else []
         statements: Any = "; ".join([*first, *(asked.statement for asked in batch)])
         cursor = await connection.execute(statements)
         rows = []

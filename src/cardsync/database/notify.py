@@ -26,7 +26,8 @@ log = structlog.get_logger(__name__)
 Callback = Callable[[str], None]
 
 APPLICATION_NAME = "cardsync notices"
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 10.0
 # A connection that only listens notices a vanished server only by probing it.
 _CONNECTION = {
     "application_name": APPLICATION_NAME,

@@ -10,7 +10,6 @@ connection (`Planned`).
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
@@ -32,6 +31,8 @@ from cardsync.database.connections import (
     Connection,
     still_there,
 )
+from cardsync.database.prepared_text import execute, prepare_named
+from cardsync.database.transaction_settings import found_by_keys, of_seller, planned_once
 
 _DIALECT = dialect()  # type: ignore[no-untyped-call]
 _KEPT_CHARACTERS = 6_000
@@ -52,8 +53,6 @@ class Planned(NamedTuple):
 # A connection maps to the names of the statements that are planned on it; None where names do not
 # last.
 _Known = WeakKeyDictionary[Connection, set[str] | None]
-# A plan outlives the growth of its tables, which are small or empty when it is made.
-_BY_KEYS = "SET LOCAL enable_seqscan = off"
 
 
 class Reading:
@@ -70,7 +69,7 @@ class Reading:
         # These are literals that we format ourselves.
         self._beginning = [
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            f"SET LOCAL app.seller_id = '{int(seller_id)}'",
+            of_seller(seller_id),
             f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}",
         ]
         self._ahead: list[str] = []
@@ -88,7 +87,11 @@ class Reading:
         return rows
 
     async def together(
-        self, statements: Sequence[str | Planned], values: Mapping[str, Any], *, last: bool = False
+        self,
+        statements: Sequence[str | Planned],
+        values: Mapping[str, Any],
+        *,
+        last: bool = False,
     ) -> list[list[TupleRow]]:
         """Return the rows of each statement. The last message of a reading may end it."""
         try:
@@ -102,22 +105,26 @@ class Reading:
             return await self._together(statements, values, last)
 
     async def _together(
-        self, statements: Sequence[str | Planned], values: Mapping[str, Any], last: bool
+        self,
+        statements: Sequence[str | Planned],
+        values: Mapping[str, Any],
+        last: bool,
     ) -> list[list[TupleRow]]:
         parts = [] if self._begun else [*self._beginning]
         parts += [await _bindable(statement) for statement in self._ahead]
         known = self._known.setdefault(self._connection, set())
-        asked, new = [], set()
+        asked = []
+        new = set()
         by_keys = False
         for one in statements:
             if isinstance(one, Planned) and known is not None:
                 if not by_keys:
-                    parts.append(_BY_KEYS)
+                    parts.append(found_by_keys())
                     by_keys = True
                 if one.name not in known:
-                    parts.append(await _prepared(one))
+                    parts.append(await _bindable(prepare_named(*one)))
                     new.add(one.name)
-                one = f"EXECUTE {one.name} ({', '.join(f':{name}' for name in one.values)})"
+                one = execute(one.name, [f":{name}" for name in one.values])
             asked.append(len(parts))
             parts.append(await _bindable(one.statement if isinstance(one, Planned) else one))
         if last:
@@ -142,14 +149,6 @@ class Reading:
                 await self._connection.execute("ROLLBACK")
 
 
-async def _prepared(planned: Planned) -> str:
-    statement = planned.statement
-    for number, name in enumerate(planned.values, 1):
-        statement = re.sub(rf"(?<!:):{name}\b", f"${number}", statement)
-    types = ", ".join(planned.values.values())
-    return f"PREPARE {planned.name} ({types}) AS {await _bindable(statement)}"
-
-
 async def _bindable(statement: str) -> str:
     """Return a statement with bindable values. One that is too long for the cache takes long to
     read, so a thread reads it while other work goes on.
@@ -167,7 +166,7 @@ _kept = lru_cache(maxsize=500)(_read)
 
 
 async def _keep_plans(connection: Connection) -> None:
-    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    await connection.execute(planned_once().encode())
 
 
 class Readings:

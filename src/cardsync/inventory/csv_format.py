@@ -1,10 +1,10 @@
-"""The marketplace's pricing CSV, both directions: bytes → header and blocks of text cells; a
-frame → price-updates bytes. Pure.
+"""The marketplace's pricing CSV in both directions: bytes become a header and blocks of text cells;
+a frame becomes price-updates bytes. Pure.
 
-Reading rests on one definition. A line that is by itself a well-formed record of the header's
-width is *certain*: it is a record whatever stands around it. The certain lines (nearly all of any
-file) go to polars in one piece; only what stands between them is read record by record with the
-csv module, so that a quote that never closes cannot swallow a good row.
+Reading rests on one definition. A line that is by itself a well-formed record of the header's width
+is *certain*: it is a record whatever stands around it. The certain lines (nearly all of any file)
+go to polars in one piece; only the lines between them are read record by record with the csv
+module, so that a quote that never closes cannot swallow a good row.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from cardsync.errors import InvalidCsv
 REQUIRED = ("listing_id", "product_name", "condition_label", "quantity", "price")
 
 MAX_HEADER_BYTES = 64 * 1024
-# No real line comes near: a longer one is a cell that swallowed others, or no CSV.
+# No real line comes near this length: a longer one is a cell that swallowed others, or no CSV.
 MAX_LINE_BYTES = 64 * 1024
 MAX_CERTAIN_BYTES = 4_000
 MAX_CELL_CHARS = 4_000
 MAX_RECORD_LINES = 100
-# More uncertain records than any real file of 50 MB has rows: reading ten million lines of
-# rubbish one by one takes a minute.
+# No real file of 50 MB has this many rows, certain or not. Reading ten million lines of rubbish one
+# by one takes a minute.
 MAX_UNCERTAIN = 500_000
 
 _BOM = b"\xef\xbb\xbf"
@@ -46,9 +46,9 @@ _READ = {
 
 @dataclass(frozen=True)
 class Header:
-    """Where our columns stand.
+    """The places of our columns in a file.
 
-    `names` are all the file's own, `positions` index them by our names.
+    `names` are all the file's own columns; `positions` index them by our names.
     """
 
     names: tuple[str, ...]
@@ -71,12 +71,12 @@ class Fault(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some consecutive records: `line` and one String column per known column of the header, and
-    what lay between.
+    """Consecutive records: `line` and one String column per known column of the header, and the
+    faults between them.
 
     `faults` lists the first 1,000; `tried` counts the records that were not certain; `named` are
-    the ids that unreadable records begin with, `unnamed` counts those of which no id can be told.
-    `shaped`: every cell has the shape that was asked for.
+    the ids at the beginning of unreadable records; `unnamed` counts the records whose id cannot be
+    read. `shaped` says that every cell has the requested shape.
     """
 
     frame: pl.DataFrame
@@ -89,7 +89,7 @@ class Block(NamedTuple):
 
 
 def read_header(line: bytes) -> Header:
-    """Raises InvalidCsv naming what is missing."""
+    """Read a header line. Raises InvalidCsv, which names the missing columns."""
     if len(line) > MAX_HEADER_BYTES:
         raise InvalidCsv(f"line 1 is longer than {MAX_HEADER_BYTES:,} bytes, so it is no header")
     try:
@@ -113,15 +113,17 @@ def read_header(line: bytes) -> Header:
 
 
 def split_header(data: bytes) -> tuple[Header, int]:
-    """The header and where the line after it begins. Looks no further than a header can reach."""
+    """Return the header and where the line after it begins. The search ends where a header must
+    have ended.
+    """
     end = data.find(b"\n", 0, MAX_HEADER_BYTES + 1)
     line = data[: MAX_HEADER_BYTES + 1] if end < 0 else data[:end]
     return read_header(line), len(data) if end < 0 else end + 1
 
 
 def accept_check(head: bytes) -> None:
-    """Raises InvalidCsv for what can be told from a file's first part: no usable header, or
-    nothing after it.
+    """Check a file's first part. Raises InvalidCsv where it shows that there is no usable header,
+    or no text after it.
     """
     _, start = split_header(head)
     if not head[start:].strip():
@@ -133,7 +135,7 @@ def no_data_row() -> InvalidCsv:
 
 
 def decode_line(line: bytes) -> str:
-    """UTF-8, or for a line that isn't, what a Western Windows program meant by it."""
+    """Decode UTF-8, or for a line that is not UTF-8, the encoding of Western Windows programs."""
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding)
@@ -145,10 +147,10 @@ def decode_line(line: bytes) -> str:
 def read(
     pieces: Iterable[bytes], *, shapes: Mapping[str, str] | None = None, fast: bool = True
 ) -> tuple[Header, Iterator[Block]]:
-    """A file's header, and its records from line 2 on, in file order, each block as soon as its
-    bytes are there.
+    """Return a file's header, and its records from line 2 on, in file order, each block as soon as
+    its bytes are there.
 
-    shapes: the pattern that cells of a field usually have. `fast=False` leaves polars out and
+    `shapes` is the pattern that cells of a field usually have. `fast=False` leaves polars out and
     gives the same cells.
     """
     pieces = iter(pieces)
@@ -161,22 +163,36 @@ def read(
         head += piece
     header, start = split_header(head)
     return header, _read_blocks(
-        chain([head[start:]], pieces), header, _Patterns(header, shapes or {}), fast=fast
+        chain([head[start:]], pieces),
+        header,
+        _Patterns(header, shapes or {}),
+        fast=fast,
     )
 
 
 def _read_blocks(
-    pieces: Iterable[bytes], header: Header, patterns: _Patterns, *, fast: bool
+    pieces: Iterable[bytes],
+    header: Header,
+    patterns: _Patterns,
+    *,
+    fast: bool,
 ) -> Iterator[Block]:
-    line, budget = 2, MAX_UNCERTAIN
-    # An open run of uncertain lines, which is read again together with what follows.
+    line = 2
+    budget = MAX_UNCERTAIN
+    # This open run of uncertain lines is read again together with the lines after it.
     opened = b""
     for text, final in _in_lines(pieces):
         text = opened + text
         if not text:
             continue
         block, lines, used = _read_block(
-            _utf8(text), header, patterns, line, final=final, fast=fast, budget=budget
+            _utf8(text),
+            header,
+            patterns,
+            line,
+            final=final,
+            fast=fast,
+            budget=budget,
         )
         yield block
         budget -= block.tried
@@ -185,7 +201,7 @@ def _read_blocks(
 
 
 def _in_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Pieces cut behind line ends, and whether it is the last."""
+    """Cut the pieces behind line ends; say of each whether it is the last."""
     begun = b""
     for piece in pieces:
         end = piece.rfind(b"\n") + 1
@@ -193,7 +209,7 @@ def _in_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
             yield begun + piece[:end], False
             begun = piece[end:]
         else:
-            # Too long to be read anyway: one line may be a whole 40 MB file.
+            # The line is too long to be read anyway: one line may be a whole 40 MB file.
             begun = (begun + piece)[: 2 * MAX_LINE_BYTES]
     yield begun, True
 
@@ -216,7 +232,7 @@ def _read_block(
     fast: bool,
     budget: int,
 ) -> tuple[Block, int, int]:
-    """The block, how many lines it has and how many of them were used."""
+    """Return the block, its number of lines, and how many of them were used."""
     lines = pl.read_lines(text).with_row_index("index")
     shaped = bool(_certain(lines, patterns.shaped).all())
     certain = (
@@ -225,7 +241,15 @@ def _read_block(
     if certain.all():
         frame = _read_certain(text, header, lines.height, fast=fast)
         return (
-            Block(_numbered(frame, lines["index"], line), [], 0, 0, [], 0, shaped),
+            Block(
+                _numbered(frame, lines["index"], line),
+                [],
+                0,
+                0,
+                [],
+                0,
+                shaped,
+            ),
             lines.height,
             lines.height,
         )
@@ -233,7 +257,12 @@ def _read_block(
     raw = text.split(b"\n")[: lines.height]
     others = _Uncertain(raw, header, line, budget)
     others.read(lines, final=final)
-    frame = _read_certain(b"\n".join(compress(raw, certain)), header, int(certain.sum()), fast=fast)
+    frame = _read_certain(
+        b"\n".join(compress(raw, certain)),
+        header,
+        int(certain.sum()),
+        fast=fast,
+    )
     frame = pl.concat(
         [_numbered(frame, lines.filter("certain")["index"], line), others.frame()]
     ).sort("line")
@@ -257,7 +286,7 @@ _CELL = r'(?:(?:"[^"\x00]*")+|[^",\r\n\x00]*)'
 
 
 class _Patterns:
-    """What a certain line is like: any cells, or such as have their field's shape."""
+    """Build the pattern of a certain line: any cells, or cells that have their field's shape."""
 
     def __init__(self, header: Header, shapes: Mapping[str, str]) -> None:
         cells = [_CELL] * len(header.names)
@@ -270,13 +299,13 @@ class _Patterns:
 def _certain(lines: pl.DataFrame, pattern: str) -> pl.Series:
     line = pl.col("line")
     certain = (line.str.len_bytes() <= MAX_CERTAIN_BYTES) & line.str.contains(pattern)
-    # The streaming engine uses every core on what is one column to the other one.
+    # The streaming engine uses every core for one column; the other engine uses a single one.
     return lines.lazy().select(certain).collect(engine="streaming").to_series()
 
 
 def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
-    """Of each line: its index, whether it is certain, blank, or hopeless (cannot begin a record),
-    its cells, the next line that ends any record.
+    """Return for each line: its index; whether it is certain, blank, or hopeless (cannot begin a
+    record); its cells; the next line that ends any record.
     """
     line = pl.col("line")
     cells = line.str.count_matches(",", literal=True) + 1
@@ -296,8 +325,14 @@ def _classified(lines: pl.DataFrame, header: Header) -> pl.DataFrame:
     )
 
 
-def _read_certain(text: bytes, header: Header, count: int, *, fast: bool) -> pl.DataFrame:
-    """Certain lines as cells."""
+def _read_certain(
+    text: bytes,
+    header: Header,
+    count: int,
+    *,
+    fast: bool,
+) -> pl.DataFrame:
+    """Split certain lines into cells."""
     schema = dict.fromkeys(header.positions, pl.String)
     if fast and count:
         try:
@@ -310,8 +345,8 @@ def _read_certain(text: bytes, header: Header, count: int, *, fast: bool) -> pl.
             return frame.select(
                 frame.to_series(at).alias(field) for field, at in header.positions.items()
             )
-    # Polars should never see anything else in certain lines; should it, the csv module has the
-    # word.
+    # Certain lines should hold only cells that polars can read; if one does not, the csv module
+    # decides.
     records = csv.reader(io.StringIO(text.decode(), newline=""), strict=True)
     return pl.DataFrame(
         [[cells[at] for at in header.positions.values()] for cells in records],
@@ -321,13 +356,22 @@ def _read_certain(text: bytes, header: Header, count: int, *, fast: bool) -> pl.
 
 
 class _Uncertain:
-    """Reads what stands between certain lines.
+    """Read the lines between certain lines.
 
-    `used`: how many lines are settled; a record that may go on is left for later.
+    `used` counts the settled lines; a record that may go on is left for later.
     """
 
-    def __init__(self, raw: list[bytes], header: Header, line: int, budget: int) -> None:
-        self.raw, self.header, self.line, self.budget = raw, header, line, budget
+    def __init__(
+        self,
+        raw: list[bytes],
+        header: Header,
+        line: int,
+        budget: int,
+    ) -> None:
+        self.raw = raw
+        self.header = header
+        self.line = line
+        self.budget = budget
         self.rows: list[tuple[int | str, ...]] = []
         self.faults: list[Fault] = []
         self.fault_count = 0
@@ -378,7 +422,12 @@ class _Uncertain:
             self._name(index)
         for index, cells in lines.select("index", "cells").head(limits.REJECTED_LISTED).iter_rows():
             self.faults.append(
-                Fault(self.line + index, None, "malformed_row", why or self._miscounted(cells))
+                Fault(
+                    self.line + index,
+                    None,
+                    "malformed_row",
+                    why or self._miscounted(cells),
+                )
             )
 
     def _miscounted(self, cells: int) -> str:
@@ -409,9 +458,7 @@ class _Uncertain:
             self.faults.append(fault)
 
     def _name(self, index: int) -> None:
-        """Remember which listing an unreadable record is about: it is in the file, so its card is
-        not gone.
-        """
+        """Remember the listing of an unreadable record: the file holds it, so its card is not gone."""
         line = self.raw[index]
         begins = self.header.positions["listing_id"] == 0 and _LEADING_ID.match(line[:40])
         if begins:
@@ -420,8 +467,8 @@ class _Uncertain:
             self.unnamed += 1
 
     def _may_hold_several(self, line: bytes) -> bool:
-        """Records whose line ends were lost: only the first of them is told by how the line
-        begins.
+        """Count records whose line ends were lost: the line's beginning shows only the first of
+        them.
         """
         commas = 2 * (len(self.header.names) - 1)
         return (
@@ -454,8 +501,8 @@ class _Uncertain:
 
 
 def price_updates_csv(rows: pl.DataFrame) -> bytes:
-    """Rows as `parse` gives them, with a `target_price`, as the marketplace's import file, in the
-    order given.
+    """Return the marketplace's import file of rows as `parse` gives them, with a `target_price`, in
+    the order given.
     """
     cells = {
         **{field: pl.col(field) for field in COLUMNS},
@@ -475,7 +522,7 @@ def price_updates_csv(rows: pl.DataFrame) -> bytes:
 
 
 def _dollars(column: str) -> pl.Expr:
-    """Ten-thousandths as dollars with four decimals; no price is blank."""
+    """Write ten-thousandths as dollars with four decimals; no price is blank."""
     units = pl.col(column)
     fraction = (units % 10_000).cast(pl.String).str.zfill(4)
     return ((units // 10_000).cast(pl.String) + "." + fraction).fill_null("")

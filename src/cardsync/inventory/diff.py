@@ -1,8 +1,8 @@
-"""What an upload changes: the parsed, identified frame and the stored cards in, the rows to write
-out. Pure.
+"""The changes of an upload: the parsed, identified frame and the stored cards go in; the rows to
+write come out. Pure.
 
-Amounts are integer ten-thousandths. A run that starts again after a crash diffs against what it
-already wrote and so goes on where it stopped.
+Amounts are integer ten-thousandths. A run that starts again after a crash diffs against the rows
+that it already wrote, and so goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from cardsync import limits
 from cardsync.cards.changes import AMOUNTS, IDENTITY, Changes
 from cardsync.cards.exported import importable
 
-# One stored card as `stored_cards` brings it. Its amounts and quantity stand for themselves in
-# `values_hash` alone.
+# One stored card as `stored_cards` brings it. Its amounts and quantity are present only in
+# `values_hash`.
 STORED: dict[str, pl.DataType | type[pl.DataType]] = {
     "id": pl.Int64,
     "marketplace_id": pl.Int64,
@@ -35,12 +35,12 @@ _HASHED_ROWS = 25_000
 
 
 def identity_hash(frame: pl.DataFrame) -> pl.Series:
-    """64 bits over every text of a row.
+    """Return 64 bits over every text of a row.
 
-    A hint that saves reading the texts back: a changed hash only costs one rewrite.
+    They are a hint that saves reading the texts back: a changed hash only costs one rewrite.
     """
     texts = pl.concat_str(IDENTITY, separator=_SEPARATOR)
-    # Part by part: all rows' texts in one go would be another copy of the file.
+    # The texts are hashed part by part: all rows' texts at once would be another copy of the file.
     parts = [
         part.select(texts.hash(seed=7)).to_series()
         for part in frame.select(IDENTITY).iter_slices(_HASHED_ROWS)
@@ -56,27 +56,27 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def values_hash(frame: pl.DataFrame) -> pl.Series:
-    """64 bits over amounts and quantity; any single change changes it.
+    """Return 64 bits over amounts and quantity; any single change changes them.
 
-    0 is no row's: it marks cards that an upload made gone.
+    No row has 0: it marks cards that an upload made gone.
     """
-    # Step by step: as one expression, which names itself twice in every step, planning it takes
-    # longer than working it out.
+    # The steps are separate. One expression would name itself twice in every step, and planning it
+    # would take longer than computing it.
     mixed = pl.repeat(1, frame.height, dtype=pl.UInt64, eager=True)
     for name in (*AMOUNTS, "quantity"):
-        # Multiplying by an odd number loses nothing, and folding carries high bits back to where
-        # the next product spreads them.
+        # Multiplying by an odd number loses no bit, and folding carries high bits back to where the
+        # next product spreads them.
         mixed = (mixed + frame[name].fill_null(-1).cast(pl.Int64).reinterpret(signed=False)) * _ODD
         mixed = mixed ^ (mixed // (1 << 32))
     return mixed.reinterpret(signed=True).replace(0, 1).alias("values_hash")
 
 
 def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Each row beside its stored card: `id` is null for a new one, stored columns end in `_old`."""
+    """Join each row to its stored card: `id` is null for a new one; stored columns end in `_old`."""
     old = stored.drop("product_line").rename(
         lambda name: name if name in ("id", "marketplace_id") else f"{name}_old"
     )
-    # Joined by id alone: a join of the rows themselves would copy every column of them.
+    # The join is by id alone: a join of the rows themselves would copy every column of them.
     beside = frame.select("marketplace_id").join(
         old, on="marketplace_id", how="left", maintain_order="left"
     )
@@ -84,7 +84,7 @@ def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def current_price(rows: pl.DataFrame) -> pl.Expr:
-    """TCG Marketplace Price, else My Store Price where the file has one."""
+    """Return TCG Marketplace Price, or My Store Price where the file has no such column or cell."""
     return (
         pl.coalesce("price", "my_store_price")
         if "my_store_price" in rows.columns
@@ -99,12 +99,12 @@ def absent_cards(
     stored: pl.DataFrame,
     product_line: str | None,
 ) -> pl.DataFrame:
-    """Active stored cards that the file does not mention, of the line that it names, else of
-    those that occur in it.
+    """Return the active stored cards that the file does not mention, of the line that it names,
+    else of the lines that occur in it.
 
-    A row that was kept out still mentions its card. `gone` are those that the file can speak for:
-    none of a line of which no row came, and none at all where it holds `unnamed` rows, which may
-    be theirs.
+    A row that was left out still mentions its card. `gone` are the cards that the file can speak
+    for: none of a line of which no row came, and none at all where it holds `unnamed` rows, because
+    any of them may be such a row.
     """
     occurring = frame["product_line"].unique().to_list()
     lines = occurring if product_line is None else [product_line]
@@ -118,7 +118,7 @@ def absent_cards(
 
 
 def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
-    """What the seller is told of absent cards that the file cannot speak for."""
+    """Build the seller's notes about absent cards that the file cannot speak for."""
     kept = absent.filter(~pl.col("gone"))
     if kept.is_empty():
         return None
@@ -132,8 +132,8 @@ def why_kept(absent: pl.DataFrame, unnamed: int) -> str | None:
 
 
 def short_lines(absent: pl.DataFrame, stored: pl.DataFrame) -> list[str]:
-    """Product lines of which more than half of at least 20 active cards are absent: such a file
-    is not believed unasked.
+    """Return the product lines of which more than half of at least 20 active cards are absent: such
+    a file is not believed until the seller confirms it.
     """
     if absent.is_empty():
         return []
@@ -150,13 +150,13 @@ _INSERT, _UPDATE, _RENAME, _RETARGET = range(4)
 
 
 def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
-    """Split `with_stored` rows, which also carry target_price and rule_id, by what has to be
-    written.
+    """Split `with_stored` rows, which also carry target_price and rule_id, by the kind of write
+    that they need.
 
-    `observed` marks rows whose prices or quantity moved (the old ones go to history), `asked`
-    rows whose target is a price change that was not asked for before, from that price to that
-    target; with `hold` nothing is asked for. Known rows are renames when their texts or product
-    changed, updates when only values did.
+    `observed` marks rows whose prices or quantity moved; the old values go to history. `asked`
+    marks rows whose target is a price change that was not exported before, from that price to that
+    target; with `hold` there are no such rows. Stored rows are renames when their texts or product
+    changed, and updates when only values did.
     """
     known = pl.col("id").is_not_null()
     moved = pl.col("values_hash").ne_missing(pl.col("values_hash_old"))
@@ -179,8 +179,8 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
     keys = rows.select("kind", "id", "marketplace_id").with_row_index("at")
 
     def at(kind: int, key: str) -> pl.Series:
-        # Ordered by key: neighbouring index pages are touched together, and two writers can't
-        # deadlock.
+        # The rows are ordered by key: neighbouring index pages are touched together, and two
+        # writers cannot deadlock.
         return keys.filter(pl.col("kind") == kind).sort(key)["at"]
 
     return Changes(
@@ -193,14 +193,14 @@ def changes(rows: pl.DataFrame, *, hold: bool = False) -> Changes:
 
 
 def exported(rows: pl.DataFrame, stored: pl.DataFrame, absent: pl.DataFrame) -> pl.DataFrame:
-    """(listing_id, target_price) of every card that the export will hold once the run is written,
-    sorted by id.
+    """Return (listing_id, target_price) of every card that the export will hold once the run is
+    written, sorted by id.
 
-    `rows` carry their targets; stored cards that they don't mention stay as they are, `absent`
-    ones are gone. The same rule as `pricing.export.EXPORTED`, on frames.
+    `rows` carry their targets; stored cards that they do not mention stay as they are, and `absent`
+    ones are gone. The rule is that of `pricing.export.EXPORTED`, on frames.
     """
     columns = ("marketplace_id", "listing_id", "price", "target_price")
-    # A line that is switched off is null here.
+    # The line is null here if it is switched off.
     others = (
         stored.select("id", "gone", "product_line", *columns)
         .filter(~pl.col("gone") & pl.col("product_line").is_not_null())

@@ -1,9 +1,9 @@
 """The stream of a seller's accepted inventory uploads, one per job, in order of acceptance:
 `work/runner.py` runs it.
 
-A job may come twice, late or never: it takes the price-mutation lease or leaves, does the oldest
-open upload or nothing, and queues the next nudge itself, so that one seller's many uploads don't
-keep others waiting.
+A job may come twice, late or never. It takes the price-mutation lease or leaves, imports the oldest
+open upload if there is one, and queues the next nudge itself, so that one seller's many uploads do
+not delay other sellers.
 """
 
 from __future__ import annotations
@@ -40,18 +40,25 @@ async def drain_inventory(context: procrastinate.JobContext, seller_id: int) -> 
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """An import that was cancelled is not gone on with."""
+    """End a cancelled import first: no worker resumes it."""
     await cancel.end_left(session, seller_id, now)
 
 
 def _most_starts(upload: Upload) -> int:
-    """From the verdict on every life of the import commits some of it, and the next goes on: a
-    machine may be restarted often.
+    """Return how many starts an upload may have. With a verdict it may have more: from then on
+    every start commits part of the import, and the next goes on from there. A machine may be
+    restarted often.
     """
     return runner.MAX_STARTS if upload.verdict is None else MAX_STARTS_JUDGED
 
 
-async def _fail(work: Work, lease: Lease, upload: Upload, code: str | None, why: str) -> None:
+async def _fail(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    code: str | None,
+    why: str,
+) -> None:
     await finish.fail(
         work,
         lease,
@@ -62,16 +69,20 @@ async def _fail(work: Work, lease: Lease, upload: Upload, code: str | None, why:
 
 
 async def _nothing_left(work: Work, seller_id: int) -> bool:
-    """Finish what a worker left that was killed after its last upload.
+    """Finish the end of an upload whose worker was killed after the last slab.
 
-    False while another worker is at it, or its lease has not run out.
+    Return False while another worker has it, or its lease has not run out.
     """
     async with work.database.tenant(seller_id) as session:
         state = await sync_state.locked(session, seller_id)
         if state.lease_holder != HOLDER and state.export_fingerprint is not None:
             return True
         lease = await sync_state.take_lease(
-            session, seller_id, HOLDER, clock.now(), work.settings.lease_seconds
+            session,
+            seller_id,
+            HOLDER,
+            clock.now(),
+            work.settings.lease_seconds,
         )
     if lease is None:
         return False

@@ -1,15 +1,12 @@
-"""How an import ends: finished, failed or cancelled, each in one transaction under the seller's
-row; the lease goes with it.
+"""The end of an import: finished, failed or cancelled, each in one transaction under the seller's
+row; the lease ends with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import polars as pl
 import structlog
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -21,6 +18,7 @@ from cardsync.cards.exported import NOTHING, fingerprint
 from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
 from cardsync.inventory.judge import Verdict
+from cardsync.inventory.outcome import Outcome
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceRun
 from cardsync.pricing.runs.confirmed import remember
@@ -28,6 +26,7 @@ from cardsync.pricing.runs.held_prices import hold_prices
 from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.pricing.runs.reprice import begin
 from cardsync.pricing.runs.sale_runs import begun_since
+from cardsync.quick_add.shown_by_import import note_shown
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import Lease, hold_lease, own_state
@@ -40,25 +39,6 @@ from cardsync.work.uploads import Upload
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What the last transaction keeps of a run: the report, what the export holds from now on,
-    the lines seen and those new to the account.
-    """
-
-    report: dict[str, Any]
-    fingerprint: str
-    lines: list[str]
-    new_lines: list[str]
-    # Where the run's receipts lie, and whose prices it held.
-    receipts: str | None = None
-    held: Sequence[int] = ()
-    # The leaps that the seller said yes to, where that is why the upload waited.
-    confirmed: pl.DataFrame | None = None
-    # What it priced, if it set targets, and which of them are a sale's.
-    sold: on_sale.OnSale | None = None
-
-
 async def finish(
     writer: Writer,
     upload: Upload,
@@ -68,12 +48,13 @@ async def finish(
     *,
     reprice: bool,
 ) -> None:
-    """The last transaction of the upload: tombstones, then report, run, fingerprint, lock and
+    """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
     lease together.
 
     With `reprice`, a run over the stored cards follows, since rules have queries.
     """
-    now, report = clock.now(), outcome.report
+    now = clock.now()
+    report = outcome.report
     in_review = bool(verdict.review)
     async with writer.database.tenant(upload.seller_id) as session:
         await bury(session, writer, gone)
@@ -99,6 +80,7 @@ async def finish(
         if outcome.confirmed is not None:
             await remember(session, upload.seller_id, outcome.confirmed, now)
         await promote(session, upload.seller_id)
+        await note_shown(session, upload.seller_id, now)
         state.review_upload_id = upload.id if in_review else None
         state.export_fingerprint = outcome.fingerprint
         if verdict.believable:
@@ -127,8 +109,8 @@ async def finish(
 
 
 async def let_go(work: Work, lease: Lease) -> None:
-    """After a run that did not get to its end: the fingerprint of what the export holds now, if
-    it was changed; then the lease.
+    """Settle the export after a run that did not end by itself: store its fingerprint if the run
+    changed it, then release the lease.
 
     Raises LeaseLost.
     """
@@ -167,15 +149,20 @@ COUNTS = (
 async def _settled(session: AsyncSession, upload: Upload, state: str, now: datetime) -> Upload:
     statement = select(Upload).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
     row = (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
-    row.state, row.finished_at = state, now
+    row.state = state
+    row.finished_at = now
     return row
 
 
 async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
-    """A newer upload was worked off: what waited before it, for the seller's word or confirmed
-    just now, is discarded.
+    """Discard the earlier uploads that waited for the seller's answer, or that the seller confirmed
+    just now: a newer upload was imported.
     """
-    ids = {"now": clock.now(), "seller": upload.seller_id, "id": upload.id}
+    ids = {
+        "now": clock.now(),
+        "seller": upload.seller_id,
+        "id": upload.id,
+    }
     await session.execute(
         text("""
             WITH older AS (
@@ -183,13 +170,15 @@ async def _supersede_reviews(session: AsyncSession, upload: Upload) -> None:
                  WHERE seller_id = :seller AND id < :id AND stream = 'inventory'
                    AND (state = 'awaiting_review' OR (state = 'queued' AND confirmed))
             ), counted AS (
-                UPDATE sync_state SET uploads_open = greatest(uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
+                UPDATE sync_state SET uploads_open = greatest(
+                    uploads_open - (SELECT count(*) FROM older WHERE state = 'queued'), 0)
                  WHERE seller_id = :seller
             ), runs AS (
                 UPDATE price_run SET state = 'discarded', finished_at = :now
                  WHERE seller_id = :seller AND upload_id IN (SELECT id FROM older)
             )
-            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller AND id IN (SELECT id FROM older)
+            UPDATE upload SET state = 'discarded', finished_at = :now WHERE seller_id = :seller
+                AND id IN (SELECT id FROM older)
         """),
         ids,
     )
@@ -213,13 +202,18 @@ async def _snapshot_lines(session: AsyncSession, upload: Upload, lines: list[str
 
 
 async def _enable_lines(session: AsyncSession, seller_id: int, lines: list[str]) -> None:
-    """Lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
+    """Add lines that the operator lets an account take up by uploading them (ALLOW_UNKNOWN_LINES)."""
     account = await session.get_one(Account, seller_id, with_for_update=True)
     new = [line for line in lines if line not in account.disabled_lines]
     account.product_lines = list(dict.fromkeys([*account.product_lines, *new]))
 
 
-def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: datetime) -> None:
+def _note(
+    session: AsyncSession,
+    upload: Upload,
+    report: dict[str, Any],
+    now: datetime,
+) -> None:
     summary = f"upload {upload.id}: {report['applied']} cards, {report['changed']} price changes, {report['gone']} gone"
     session.add(
         Activity(
@@ -232,8 +226,14 @@ def _note(session: AsyncSession, upload: Upload, report: dict[str, Any], now: da
     )
 
 
-async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str) -> None:
-    """Close an upload that can't be imported to the end; slabs already committed stay."""
+async def fail(
+    work: Work,
+    lease: Lease,
+    upload: Upload,
+    code: str,
+    message: str,
+) -> None:
+    """Close an upload that cannot be imported to the end; slabs already committed stay."""
     now = clock.now()
     async with work.database.tenant(upload.seller_id) as session:
         own = await own_state(session, lease)
@@ -241,11 +241,12 @@ async def fail(work: Work, lease: Lease, upload: Upload, code: str, message: str
             select(Upload.state).where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
         )
         if known != "processing":
-            # What went wrong came after the upload's last commit: it stays as it ended.
+            # The failure came after the upload's last commit, so its end stays as stored.
             await sync_state.release_lease(session, lease)
             return
         row = await _settled(session, upload, "failed", now)
-        row.error_code, row.error_message = code, message
+        row.error_code = code
+        row.error_message = message
         await session.execute(
             update(PriceRun)
             .where(PriceRun.seller_id == upload.seller_id, PriceRun.upload_id == upload.id)

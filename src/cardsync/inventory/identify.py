@@ -1,9 +1,9 @@
-"""Which card and which product each row of a file is: parsed rows and stored cards in, the rows
-with ids, product and match out.
+"""The identity of each row: parsed rows and stored cards go in; the rows with ids, product and
+match come out.
 
-By known SKU first: a matched one for ever, another while its texts stay the same; else by the
-catalog; else a provisional product is made from the row itself. New cards are left without a
-product here: `new_products` finds it while others are written.
+A known SKU decides first: for ever where it was matched, otherwise while its texts stay the same.
+The catalog decides next; without a match there, a provisional product is made from the row itself.
+New cards leave here without a product: `new_products` finds it while other cards are written.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from cardsync.seller_state import state as sync_state
 
 
 async def identify(
-    database: Database, seller_id: int, frame: pl.DataFrame, stored: pl.DataFrame
+    database: Database,
+    seller_id: int,
+    frame: pl.DataFrame,
+    stored: pl.DataFrame,
 ) -> pl.DataFrame:
-    """The frame with marketplace_id, id (null: a new card), `*_old`, condition, printing,
+    """Return the frame with marketplace_id, id (null for a new card), `*_old`, condition, printing,
     language, gone, product_id and match.
     """
     frame = await number_listings(database, seller_id, frame)
@@ -42,7 +45,8 @@ async def identify(
     if asked.height:
         found = await products.resolve(database, asked.drop("id", "product_id"))
         del asked
-        # Joined by number alone: a join of the rows themselves would copy every column of them.
+        # The join is by number alone: a join of the rows themselves would copy every column of
+        # them.
         beside = rows.select("row").join(found, on="row", how="left", maintain_order="left")
         rows = rows.with_columns(
             product_id=pl.coalesce("product_id", beside["product_id"]),
@@ -65,16 +69,16 @@ def _described(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 async def number_listings(database: Database, seller_id: int, frame: pl.DataFrame) -> pl.DataFrame:
-    """marketplace_id: the listing's own id, for custom listings a negative number that is minted
-    when one is first seen.
+    """Return marketplace_id: the listing's own id, or for a custom listing a negative number that
+    is minted when the listing is first seen.
     """
     frame = frame.with_columns(marketplace_id=pl.col("listing_id"))
-    # Columns first: a filter copies every column that it is given.
+    # The columns are selected first, because a filter copies every column of its frame.
     custom = frame.select("listing_id", "title", "custom").filter("custom").drop("custom")
     if custom.is_empty():
         return frame
     async with database.tenant(seller_id) as session:
-        # One at a time, even if a worker that lost its lease is still at it.
+        # One worker at a time mints numbers, even if another that lost its lease is still running.
         await sync_state.locked(session, seller_id)
         numbers = await _numbers_of(session, seller_id, custom.unique(maintain_order=True))
     minted = frame.select("listing_id", "title", "custom").join(
@@ -89,18 +93,22 @@ async def number_listings(database: Database, seller_id: int, frame: pl.DataFram
 
 
 async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFrame) -> pl.DataFrame:
-    """(listing_id, title) → number; new ones are kept at once, so that a run that starts again
-    finds them.
+    """Return (listing_id, title) → number. New numbers are stored at once, so that a run that
+    starts again finds them.
     """
     await session.execute(
         text("""
             INSERT INTO custom_listing (seller_id, listing_id, title, marketplace_id)
-            SELECT :seller, listing_id, title, -(counted.base + row_number() OVER (ORDER BY listing_id, title))
-              FROM unnest(CAST(:ids AS bigint[]), CAST(:titles AS text[])) AS new (listing_id, title),
-                   (SELECT count(*) AS base FROM custom_listing WHERE seller_id = :seller) AS counted
+            SELECT :seller, listing_id, title,
+                -(counted.base + row_number() OVER (ORDER BY listing_id, title))
+              FROM unnest(CAST(:ids AS bigint[]), CAST(:titles AS text[]))
+                   AS new (listing_id, title),
+                   (SELECT count(*) AS base FROM custom_listing
+                       WHERE seller_id = :seller) AS counted
              WHERE NOT EXISTS (
                    SELECT FROM custom_listing c
-                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id AND md5(c.title) = md5(new.title))
+                    WHERE c.seller_id = :seller AND c.listing_id = new.listing_id
+                        AND md5(c.title) = md5(new.title))
         """),
         {
             "seller": seller_id,
@@ -113,14 +121,25 @@ async def _numbers_of(session: AsyncSession, seller_id: int, custom: pl.DataFram
             SELECT listing_id, title, marketplace_id FROM custom_listing
              WHERE seller_id = :seller AND listing_id = ANY(CAST(:ids AS bigint[]))
         """),
-        {"seller": seller_id, "ids": custom["listing_id"].to_list()},
+        {
+            "seller": seller_id,
+            "ids": custom["listing_id"].to_list(),
+        },
     )
-    schema = {"listing_id": pl.Int64, "title": pl.String, "number": pl.Int64}
-    return pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")
+    schema = {
+        "listing_id": pl.Int64,
+        "title": pl.String,
+        "number": pl.Int64,
+    }
+    return pl.DataFrame(
+        [tuple(row) for row in rows],
+        schema=schema,
+        orient="row",
+    )
 
 
 async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
-    """Cards whose own product a later catalog adopted are matched from now on."""
+    """Mark cards as matched whose own product a later catalog adopted."""
     waiting = (
         rows.select("match_old", "product_id_old")
         .filter(pl.col("match_old").is_in(["provisional", "ambiguous"]))
@@ -132,8 +151,8 @@ async def _with_adopted(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
     adopted = await products.adopted(database, waiting["product_id_old"].to_list())
     if adopted.is_empty():
         return rows
-    # Only what will be written changes; the stored values keep their names and so show as a
-    # difference.
+    # The values change only in rows that will be written; the stored values keep their names and so
+    # show as a difference.
     joined = rows.join(adopted, on="product_id_old", how="left", maintain_order="left")
     return joined.with_columns(
         identity_hash_old=pl.when(pl.col("adopted_id").is_null()).then("identity_hash_old")

@@ -1,5 +1,5 @@
-"""Is the whole upload believable? Rows, stored cards and targets in, a verdict out that is kept
-before the first row is written.
+"""The credibility of a whole upload: rows, stored cards and targets go in; a verdict comes out, and
+is stored before the first row is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cardsync.work.uploads import Upload
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided about an upload before its first row was written."""
+    """The decision about an upload, made before its first row was written."""
 
     run_id: int
     short: list[str]
@@ -33,12 +33,14 @@ class Verdict:
 
     @property
     def gone(self) -> int:
-        """Cards that this upload makes gone: sold out, and absent where the file is believed."""
+        """The cards that this upload makes gone: sold out, and absent where the file is believed."""
         return self.sold_out + (self.absent if self.believable else 0)
 
     @property
     def review(self) -> list[str]:
-        """Why nothing is repriced until the seller says so; empty when all is believable."""
+        """The reason why nothing is repriced until the seller confirms; empty when all is
+        believable.
+        """
         if self.confirmed:
             return []
         return [
@@ -48,7 +50,7 @@ class Verdict:
 
     @property
     def settles_leaps(self) -> bool:
-        """Whether the seller said yes to prices that leap."""
+        """Whether the seller confirmed prices that leap."""
         return self.confirmed and self.breaker
 
     @property
@@ -66,8 +68,8 @@ async def judge(
     stored: pl.DataFrame,
     priced: pl.DataFrame,
 ) -> Verdict:
-    """Decide once whether the upload is believed and keep it: rows written by a first attempt
-    must not change the answer.
+    """Decide once whether the upload is believed and store the decision: rows written by a first
+    attempt must not change it.
     """
     kept = upload.verdict or {}
     full = account.entitlements(upload.received_at).sync_mode == "full"
@@ -83,7 +85,12 @@ async def judge(
         else:
             tripped = full and await must_stop(session, upload.seller_id, priced, clock.now())
         run_id = await _run_of(session, upload)
-        verdict = {"short": short, "breaker": tripped, "absent": gone, "sold_out": sold_out}
+        verdict = {
+            "short": short,
+            "breaker": tripped,
+            "absent": gone,
+            "sold_out": sold_out,
+        }
         await session.execute(
             update(Upload)
             .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id)
@@ -102,7 +109,10 @@ async def _run_of(session: AsyncSession, upload: Upload) -> int:
     if known is not None:
         return known
     run = PriceRun(
-        seller_id=upload.seller_id, trigger="sync", upload_id=upload.id, started_at=clock.now()
+        seller_id=upload.seller_id,
+        trigger="sync",
+        upload_id=upload.id,
+        started_at=clock.now(),
     )
     session.add(run)
     await session.flush()

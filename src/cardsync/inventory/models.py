@@ -1,5 +1,5 @@
-"""Tables of the inventory: `upload` (accepted files, the truth about pending work),
-`upload_request`, `card`, `custom_listing`, `price_observation`, `line_snapshot`, `activity`.
+"""Tables of the inventory: `upload_request` (product lines of presigned keys) and `line_snapshot`
+(the newest believable upload of each line). Cards and uploads have their tables elsewhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cardsync.database.columns import Base, Moment
 
 
 class RequestedUpload(Base):
-    """The product line that a presigned key was asked for with, until the key is named.
+    """The product line of a presigned key, until an upload names the key.
 
     Keys without a line have no row.
     """
@@ -28,9 +28,7 @@ class RequestedUpload(Base):
 
 
 class LineSnapshot(Base):
-    """The newest believable upload of a product line: every active card of the line was seen
-    then.
-    """
+    """The newest believable upload of a product line: every active card of the line was seen then."""
 
     __tablename__ = "line_snapshot"
     __table_args__ = (

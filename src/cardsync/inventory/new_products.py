@@ -1,9 +1,9 @@
-"""Products of new cards, found while the first of them are already written: slabs in, the same
-slabs out, each with its products.
+"""Products of new cards, found while the first of them are already being written: slabs go in; the
+same slabs come out, each with its products.
 
-What the catalog offers is read once, from the moment the file is parsed. The rows are matched a
-few slabs at a time, in the order of writing: so neither the database nor the worker waits for the
-whole file, and no more of it is taken apart at once.
+The catalog's offer is read once, as soon as the file is parsed. The rows are matched a few slabs at
+a time, in the order of writing. Neither the database nor the worker waits for the whole file, and
+only a few slabs are in memory in parts at the same time.
 """
 
 from __future__ import annotations
@@ -25,21 +25,26 @@ from cardsync.search.words import search_columns
 T = TypeVar("T")
 
 SLABS_AT_ONCE = 4
-# The writers wait for the first.
+# The writers wait for the first slabs, so these are few.
 SLABS_AT_FIRST = 2
 
 
 class NewProducts:
-    """`async with` it: what is under way ends with the block."""
+    """Use it with `async with`: tasks under way end with the block."""
 
-    def __init__(self, database: Database, parsed: pl.DataFrame, stored: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        database: Database,
+        parsed: pl.DataFrame,
+        stored: pl.DataFrame,
+    ) -> None:
         self._database = database
         self._tasks: set[asyncio.Task[Any]] = set()
-        # Nothing else holds what was found but the slabs that wait for it.
+        # Only the slabs that wait for the products hold them.
         self._last: asyncio.Task[pl.DataFrame] | None = None
         self._matches: Counter[str] = Counter()
-        # Custom listings share their ids with each other and with cards: which of them are new is
-        # not known yet.
+        # Custom listings share their ids with each other and with cards, so at this point it is
+        # open which of them are new.
         new = parsed["custom"] | ~parsed["listing_id"].is_in(stored["marketplace_id"].implode())
         sets = parsed.select("product_line", "set_name").filter(new)
         self._offered = self._begin(products.offered(database, sets)) if sets.height else None
@@ -71,7 +76,7 @@ class NewProducts:
         return made + [slab for slab in slabs if not slab.is_new]
 
     async def matches(self) -> dict[str, int]:
-        """How many of the new cards were matched, provisional or ambiguous."""
+        """Count the new cards that were matched, provisional or ambiguous."""
         if self._last is not None:
             await self._last
         return self._matches
@@ -79,7 +84,7 @@ class NewProducts:
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        # The catalog is large: nothing holds it when the last part is done.
+        # The catalog is large, so no reference to it stays when the last part is done.
         task.add_done_callback(self._tasks.discard)
         return task
 
@@ -106,15 +111,16 @@ def _printings(slabs: list[Slab]) -> products.Printings:
 
 
 def _with_words(printed: products.Printings, found: pl.DataFrame) -> pl.DataFrame:
-    """What the cards are searched by is the same for all conditions of a printing, and half the
-    work to make of it.
+    """Compute the search text once per printing: it is the same for all its conditions, and this
+    halves the work.
     """
     words = search_columns(printed.keyed.with_columns(product_name="listed_name"))
     return printed.spread(found.hstack(words)).drop("row")
 
 
 def _with_parts(slabs: list[Slab], part: asyncio.Task[pl.DataFrame]) -> list[Slab]:
-    made, start = [], 0
+    made = []
+    start = 0
     for slab in slabs:
         made.append(replace(slab, found=part, found_from=start))
         start += slab.at.len()

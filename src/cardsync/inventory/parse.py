@@ -1,9 +1,9 @@
-"""Parsing an inventory upload: the CSV's bytes and the account's product lines in, a typed frame
-and what was wrong out. Pure.
+"""Parsing an inventory upload: the CSV's bytes and the account's product lines go in; a typed frame
+and the faults come out. Pure.
 
 Text stays byte for byte. Prices become integer ten-thousandths and quantities integers in whole
-columns; only texts of an unusual shape, once each, are read in Python. A bad price is noted and
-the row kept; any other bad cell keeps its row out.
+columns; only texts of an unusual shape, once each, are read in Python. A bad price is noted and its
+row stays; any other bad cell leaves its row out.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ FRAME_COLUMNS = (
 MAX_ID = 2**63 - 1
 MAX_QUANTITY = 2**31 - 1
 MAX_LABEL_CHARS = 100
-# Sets are looked up by an index, which takes no text of any length.
+# An index finds the sets, and an index does not take texts of every length.
 MAX_SET_NAME_CHARS = 500
 
-# Shapes that the column-wise conversion reads exactly; all others are read one by one.
+# The column-wise conversion reads cells of these shapes exactly; all others are read one by one.
 # (99999999.99995 rounds to more than a price can be, so eight digits with five decimals are not
 # plain.)
 _PLAIN = {
@@ -61,9 +61,10 @@ class Rejected:
 
 @dataclass(frozen=True)
 class ProductLines:
-    """`by_label`: internal name by case-folded label, of every known line.
+    """`by_label` maps the case-folded label of every known line to its internal name.
 
-    `enabled`: the account's, its default first; `disabled`: those that the seller switched off.
+    `enabled` holds the account's lines, the default first; `disabled` those that the seller
+    switched off.
     """
 
     by_label: Mapping[str, str]
@@ -72,7 +73,9 @@ class ProductLines:
     disabled: tuple[str, ...] = ()
 
     def resolve(self, label: str, when_blank: str | None) -> tuple[str | None, str | None]:
-        """The internal name a cell means, or the code of why it can't be used."""
+        """Return the internal name that a cell means, or the code of the reason why it cannot be
+        used.
+        """
         label = label.strip()
         if not label:
             name = when_blank or next(iter(self.enabled), None)
@@ -89,13 +92,17 @@ class ProductLines:
 
     @property
     def _names(self) -> set[str]:
-        return {*self.by_label.values(), *self.enabled, *self.disabled}
+        return {
+            *self.by_label.values(),
+            *self.enabled,
+            *self.disabled,
+        }
 
 
 @dataclass
 class Parsed:
-    """`rows` counts data records: those in the frame, the rejected ones, and the duplicates that
-    a later row replaced.
+    """`rows` counts data records: those in the frame, the rejected ones, and the duplicates that a
+    later row replaced.
     """
 
     frame: pl.DataFrame
@@ -107,27 +114,27 @@ class Parsed:
     noted_count: int = 0
     lines: list[str] = field(default_factory=list)
     new_lines: dict[str, str] = field(default_factory=dict)
-    # Listings that the file names in rows that were kept out: their cards are neither updated nor
+    # The file names these listings in rows that were left out: their cards are neither updated nor
     # gone.
     rejected_ids: list[int] = field(default_factory=list)
-    # Rows that were kept out and of which nobody can tell what they name.
+    # Rows that were left out and whose listing cannot be read.
     unnamed: int = 0
 
     def note(self, code: str, message: str) -> None:
-        """Of the whole file, at its header's line."""
+        """Note something about the whole file, at the line of its header."""
         self.noted_count += 1
         self.noted = [Rejected(1, None, code, message), *self.noted][: limits.REJECTED_LISTED]
 
 
 def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None) -> Parsed:
-    """A file's bytes in pieces. Raises InvalidCsv when there is no usable header or no data row,
-    and what the pieces raise; nothing else, whatever the bytes.
+    """Parse a file's bytes, which come in pieces. Raises InvalidCsv when there is no usable header
+    or no data row, and whatever the pieces raise; nothing else, whatever the bytes.
     """
     pieces = iter(pieces)
     try:
         header, blocks = csv_format.read(pieces, shapes=_PLAIN)
     except InvalidCsv:
-        # What is wrong with the body is told before what is wrong with its text: a bomb is no
+        # A fault of the body is reported before a fault of its text: a bomb is not reported as a
         # file without a header.
         deque(pieces, maxlen=0)
         raise
@@ -143,9 +150,9 @@ def parse(pieces: Iterable[bytes], lines: ProductLines, product_line: str | None
 
 
 def read_price(text: str) -> int | None:
-    """Ten-thousandths, or None where there is no price: blank, zero or negative.
+    """Return ten-thousandths, or None where there is no price: blank, zero or negative.
 
-    Raises ValueError for what is no amount.
+    Raises ValueError for a text that is no amount.
     """
     text = text.strip()
     if not text:
@@ -153,12 +160,13 @@ def read_price(text: str) -> int | None:
     amount = _AMOUNT.fullmatch(text)
     if amount is None or (amount["minus"] and amount["minus2"]):
         raise ValueError(text)
-    whole, fraction = amount["whole"].replace(",", ""), (amount["fraction"] or "").removeprefix(".")
+    whole = amount["whole"].replace(",", "")
+    fraction = (amount["fraction"] or "").removeprefix(".")
     if not whole and not fraction:
         raise ValueError(text)
     if len(whole.lstrip("0")) > 8:
         raise ValueError(text)
-    # Nothing behind the fifth decimal decides how the fourth rounds.
+    # The digits after the fifth decimal do not decide how the fourth rounds.
     units = to_units(Decimal(f"{whole or 0}.{fraction[:5] or 0}"))
     if units > MAX_UNITS:
         raise ValueError(text)
@@ -166,7 +174,7 @@ def read_price(text: str) -> int | None:
 
 
 def read_quantity(text: str) -> int:
-    """Blank is 0. Raises ValueError for what is no whole number from 0 on."""
+    """Return a whole number from 0 on; blank is 0. Raises ValueError for any other text."""
     text = text.strip()
     return _whole(text, MAX_QUANTITY) if text else 0
 
@@ -184,15 +192,16 @@ def _whole(text: str, largest: int) -> int:
 
 
 class _Labels:
-    """Product line labels of one file, each resolved once."""
+    """The product line labels of one file. Each is resolved once."""
 
     def __init__(self, lines: ProductLines, when_blank: str | None) -> None:
-        self.lines, self.when_blank = lines, when_blank
+        self.lines = lines
+        self.when_blank = when_blank
         self.seen: dict[str, tuple[str | None, str | None]] = {}
         self.new: dict[str, str] = {}
 
     def columns(self, labels: pl.Series) -> tuple[pl.Series, pl.Series]:
-        """For each label the internal name and the code of why there is none."""
+        """Return for each label the internal name, and the code of the reason where it has none."""
         unique = labels.unique().to_list()
         for label in unique:
             if label not in self.seen:
@@ -206,13 +215,21 @@ class _Labels:
 
 
 def _mapped(
-    series: pl.Series, old: list[str], new: Iterable[object], dtype: type[pl.DataType]
+    series: pl.Series,
+    old: list[str],
+    new: Iterable[object],
+    dtype: type[pl.DataType],
 ) -> pl.Series:
-    return series.replace_strict(old, pl.Series(new, dtype=dtype), default=None, return_dtype=dtype)
+    return series.replace_strict(
+        old,
+        pl.Series(new, dtype=dtype),
+        default=None,
+        return_dtype=dtype,
+    )
 
 
 def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.DataFrame:
-    """A block's good rows; the others, and bad prices, are reported in `parsed`."""
+    """Return a block's good rows; the other rows and the bad prices are reported in `parsed`."""
     texts = block.frame
     texts = texts.with_columns(
         pl.lit("").alias(name) for name in COLUMNS if name not in texts.columns
@@ -238,16 +255,19 @@ def _typed(block: Block, header: Header, labels: _Labels, parsed: Parsed) -> pl.
     )
     _report_rejected(block, code, header, parsed)
     _report_noted(
-        texts, {name: flags & good for name, flags in bad.items() if name in prices}, header, parsed
+        texts,
+        {name: flags & good for name, flags in bad.items() if name in prices},
+        header,
+        parsed,
     )
     frame = frame.select(FRAME_COLUMNS)
-    # Most blocks have none to leave out, and a filter copies everything.
+    # Most blocks have no row to leave out, and a filter copies everything.
     return frame if good.all() else frame.filter(good)
 
 
 def _unnamed(texts: pl.DataFrame, without_id: pl.Series) -> int:
-    """Rows that name nobody can tell whom; those of blank cells alone, which spreadsheets leave
-    behind, name none.
+    """Count the rows that were left out and whose listing cannot be read. Rows of blank cells
+    alone, which spreadsheets leave behind, name no listing and do not count.
     """
     said = (pl.col(name).str.strip_chars() != "" for name in COLUMNS)
     return texts.filter(without_id).filter(pl.any_horizontal(said)).height
@@ -256,8 +276,8 @@ def _unnamed(texts: pl.DataFrame, without_id: pl.Series) -> int:
 def _numbers(
     texts: pl.DataFrame, prices: list[str], *, shaped: bool
 ) -> tuple[list[pl.Series], dict[str, pl.Series]]:
-    """The numeric columns and, for each that has any, which of its cells could not be read; none
-    where all are known to be plain.
+    """Return the numeric columns and, for each that has any, which of its cells could not be read.
+    No column has any if all cells are known to be plain.
     """
     fields = ("listing_id", "quantity", *prices)
     readers: dict[str, Callable[[str], int | None]] = {
@@ -272,15 +292,19 @@ def _numbers(
         .otherwise(pl.col("quantity").cast(pl.Int64, strict=False))
         .alias("quantity"),
     ).hstack(_units(texts.select(prices)))
-    columns, bad = [], {}
+    columns = []
+    bad = {}
     for name in fields:
         column = values[name]
         if name in odd:
             column, bad[name] = _one_by_one(
-                texts[name], odd[name], column, readers.get(name, read_price)
+                texts[name],
+                odd[name],
+                column,
+                readers.get(name, read_price),
             )
         columns.append(column.cast(pl.Int32) if name == "quantity" else column)
-    # Digits alone can still be no id.
+    # A text of digits alone can still be no id.
     zero = (columns[0] == 0).fill_null(False)
     if zero.any():
         bad["listing_id"] = bad["listing_id"] | zero if "listing_id" in bad else zero
@@ -288,16 +312,16 @@ def _numbers(
 
 
 def _odd(texts: pl.DataFrame, fields: Iterable[str]) -> dict[str, pl.Series]:
-    """Which cells are not plain, for each field that has any."""
+    """For each field that has any, say which cells are not plain."""
     plain = texts.select(pl.col(name).str.contains(f"^(?:{_PLAIN[name]})$") for name in fields)
     return {flags.name: ~flags for flags in plain if not flags.all()}
 
 
 def _units(amounts: pl.DataFrame) -> pl.DataFrame:
-    """Plain amounts as ten-thousandths: exact in hundred-thousandths, then the fifth decimal
-    rounds half-up.
+    """Convert plain amounts to ten-thousandths: they are exact in hundred-thousandths, then the
+    fifth decimal rounds half-up.
     """
-    # Step by step: an expression that names a column twice reads it twice.
+    # The steps are separate, because an expression that names a column twice reads it twice.
     fine = amounts.select(
         pl.all().cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False)
     )
@@ -306,9 +330,14 @@ def _units(amounts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _one_by_one(
-    texts: pl.Series, odd: pl.Series, values: pl.Series, read: Callable[[str], int | None]
+    texts: pl.Series,
+    odd: pl.Series,
+    values: pl.Series,
+    read: Callable[[str], int | None],
 ) -> tuple[pl.Series, pl.Series]:
-    """Cells of another shape read in Python, each text once, and which of them could not be."""
+    """Read cells of another shape in Python, each text once, and say which of them could not be
+    read.
+    """
     numbers: dict[str, int | None] = {}
     bad: list[str] = []
     for text in texts.filter(odd).unique():
@@ -317,12 +346,17 @@ def _one_by_one(
         except ValueError:
             numbers[text] = None
             bad.append(text)
-    read_ones = _mapped(texts, list(numbers), numbers.values(), pl.Int64)
+    read_ones = _mapped(
+        texts,
+        list(numbers),
+        numbers.values(),
+        pl.Int64,
+    )
     return read_ones.zip_with(odd, values), odd & texts.is_in(bad)
 
 
 def _codes(texts: pl.DataFrame, bad: dict[str, pl.Series], line_codes: pl.Series) -> pl.Series:
-    """Why each row is kept out: the first reason, null for a good row."""
+    """Return the reason why each row is left out: the first one, or null for a good row."""
     nothing = pl.repeat(False, texts.height, eager=True)
     return texts.select(
         pl.when(bad.get("listing_id", nothing)).then(pl.lit("bad_id"))
@@ -334,7 +368,7 @@ def _codes(texts: pl.DataFrame, bad: dict[str, pl.Series], line_codes: pl.Series
     ).to_series()  # fmt: skip
 
 
-# What a code says about which cell.
+# Each code's column, and the sentence about its cell.
 _SAYS = {
     "bad_id": ("listing_id", "{column} is {text!r}, not a positive whole number"),
     "missing_name": ("product_name", "{column} is blank"),
@@ -349,19 +383,40 @@ _SAYS = {
 }
 
 
-def _says(line: int, code: str, text: str, header: Header, name: str | None = None) -> Rejected:
+def _says(
+    line: int,
+    code: str,
+    text: str,
+    header: Header,
+    name: str | None = None,
+) -> Rejected:
     own, words = _SAYS[code]
     column = header.name_of(name or own)
     text = text if len(text) <= 60 else f"{text[:59]}…"
-    return Rejected(line, column, code, words.format(column=column, text=text))
+    return Rejected(
+        line,
+        column,
+        code,
+        words.format(column=column, text=text),
+    )
 
 
-def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Parsed) -> None:
+def _report_rejected(
+    block: Block,
+    code: pl.Series,
+    header: Header,
+    parsed: Parsed,
+) -> None:
     wrong = block.frame.with_columns(code).filter(pl.col("code").is_not_null())
     parsed.rejected_count += wrong.height + block.fault_count
     room = limits.REJECTED_LISTED - len(parsed.rejected)
     said = [
-        _says(row["line"], row["code"], row[_SAYS[row["code"]][0]], header)
+        _says(
+            row["line"],
+            row["code"],
+            row[_SAYS[row["code"]][0]],
+            header,
+        )
         for row in wrong.head(room).iter_rows(named=True)
     ]
     said += [Rejected(*fault) for fault in block.faults]
@@ -369,7 +424,10 @@ def _report_rejected(block: Block, code: pl.Series, header: Header, parsed: Pars
 
 
 def _report_noted(
-    texts: pl.DataFrame, bad: dict[str, pl.Series], header: Header, parsed: Parsed
+    texts: pl.DataFrame,
+    bad: dict[str, pl.Series],
+    header: Header,
+    parsed: Parsed,
 ) -> None:
     parsed.noted_count += sum(int(flags.sum()) for flags in bad.values())
     room = limits.REJECTED_LISTED - len(parsed.noted)
@@ -382,8 +440,8 @@ def _report_noted(
 
 
 def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
-    """The last row of each listing; custom listings share their id and are told apart by their
-    title.
+    """Return the last row of each listing. Custom listings share their id; their titles tell them
+    apart.
     """
     keys = pl.concat(
         frame.select("listing_id", pl.when("custom").then("title").alias("own_title"))
@@ -396,7 +454,7 @@ def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
         return _one(frames), 0
     start = 0
     for index, frame in enumerate(frames):
-        # One block after the other, so that there are never two copies of all rows.
+        # The blocks are taken one after the other, so that there are never two copies of all rows.
         at = pl.int_range(start, start + frame.height, dtype=pl.UInt32)
         frames[index] = frame.filter(~at.is_in(replaced.implode()))
         start += frame.height
@@ -404,5 +462,6 @@ def _last_of_each(frames: list[pl.DataFrame]) -> tuple[pl.DataFrame, int]:
 
 
 def _one(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    # In one piece, or the next column that is added would copy all others beside what is parsed.
+    # The frame becomes one piece. Otherwise the next column that is added would copy all others
+    # beside the parsed ones.
     return pl.concat(frames, rechunk=True)

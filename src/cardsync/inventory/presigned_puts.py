@@ -1,4 +1,4 @@
-"""An upload that a presigned address takes: the body in, the object in the local store out.
+"""An upload to a presigned address: the body comes in; the object in the local store goes out.
 
 Every other store takes such uploads itself.
 """
@@ -12,14 +12,14 @@ from cardsync.storage import LocalStore, ObjectExists, Store, spool_body
 
 
 def local(store: Store) -> LocalStore:
-    """Raises NotFound where the object store takes uploads itself."""
+    """Return the local store. Raises NotFound where the object store takes uploads itself."""
     if not isinstance(store, LocalStore):
         raise errors.NotFound("uploads go to the object store directly")
     return store
 
 
 async def receive(store: LocalStore, key: str, body: AsyncIterable[bytes]) -> None:
-    """An address is good for one upload. Raises AlreadyUsed, PayloadTooLarge."""
+    """Store the body; an address is good for one upload. Raises AlreadyUsed, PayloadTooLarge."""
     if await store.exists(key):
         raise errors.AlreadyUsed
     with store.spool() as (path, file):

@@ -1,6 +1,6 @@
-"""`cardsync price …`: a file priced, a price explained, a set of rules written to a file.
+"""`cardsync price …` prices a file, explains a price, and writes a set of rules to a file.
 
-Arguments in, one operation called, its lines printed.
+Arguments come in; one operation is called; its lines are printed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class PriceGroup(click.Group):
-    """`price FILE` is `price file FILE`: people had the one before there was another."""
+    """A group in which `price FILE` means `price file FILE`: the short form is older than the
+    group.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -49,7 +51,7 @@ class PriceGroup(click.Group):
 
 @click.group(cls=PriceGroup)
 def price() -> None:
-    """Price a file without a server, see why a card asks what it asks, and keep rules in a file.
+    """Price a file without a server, see the reasons of a card's price, and save rules in a file.
 
     `cardsync price EXPORT.csv --out UPDATES.csv` is the short form of `price file`.
     """
@@ -79,8 +81,8 @@ def _given(preset: str | None, rules: Path | None) -> RuleSet:
 
 
 def _check_out(out: Path, *read: Path | None) -> None:
-    """Raises CommandError where `write_whole` would take away one of the files that are read, or
-    has no folder to write to.
+    """Refuse an output that cannot be written. Raises CommandError where `write_whole` would
+    replace one of the files that are read, or has no folder to write to.
     """
     if not out.parent.is_dir():
         raise errors.CommandError(f"there is no folder {out.parent}")
@@ -98,8 +100,13 @@ def _check_out(out: Path, *read: Path | None) -> None:
     help="Where the price updates go.",
 )
 @_with_rules
-def price_one_file(file: Path, out: Path, preset: str | None, rules: Path | None) -> None:
-    """The whole flow on one pricing export, without a server; the rules' queries alone need a
+def price_one_file(
+    file: Path,
+    out: Path,
+    preset: str | None,
+    rules: Path | None,
+) -> None:
+    """Run the whole flow on one pricing export, without a server; only rules with queries need a
     database.
     """
     _check_out(out, file, rules)
@@ -108,7 +115,11 @@ def price_one_file(file: Path, out: Path, preset: str | None, rules: Path | None
 
 
 @price.command("explain")
-@click.argument("marketplace_id", type=click.IntRange(-(2**63), 2**63 - 1), metavar="ID")
+@click.argument(
+    "marketplace_id",
+    type=click.IntRange(-(2**63), 2**63 - 1),
+    metavar="ID",
+)
 @click.option("--file", type=FILE, help="A pricing export: the card as this file has it.")
 @_with_rules
 @click.option(
@@ -129,7 +140,7 @@ def price_explain(
     server: str | None,
     as_json: bool,
 ) -> None:
-    """Why a card asks what it asks: every step with the price before and after it.
+    """Explain a card's price: every step with the price before and after it.
 
     ID is the marketplace's (TCGplayer Id).
     """
@@ -142,7 +153,14 @@ def price_explain(
     if file is not None:
         given = _given(preset, rules)
         told = explain_in_file(file, marketplace_id, given, _ask)
-        for line in left_out(Run(given.rules, given.seller, clock.now(), given.sales)):
+        for line in left_out(
+            Run(
+                given.rules,
+                given.seller,
+                clock.now(),
+                given.sales,
+            )
+        ):
             say(line.strip())
     else:
         told = (
@@ -164,7 +182,7 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
         async with database.tenant(seller_id, snapshot=True) as session:
             await _known(session, seller_id)
             return await explain_card(
-                session, open_store(settings), seller_id, marketplace_id, clock.now()
+                session, seller_id, open_store(settings), marketplace_id, clock.now()
             )
 
     told: dict[str, Any] = with_database(explain, settings)
@@ -210,11 +228,13 @@ def _of_server(server: str, marketplace_id: int) -> dict[str, Any]:
 @click.option("--preset", help="premium, competitive, move or buy-box.")
 @click.option("--seller", type=ROW_ID, help="A seller of this machine's database.")
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of the terminal."
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file instead of the terminal.",
 )
 def price_rules(preset: str | None, seller: int | None, out: Path | None) -> None:
-    """Write a preset, or a seller's rules, sales and settings, as a file for --rules: the same
-    JSON as the API's.
+    """Write a preset, or a seller's rules, sales and settings, as a file for --rules: the same JSON
+    as the API's.
     """
     if (preset is None) == (seller is None):
         raise click.UsageError("say whose rules: one of --preset and --seller")
@@ -232,7 +252,11 @@ def _rules_of(seller_id: int) -> RuleSet:
     async def read(database: Database) -> RuleSet:
         async with database.tenant(seller_id, snapshot=True) as session:
             run = await run_of(session, await _known(session, seller_id), clock.now())
-        return RuleSet(run.rules, run.sales, replace(run.seller, automatic_pricing_paused=False))
+        return RuleSet(
+            run.rules,
+            run.sales,
+            replace(run.seller, automatic_pricing_paused=False),
+        )
 
     told: RuleSet = with_database(read)
     return told

@@ -1,8 +1,8 @@
-"""The whole flow on one file: a pricing export and a set of rules in, a price-updates CSV or one
-card's explanation out.
+"""The whole flow on one file: a pricing export and a set of rules go in; a price-updates CSV or one
+card's explanation comes out.
 
-No server, and no database either unless a rule or sale has a query: the search language is
-answered by PostgreSQL alone.
+It needs no server. It needs a database only where a rule or a sale has a query, because PostgreSQL
+alone answers the search language.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read(path: Path) -> Parsed:
 
 
 def rule_set(path: Path | None, preset: str) -> RuleSet:
-    """The file's rules, or without a file the preset's. Raises CommandError."""
+    """Return the file's rules, or the preset's if no file is given. Raises CommandError."""
     if path is None:
         try:
             return RuleSet([rules.preset_rule(preset)])
@@ -62,7 +62,7 @@ def rule_set(path: Path | None, preset: str) -> RuleSet:
 
 @dataclass(frozen=True)
 class Priced:
-    """The file, its rows as they were read, and what the engine made of each."""
+    """A file, its rows as they were read, and the engine's result for each row."""
 
     parsed: Parsed
     rows: pl.DataFrame
@@ -70,15 +70,20 @@ class Priced:
     out: pl.DataFrame
 
 
-def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Priced:
-    """Every row, or those of one id. Raises InvalidCsv, InvalidQuery."""
+def priced(
+    path: Path,
+    given: RuleSet,
+    ask: Ask,
+    only: int | None = None,
+) -> Priced:
+    """Return every row, or the rows of one id. Raises InvalidCsv, InvalidQuery."""
     parsed = read(path)
     rows = parsed.frame if only is None else parsed.frame.filter(pl.col("listing_id") == only)
     rows = rows.hstack(
         condition_columns(rows["condition_label"]).select("condition", "printing", "language")
     )
-    # The file's own time is when the prices were seen; a file copied from elsewhere must not look
-    # older than a week old export.
+    # The prices count as seen when the file was written, so that a week-old export is priced as a
+    # week old; a time in the future counts as now.
     now = clock.now()
     observed_at = min(datetime.fromtimestamp(path.stat().st_mtime, UTC), now)
     run = Run(given.rules, given.seller, now, given.sales)
@@ -89,12 +94,17 @@ def priced(path: Path, given: RuleSet, ask: Ask, only: int | None = None) -> Pri
     )  # fmt: skip
     if run.queried:
         cards = cards.hstack(ask(lambda database: resolve(database, rows, run)))
-    return Priced(parsed, rows, run, engine.price(cards, run.rules, run.seller, now, run.sales))
+    return Priced(
+        parsed,
+        rows,
+        run,
+        engine.price(cards, run.rules, run.seller, now, run.sales),
+    )
 
 
 def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]:
-    """Writes `out` and yields the story line by line; the original columns of changed rows stay
-    as they were.
+    """Write `out` and yield the story line by line; the original columns of changed rows stay as
+    they were.
     """
     done = priced(path, given, ask)
     parsed = done.parsed
@@ -102,7 +112,7 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
     changed = rows.filter(
         pl.col("target_price").is_not_null() & pl.col("target_price").ne_missing(pl.col("price"))
     )
-    # An id that stands twice would have the marketplace refuse the whole file.
+    # The marketplace would refuse the whole file if one id stood in it twice.
     shared = rows.filter(pl.col("quantity") > 0)["listing_id"]
     shared = shared.filter(shared.is_duplicated()).unique().sort()
     changed = changed.filter(~pl.col("listing_id").is_in(shared.implode()))
@@ -132,8 +142,8 @@ def price_file(path: Path, out: Path, given: RuleSet, ask: Ask) -> Iterator[str]
 
 
 def write_whole(out: Path, data: bytes) -> None:
-    """A file appears whole, in place of the one before; what is no file (a terminal, a pipe) is
-    written to.
+    """Write a file that appears whole, in place of an earlier one. A path that is no file (a
+    terminal, a pipe) is written to directly.
     """
     if out.exists() and not out.is_file():
         out.write_bytes(data)
@@ -145,7 +155,9 @@ def write_whole(out: Path, data: bytes) -> None:
 
 
 def left_out(run: Run) -> Iterator[str]:
-    """What of the set takes no part in this run, and what of it a file cannot answer."""
+    """Say which rules and sales take no part in this run, and which of their questions a file
+    cannot answer.
+    """
     for rule in run.rules:
         if rule not in run.live:
             why = "a draft" if rule.state == "draft" else "switched off"
@@ -166,14 +178,15 @@ def left_out(run: Run) -> Iterator[str]:
 
 
 def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -> dict[str, Any]:
-    """The same fields as `GET /api/v1/pricing/explain/{marketplace_id}`, of a row.
+    """Return the same fields for a row as `GET /api/v1/pricing/explain/{marketplace_id}`.
 
     Raises CommandError.
     """
     done = priced(path, given, ask, marketplace_id)
     if not done.rows.height:
         raise CommandError(f"{path} has no usable row with the id {marketplace_id}")
-    row, card = done.out.row(-1, named=True), done.rows.row(-1, named=True)
+    row = done.out.row(-1, named=True)
+    card = done.rows.row(-1, named=True)
     # Without queries every live rule selects every card.
     losing = row["candidates"]
     selecting = [
@@ -198,7 +211,11 @@ def explain_in_file(path: Path, marketplace_id: int, given: RuleSet, ask: Ask) -
         ],
         "matching_rules": told_rules(selecting, sales, row),
         "governing_rule": governing
-        and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        and {
+            "id": governing.id,
+            "name": governing.name,
+            "priority": governing.priority,
+        },
         "steps": explain(row, done.run),
         "inputs": {name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS},
         "historical_breakdown": None,

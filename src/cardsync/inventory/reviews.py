@@ -1,8 +1,8 @@
-"""The seller's word on a review: an upload or a price run that waits in, the same settled out.
+"""The seller's answer to a review: an upload or a price run that waits for it goes in; the same,
+settled, comes out.
 
-An upload that waits has a run of its own, and a done upload may be followed by a run that waits:
-both are settled by either's route. A second caller, by whichever route, finds that nothing waits
-any more.
+An upload that waits has a run of its own, and a run that waits may follow a done upload: the route
+of either settles both. A second caller, by either route, finds that no review waits any more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def settle_upload(
     word: Word,
     now: datetime,
 ) -> Upload:
-    """The upload, or the run that followed it, is settled. Raises NotFound, NotAwaitingReview."""
+    """Settle the upload, or the run that followed it. Raises NotFound, NotAwaitingReview."""
     caller.must_be_owner()
     upload = await upload_of(session, caller.seller_id, upload_id)
     if upload.state == "done":
@@ -58,9 +58,9 @@ async def settle_run(
     word: Word,
     now: datetime,
 ) -> PriceRun:
-    """The run, or the upload whose run it is, is settled. Raises NotFound, NotAwaitingReview."""
+    """Settle the run, or the upload that it belongs to. Raises NotFound, NotAwaitingReview."""
     caller.must_be_owner()
-    run = await reprice.run_of(session, caller.seller_id, run_id)
+    run = await reprice.run_of(session, caller, run_id)
     if run.upload_id is None:
         return await reprice.settle_review(session, caller, run_id, word, now)
     await _SETTLE[word](session, caller, run.upload_id, now)
@@ -69,12 +69,16 @@ async def settle_run(
 
 
 async def _confirm(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
-    """The surprising upload is right: it runs again with nothing held back."""
+    """Accept the surprising upload: it runs again and holds nothing back."""
     await cancel.end_left(session, caller.seller_id, now)
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
-    upload.state, upload.confirmed, upload.finished_at = "queued", True, None
-    upload.begun_at, upload.attempts, upload.failures = None, 0, 0
+    upload.state = "queued"
+    upload.confirmed = True
+    upload.finished_at = None
+    upload.begun_at = None
+    upload.attempts = 0
+    upload.failures = 0
     # review_upload_id stays until the run ends: the export holds back until then.
     state.uploads_open += 1
     await _set_run(session, upload, "running", None)
@@ -88,7 +92,8 @@ async def _discard(session: AsyncSession, caller: Caller, upload_id: int, now: d
     """Leave the rows that came as they are, and tombstone and reprice nothing."""
     state = await sync_state.locked(session, caller.seller_id)
     upload = await _in_review(session, caller.seller_id, upload_id)
-    upload.state, upload.finished_at = "discarded", now
+    upload.state = "discarded"
+    upload.finished_at = now
     state.review_upload_id = None
     await _set_run(session, upload, "discarded", now)
     note(session, caller, "upload.discarded", f"upload {upload_id} discarded", now)

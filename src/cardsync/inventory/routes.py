@@ -1,5 +1,5 @@
 """Inventory uploads over HTTP: the presigned flow, both forms of POST /sync, the report and the
-seller's word on a review.
+seller's answer to a review.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from litestar.params import HeaderParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import UPLOADS
@@ -66,17 +66,17 @@ async def request_upload(
 ) -> UploadSlot:
     """Mint a URL that takes one PUT of the CSV, plain or gzip, for ten minutes.
 
-    POST /sync with its key takes the product line that is named here.
+    A POST /sync that names its key takes the product line that is named here.
     """
     line = data.product_line if data else None
-    slot = await uploads.new_slot(session, store, settings, caller, line, clock.now())
+    slot = await uploads.new_slot(session, caller, store, settings, line, clock.now())
     origin = settings.origin_for(request.headers.get("host")) if slot.url.startswith("/") else ""
     return UploadSlot(origin + slot.url, slot.key, clock.rfc3339(slot.expires_at))
 
 
 @dataclass
 class _InventoryBody(Operation):
-    """POST /sync reads its body itself, so the framework can't see its forms."""
+    """Describe the forms of POST /sync: it reads its body itself, so the framework cannot see them."""
 
     def __post_init__(self) -> None:
         text = Schema(type=OpenAPIType.STRING)
@@ -159,14 +159,14 @@ async def upload_inventory(
     now = clock.now()
     if content_type == "application/json":
         named = await _named_object(request)
-        upload_id = await uploads.accept_named(database, store, settings, caller, named, now)
+        upload_id = await uploads.accept_named(database, caller, store, settings, named, now)
     else:
         cycle = x_sync_cycle_id[:200] if x_sync_cycle_id else None
-        # An empty header is sent by who has nothing to say.
+        # A client without a value may send an empty header.
         came = uploads.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
         body = request.stream()
         upload_id = await uploads.accept_bytes(
-            database, store, settings, caller, body, content_type, came
+            database, caller, store, settings, body, content_type, came
         )
     return Accepted("accepted", upload_id)
 
@@ -181,14 +181,14 @@ async def _named_object(request: ApiRequest) -> uploads.NamedObject:
 
 @get(
     "/uploads/{upload_id:int}",
-    opt=BY_EITHER | POLLED,
-    security=[A_SESSION],
+    opt=BY_ANY | POLLED,
+    security=[A_SESSION, A_TOKEN],
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_upload(
     upload_id: int, caller: Caller, session: AsyncSession
 ) -> InventoryReport | UploadReport:
-    """How far an upload is, and what was skipped and why."""
+    """Show the progress of an upload, and every skipped row with its reason."""
     now = clock.now()
     return await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
 
@@ -203,7 +203,7 @@ async def read_upload(
 async def confirm_upload(
     upload_id: int, caller: Caller, session: AsyncSession
 ) -> InventoryReport | UploadReport:
-    """The surprising upload is right: tombstone what is absent and reprice."""
+    """Confirm the surprising upload: the server tombstones absent cards and reprices."""
     now = clock.now()
     upload = await reviews.settle_upload(session, caller, upload_id, "confirmed", now)
     return await report_on(session, upload, now)
@@ -219,7 +219,9 @@ async def confirm_upload(
 async def discard_upload(
     upload_id: int, caller: Caller, session: AsyncSession
 ) -> InventoryReport | UploadReport:
-    """The surprising upload is wrong: keep the row updates, tombstone and reprice nothing."""
+    """Reject the surprising upload: the row updates stay, and the server tombstones and reprices
+    nothing.
+    """
     now = clock.now()
     upload = await reviews.settle_upload(session, caller, upload_id, "discarded", now)
     return await report_on(session, upload, now)
@@ -228,7 +230,7 @@ async def discard_upload(
 @put(
     "/objects/{key:path}",
     status_code=200,
-    # Text, because JSON would send `null` where nothing is meant.
+    # The answer is text, because JSON would send `null` for an empty answer.
     media_type=MediaType.TEXT,
     operation_class=_ObjectBody,
     tags=["objects"],
@@ -245,9 +247,13 @@ async def discard_upload(
     ),
 )
 async def put_object(
-    request: ApiRequest, key: str, state: State, expires: str = "", signature: str = ""
+    request: ApiRequest,
+    key: str,
+    state: State,
+    expires: str = "",
+    signature: str = "",
 ) -> None:
-    """The embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
+    """Take the embedded object store's presigned PUT: the URL itself authorizes it, for one upload."""
     store = presigned_puts.local(state.store)
     key = key.removeprefix("/")
     try:

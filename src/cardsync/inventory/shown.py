@@ -1,4 +1,6 @@
-"""Uploads as the API shows them: the upload's row in, its report as the JSON's struct out. Pure."""
+"""Uploads as the API shows them: the upload's row goes in; its report comes out as the JSON's
+struct. Pure.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ class Accepted(msgspec.Struct):
 
 
 class Rejected(msgspec.Struct):
-    """Of an inventory upload the line of the file, of an order-data upload the row of the array;
-    both count from 1.
+    """A rejected part of an upload. For inventory, `line` is the line of the file; for order data,
+    the row of the array. Both count from 1.
     """
 
     column: str | None
@@ -39,16 +41,19 @@ class Failure(msgspec.Struct):
 
 
 class QueueBody(msgspec.Struct):
-    """`ahead`: uploads of this account before this one, and other accounts that wait for a turn;
-    each does one upload a turn. `oldest_seconds`: how long the longest of all that wait has
-    waited."""
+    """`ahead` counts the account's uploads before this one, and the other accounts that wait for a
+    turn; each does one upload a turn. `oldest_seconds` is how long the longest of all that wait has
+    waited.
+    """
 
     ahead: int
     oldest_seconds: int
 
 
 class UploadReport(msgspec.Struct, kw_only=True):
-    """What became of an accepted upload; while it is queued, how long the queue is."""
+    """The state and outcome of an accepted upload; while it is queued, also the length of the
+    queue.
+    """
 
     id: int
     stream: str

@@ -1,4 +1,5 @@
-"""How far an upload is: its row in, the report out, with the queue or the price run behind it.
+"""The progress of an upload: its row goes in; the report comes out, with the queue or the price run
+behind it.
 
 Rules with queries price an upload once its rows are written; until that run has ended the upload
 counts as processing.

@@ -1,7 +1,7 @@
-"""Accepting an inventory upload: bytes or an object key in, a durable row and a nudge out.
+"""Accepting an inventory upload: bytes or an object key come in; a durable row and a nudge go out.
 
-Before the 202 the bytes are in the object store under a private key and the row is committed;
-everything else is the worker's.
+Before the 202 the bytes are in the object store under a private key and the row is committed; the
+worker does everything else.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from cardsync.work.uploads import Upload
 OBJECT_KEY = re.compile(
     r"syncs/u(\d{1,19})/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.csv"
 )
-# Enough of a file to hold any sensible header and its first rows.
+# This part of a file is large enough for any sensible header and its first rows.
 HEAD_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """What came along with the bytes."""
+    """The facts that came along with the bytes."""
 
     product_line: str | None
     sync_cycle_id: str | None
@@ -58,9 +58,9 @@ def arrival(
     exported_at: str | None,
     now: datetime,
 ) -> Arrival:
-    """Raises InvalidProductLine.
+    """Check the request's fields. Raises InvalidProductLine.
 
-    An `exported_at` that can't be read or lies in the future counts as absent.
+    An `exported_at` that cannot be read or lies in the future counts as absent.
     """
     _refuse_line(caller, product_line)
     moment = clock.read_moment(exported_at)
@@ -68,19 +68,22 @@ def arrival(
 
 
 def _need_pipeline(caller: Caller) -> None:
-    if not caller.object_store_pipeline_enabled:
+    if not caller.account.object_store_pipeline_enabled:
         raise errors.ObjectStorePipelineDisabled
 
 
 def _refuse_line(caller: Caller, product_line: str | None) -> None:
-    if product_line is not None and product_line not in caller.product_lines:
+    lines = caller.account.product_lines
+    if product_line is not None and product_line not in lines:
         raise errors.InvalidProductLine(
-            f"product_line {product_line!r} is not one of this account's: {', '.join(caller.product_lines)}"
+            f"product_line {product_line!r} is not one of this account's: {', '.join(lines)}"
         )
 
 
 class Slot(NamedTuple):
-    """`url` takes one PUT of the object; of our own store it begins with a slash."""
+    """The answer to a request for an address. `url` takes one PUT of the object; if the object goes
+    to our own store, it begins with a slash.
+    """
 
     url: str
     key: str
@@ -89,13 +92,15 @@ class Slot(NamedTuple):
 
 async def new_slot(
     session: AsyncSession,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     product_line: str | None,
     now: datetime,
 ) -> Slot:
-    """Raises ObjectStorePipelineDisabled, InvalidProductLine."""
+    """Mint an address that takes one upload. Raises ObjectStorePipelineDisabled,
+    InvalidProductLine.
+    """
     _need_pipeline(caller)
     key = await new_object_key(session, caller, product_line, now, settings)
     await sync_state.refresh_lock(session, caller.seller_id, now)
@@ -110,11 +115,11 @@ async def new_object_key(
     now: datetime,
     settings: Settings,
 ) -> str:
-    """A key that nobody has; its product line is kept for POST /sync. Raises InvalidProductLine."""
+    """Mint an unused key; its product line is stored for POST /sync. Raises InvalidProductLine."""
     _refuse_line(caller, product_line)
     key = f"syncs/u{caller.seller_id}/{uuid.uuid4()}.csv"
     if product_line is not None:
-        # As long as the object itself is kept, which no sync has named.
+        # The row lives as long as the object itself would while no sync has named it.
         past = now - timedelta(days=settings.unclaimed_retention_days)
         of_seller = RequestedUpload.seller_id == caller.seller_id
         await session.execute(
@@ -129,8 +134,8 @@ async def new_object_key(
 
 
 def check_file(path: Path, content_type: str) -> None:
-    """Read the spooled body through once: whole gzip or plain, within the cap, a usable header
-    and a row. Blocking.
+    """Read the spooled body through once and check it: whole gzip or plain, within the cap, with a
+    usable header and a row. Blocking.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -159,14 +164,14 @@ class NamedObject(msgspec.Struct):
 
 async def accept_bytes(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     body: AsyncIterable[bytes],
     content_type: str,
     came: Arrival,
 ) -> int:
-    """The raw form of POST /sync. Returns the upload's id, committed."""
+    """Accept the raw form of POST /sync. Returns the upload's id, committed."""
     with store.spool() as (path, file):
         await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)
         file.flush()
@@ -174,35 +179,35 @@ async def accept_bytes(
         key = private_key(caller.seller_id, "csv")
         await store.write(key, path)
     async with database.tenant(caller.seller_id) as session:
-        return await _accept(session, settings, caller, came, source_key=None, storage_key=key)
+        return await _accept(session, caller, settings, came, source_key=None, storage_key=key)
 
 
 async def accept_named(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     named: NamedObject,
     now: datetime,
 ) -> int:
-    """The key form of POST /sync.
+    """Accept the key form of POST /sync.
 
     Raises ObjectStorePipelineDisabled, InvalidProductLine, InvalidObjectKey, PayloadTooLarge.
     """
     _need_pipeline(caller)
     came = arrival(caller, named.product_line, named.sync_cycle_id, named.exported_at, now)
-    return await accept_key(database, store, settings, caller, named.key, came)
+    return await accept_key(database, caller, store, settings, named.key, came)
 
 
 async def accept_key(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     key: Any,
     came: Arrival,
 ) -> int:
-    """The same key again is the same upload, whatever the cycle."""
+    """Find the upload that the same key made before, whatever its cycle."""
     match = OBJECT_KEY.fullmatch(key) if isinstance(key, str) else None
     if match is None or int(match[1]) != caller.seller_id:
         raise errors.InvalidObjectKey
@@ -215,7 +220,7 @@ async def accept_key(
     copy = private_key(caller.seller_id, "csv")
     try:
         await store.copy(key, copy)
-        # The copy, not what the URL still reaches, is what must fit.
+        # The copy must fit, because the URL may still change the original.
         await _check_size(store, copy)
     except ObjectMissing:
         raise errors.InvalidObjectKey from None
@@ -231,11 +236,11 @@ async def accept_key(
                 RequestedUpload.seller_id == caller.seller_id, RequestedUpload.key == key
             )
         )
-        return await _accept(session, settings, caller, came, source_key=key, storage_key=copy)
+        return await _accept(session, caller, settings, came, source_key=key, storage_key=copy)
 
 
 async def _line_of(session: AsyncSession, seller_id: int, key: str) -> str | None:
-    """The product line that the key was asked for with."""
+    """Return the product line with which the key was minted."""
     query = select(RequestedUpload.product_line)
     return await session.scalar(
         query.where(RequestedUpload.seller_id == seller_id, RequestedUpload.key == key)
@@ -258,17 +263,18 @@ async def _upload_of(session: AsyncSession, seller_id: int, key: str) -> int | N
 
 async def _accept(
     session: AsyncSession,
-    settings: Settings,
     caller: Caller,
+    settings: Settings,
     came: Arrival,
     *,
     source_key: str | None,
     storage_key: str,
 ) -> int:
     now = clock.now()
-    # A cycle that was cancelled ends before this one's upload comes, or would take it along.
+    # A cancelled cycle ends before this cycle's upload is stored; otherwise its end would cancel
+    # this upload too.
     await cancel.end_left(session, caller.seller_id, now)
-    # Takes the seller's row lock first, so ids commit in the order of acceptance.
+    # The statement takes the seller's row lock first, so ids commit in the order of acceptance.
     trigger = await sync_state.upload_accepted(session, caller.seller_id, now, settings)
     await place_cycle(session, caller.seller_id, came.sync_cycle_id, trigger, now)
     upload = Upload(
@@ -289,12 +295,17 @@ async def _accept(
 
 
 async def upload_of(
-    session: AsyncSession, seller_id: int, upload_id: int, *, lock: bool = False
+    session: AsyncSession,
+    seller_id: int,
+    upload_id: int,
+    *,
+    lock: bool = False,
 ) -> Upload:
-    """Raises NotFound for an unknown or another seller's id."""
+    """Lock an upload. Raises NotFound for an unknown id or another seller's."""
     statement = select(Upload).where(Upload.seller_id == seller_id, Upload.id == upload_id)
     if lock:
-        # Read anew: another caller may have settled it while we waited for the lock.
+        # The row is read anew: another caller may have settled it while this one waited for the
+        # lock.
         statement = statement.with_for_update().execution_options(populate_existing=True)
     upload = (await session.execute(statement)).scalar_one_or_none()
     if upload is None:
@@ -303,10 +314,11 @@ async def upload_of(
 
 
 async def watched(session: AsyncSession, caller: Caller, upload_id: int, now: datetime) -> Upload:
-    """An upload as its agent or its owner looks at it. Raises NotFound."""
+    """Read an upload for its agent or its owner. Raises NotFound."""
     caller.must_be_owner()
-    # The agent that asks is alive. A page that somebody left open tells nothing of it.
-    # Beside open work no lock goes stale, so that a report that is read often waits for no import.
-    if caller.lock_kind is not None and caller.member_id is None and not caller.uploads_open:
+    # A reading agent is alive, and its lock is renewed; an open page is no sign of that. Beside
+    # open work no lock goes stale, so that a report that is read often waits for no import.
+    state = caller.state
+    if state.lock_kind is not None and caller.member_id is None and not state.uploads_open:
         await sync_state.refresh_lock(session, caller.seller_id, now)
     return await upload_of(session, caller.seller_id, upload_id)

@@ -45,16 +45,16 @@ _ADD = f"""
         INSERT INTO card_list_entry (seller_id, list_id, card_id, added_at)
         SELECT :seller, :list, id, :now FROM fresh ORDER BY place
          LIMIT (SELECT greatest(room, 0) FROM room)
-        RETURNING 1
+        RETURNING card_id
     )
     SELECT (SELECT count(*) FROM picked), (SELECT count(*) FROM fresh),
-           (SELECT count(*) FROM added)
+           (SELECT coalesce(array_agg(card_id), CAST(ARRAY[] AS bigint[])) FROM added)
 """
 _REMOVE = """
     WITH picked AS MATERIALIZED ({picked})
     DELETE FROM card_list_entry e USING picked p
      WHERE e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.id
-    RETURNING 1
+    RETURNING e.card_id
 """
 
 
@@ -72,15 +72,23 @@ async def add_cards(
     await locked_list(session, caller.seller_id, list_id)
     await refuse_picked_promoted(session, caller.seller_id, selection)
     values = {"list": list_id, "cap": limits.CARDS_PER_LIST, "now": now}
-    [(requested, fresh, added)] = await run_picked(
+    [(requested, fresh, cards)] = await run_picked(
         session, caller, selection, _ADD, values, seconds
     )
+    added = len(cards)
     if fresh and not added:
         raise errors.ListFull(
             f"the list has {limits.CARDS_PER_LIST:,} cards, and no room for another"
         )
     if added:
-        activity.note(session, caller, "list.cards_added", f"{added} cards to list {list_id}", now)
+        activity.note(
+            session,
+            caller,
+            "list.cards_added",
+            f"{added} cards to list {list_id}",
+            now,
+            undo={"kind": "list.cards_added", "list": list_id, "cards": cards},
+        )
     return Added(added, requested, added < fresh)
 
 
@@ -95,13 +103,18 @@ async def remove_cards(
     """Return how many of the cards were on the list. Raises NotFound and InvalidPayload."""
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
-    removed = len(
-        await run_picked(
-            session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds
-        )
+    rows = await run_picked(
+        session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds
     )
+    cards = [row.card_id for row in rows]
+    removed = len(cards)
     if removed:
         activity.note(
-            session, caller, "list.cards_removed", f"{removed} cards from list {list_id}", now
+            session,
+            caller,
+            "list.cards_removed",
+            f"{removed} cards from list {list_id}",
+            now,
+            undo={"kind": "list.cards_removed", "list": list_id, "cards": cards},
         )
     return removed

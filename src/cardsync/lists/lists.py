@@ -16,9 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors, limits
 from cardsync.access import activity
 from cardsync.access.caller import Caller
-from cardsync.cards.names_in_search import Rows
 from cardsync.cards.visible import VISIBLE
 from cardsync.database.session import run
+from cardsync.database.snapshot_reads import Reading
 from cardsync.lists.names import free_slug, is_one_line
 from cardsync.search.list_names import name_key, seen_name
 
@@ -51,13 +51,13 @@ _LISTS = f"""
 """
 
 
-async def all_lists(rows: Rows, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
+async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> list[ListRow]:
     """Return all lists; `asked` is the card for which `member` is set, given by `card_id` or
     `marketplace_id`, or empty.
     """
     named = {"card_id": "c.id = :card_id", "marketplace_id": "c.marketplace_id = :marketplace_id"}
     member = " OR ".join(named[name] for name in asked) or "false"
-    found = await rows(
+    found = await reading.rows(
         _LISTS.format(member=member, which="true"),
         {"seller": caller.seller_id, "member": caller.member_id, **asked},
     )
@@ -87,7 +87,7 @@ async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> No
 
 _ALONE = "SELECT pg_advisory_xact_lock(1818850419, hashint8(CAST(:seller AS bigint)))"
 _NAMES = """
-    SELECT id, slug, name_key, position, deleted_at IS NULL AS live
+    SELECT id, name, slug, name_key, position, deleted_at IS NULL AS live
       FROM card_list WHERE seller_id = :seller
 """
 _MAKE = """
@@ -115,7 +115,15 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
         "now": now,
     }
     list_id = (await session.execute(text(_MAKE), values)).scalar_one()
-    activity.note(session, caller, "list.created", f"list {name!r}", now)
+    activity.note(
+        session,
+        caller,
+        "list.created",
+        f"list {name!r}",
+        now,
+        after={"id": list_id, "name": name},
+        undo={"kind": "list.made", "list": list_id, "name": name},
+    )
     return await one_list(session, caller, list_id)
 
 
@@ -128,14 +136,32 @@ async def rename_list(
     await locked_list(session, caller.seller_id, list_id)
     name = readable_name(name)
     _refuse_taken(name, [row.name_key for row in known if row.live and row.id != list_id])
+    former = next(row.name for row in known if row.id == list_id)
     values = {"seller": caller.seller_id, "id": list_id, "name": name, "key": name_key(name)}
     await run(
         session,
         "UPDATE card_list SET name = :name, name_key = :key WHERE seller_id = :seller AND id = :id",
         values,
     )
-    activity.note(session, caller, "list.renamed", f"list {list_id} is {name!r}", now)
+    activity.note(
+        session,
+        caller,
+        "list.renamed",
+        f"list {list_id} is {name!r}",
+        now,
+        before={"name": former},
+        after={"name": name},
+        undo={"kind": "list.renamed", "list": list_id, "was": former, "became": name},
+    )
     return await one_list(session, caller, list_id)
+
+
+_EMPTY = """
+    DELETE FROM card_list_entry WHERE seller_id = :seller AND list_id = :id RETURNING card_id
+"""
+_DELETE = """
+    UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :id RETURNING name
+"""
 
 
 async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: datetime) -> None:
@@ -143,15 +169,17 @@ async def delete_list(session: AsyncSession, caller: Caller, list_id: int, now: 
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     values = {"seller": caller.seller_id, "id": list_id, "now": now}
-    await run(
-        session, "DELETE FROM card_list_entry WHERE seller_id = :seller AND list_id = :id", values
-    )
-    await run(
+    cards = list(await session.scalars(text(_EMPTY), {"seller": caller.seller_id, "id": list_id}))
+    name = await session.scalar(text(_DELETE), values)
+    activity.note(
         session,
-        "UPDATE card_list SET deleted_at = :now WHERE seller_id = :seller AND id = :id",
-        values,
+        caller,
+        "list.deleted",
+        f"list {list_id}",
+        now,
+        before={"id": list_id, "name": name, "cards": len(cards)},
+        undo={"kind": "list.deleted", "list": list_id, "name": name, "cards": cards},
     )
-    activity.note(session, caller, "list.deleted", f"list {list_id}", now)
 
 
 def readable_name(name: Any) -> str:

@@ -22,7 +22,8 @@ def slug_of(name: str) -> str:
 
 def free_slug(name: str, used: Container[str]) -> str:
     """Return the name's slug, with a number from 2 on if the slug is used or ever was."""
-    slug, number = slug_of(name), 2
+    slug = slug_of(name)
+    number = 2
     while (found := slug if number == 2 else f"{slug}-{number - 1}") in used:
         number += 1
     return found

@@ -58,7 +58,7 @@ async def read_lists(
     """All lists; with `marketplace_id` or `card_id` each tells whether that card is on it."""
     asked = _asked(request.query_params.dict())
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        found = await lists.all_lists(reading.rows, caller, asked)
+        found = await lists.all_lists(reading, caller, asked)
     return Lists(
         [list_body(caller, row, member=bool(asked)) for row in found], limits.CARDS_PER_LIST
     )
@@ -110,7 +110,11 @@ async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> De
     ),
 )
 async def add_cards(
-    caller: Caller, session: AsyncSession, settings: Settings, list_id: int, data: Selection
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    list_id: int,
+    data: Selection,
 ) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
     done = await entries.add_cards(

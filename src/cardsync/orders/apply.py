@@ -19,7 +19,9 @@ import polars as pl
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.database.session import copy_in, encode, run
+from cardsync.database.copy import copy_in, encode
+from cardsync.database.session import run
+from cardsync.database.transaction_settings import applied_in_sets
 from cardsync.orders import items
 from cardsync.orders.refunds import refund_amount_sql
 from cardsync.orders.rows import KINDS, Rows
@@ -54,19 +56,18 @@ class Applied:
     written: int
 
 
-_PLANNED = """SELECT set_config('enable_nestloop', 'off', true),
-                     set_config('work_mem', '64MB', true),
-                     set_config('plan_cache_mode', 'force_custom_plan', true)"""
-
-
 async def apply(
-    session: AsyncSession, seller_id: int, kind: str, rows: Rows, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    rows: Rows,
+    now: datetime,
 ) -> Applied:
     threshold: Decimal = await session.scalar(
         text("SELECT tracking_threshold FROM account WHERE seller_id = :seller"),
         {"seller": seller_id},
     )
-    await session.execute(text(_PLANNED))
+    await session.execute(text(applied_in_sets()))
     await load(session, kind, rows)
     values: dict[str, Any] = {"seller": seller_id, "now": now, "threshold": threshold}
     narrowed = ""
@@ -109,7 +110,10 @@ def as_indexed(frame: pl.DataFrame) -> pl.DataFrame:
     if not falling:
         return frame
     return frame.sort(
-        *falling, descending=list(falling.values()), nulls_last=True, maintain_order=True
+        *falling,
+        descending=list(falling.values()),
+        nulls_last=True,
+        maintain_order=True,
     )
 
 

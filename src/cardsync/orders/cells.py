@@ -83,7 +83,12 @@ def whole(sql: str, smallest: int, largest: int) -> Column:
     return Column(sql, read, "bad_number", f"no whole number from {smallest} to {largest}")
 
 
-def each(sql: str, code: str, says: str, one: Callable[[str], str | None]) -> Column:
+def each(
+    sql: str,
+    code: str,
+    says: str,
+    one: Callable[[str], str | None],
+) -> Column:
     """Return a column of texts that come again and again, each read once."""
 
     def read(values: Sequence[Any], kinds: Collection[type]) -> Typed:
@@ -112,7 +117,10 @@ _PLAIN_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def _numbers(
-    values: Sequence[Any], kinds: Collection[type], plain: str, one: Callable[[Any], str | None]
+    values: Sequence[Any],
+    kinds: Collection[type],
+    plain: str,
+    one: Callable[[Any], str | None],
 ) -> Typed:
     """Return numbers as texts: those of the plain shape as they are, the others read one by one."""
     series = _written(values, kinds)
@@ -211,9 +219,17 @@ def _read_date(text: str) -> date | None:
     try:
         if parts := _SLASHED.fullmatch(text):
             year = int(parts[3]) + (2000 if len(parts[3]) == 2 else 0)
-            return date(year, int(parts[1]), int(parts[2]))
+            return date(
+                year,
+                int(parts[1]),
+                int(parts[2]),
+            )
         if parts := _SPELLED.fullmatch(text):
-            return date(int(parts[3]), _MONTHS.index(parts[2].lower()) + 1, int(parts[1]))
+            return date(
+                int(parts[3]),
+                _MONTHS.index(parts[2].lower()) + 1,
+                int(parts[1]),
+            )
         return datetime.fromisoformat(text).date() if _ISO.fullmatch(text) else None
     except ValueError:
         return None

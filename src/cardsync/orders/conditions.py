@@ -104,7 +104,8 @@ def tally_conditions(wanted: OrderFilter) -> tuple[str, str, dict[str, Any]]:
     """Return the sum over rows of `order_tally` that counts the orders of `tallied_conditions`:
     (orders of a row, conditions, values).
     """
-    orders, conditions = "orders", ["period = 'ever'"]
+    orders = "orders"
+    conditions = ["period = 'ever'"]
     values: dict[str, Any] = {}
     if wanted.date_from is not None or wanted.date_to is not None:
         window = blocks(wanted.date_from, wanted.date_to)

@@ -8,8 +8,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import midnight
 from cardsync.database.snapshot_reads import Reading
+from cardsync.database.transaction_settings import grouped_by_sorting
 from cardsync.orders.models import BUYER_KEY
 
 
@@ -31,10 +33,6 @@ class Customers(NamedTuple):
     returning: int
 
 
-# The rows are sorted and then grouped, in parallel where the server has workers: a hash table of
-# all customers takes long where there are hundreds of thousands.
-_SORTED = """SELECT set_config('enable_hashagg', 'off', true), set_config('work_mem', '64MB', true),
-                    set_config('parallel_tuple_cost', '0.01', true)"""
 # A hash of 64 bits, which sorts three times as fast as a name, separates the names: two names with
 # the same hash occur in one of forty million shops with a million customers. The statement reads
 # ix_orders_date alone where that is shorter. The earliest of a customer's moments is among those
@@ -64,9 +62,9 @@ SELECT counted.total, counted.returning, orders.buyer_name, page.order_count,
 """
 
 
-async def customers(reading: Reading, seller_id: int, page: int, per_page: int) -> Customers:
-    values = {"seller": seller_id, "limit": per_page, "offset": (page - 1) * per_page}
-    _, rows = await reading.together([_SORTED, _CUSTOMERS], values, last=True)
+async def customers(reading: Reading, caller: Caller, page: int, per_page: int) -> Customers:
+    values = {"seller": caller.seller_id, "limit": per_page, "offset": (page - 1) * per_page}
+    _, rows = await reading.together([grouped_by_sorting(), _CUSTOMERS], values, last=True)
     total, returning = rows[0][:2]
     found = [Customer._make(row[2:]) for row in rows]
     # A page beyond the last has one row without a customer.

@@ -14,7 +14,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
+from cardsync.access.caller import Caller
 from cardsync.database.session import run
+from cardsync.database.transaction_settings import joined_by_hash
 from cardsync.orders import ingest
 from cardsync.orders.cells import read_number
 from cardsync.seller_state import state as sync_state
@@ -52,7 +54,8 @@ def read(body: bytes) -> dict[str, Feedback]:
         rating = _rating(row.get("rating")) if isinstance(number, str) else None
         if not isinstance(number, str) or rating is None:
             continue
-        number, comment = number.replace("\0", "\ufffd"), row.get("comment", _ABSENT)
+        number = number.replace("\0", "\ufffd")
+        comment = row.get("comment", _ABSENT)
         if comment is None or isinstance(comment, str):
             given[number] = Feedback(rating, comment and comment.replace("\0", "\ufffd"), True)
         else:
@@ -68,11 +71,12 @@ def _rating(value: Any) -> int | None:
     return int(number) if number is not None and number in (1, 2, 3, 4, 5) else None
 
 
-async def receive(work: Work, seller_id: int, body: bytes) -> int:
+async def receive(work: Work, caller: Caller, body: bytes) -> int:
     """Apply feedback and return how many of the seller's orders received it.
 
     Raises as `read`, and ServiceUnavailable while earlier uploads take too long.
     """
+    seller_id = caller.seller_id
     given = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
     await ingest.work_off_pending(work, seller_id)
     async with work.database.tenant(seller_id) as session:
@@ -89,7 +93,7 @@ async def _store(session: AsyncSession, seller_id: int, given: dict[str, Feedbac
         "comments": [one.comment for one in given.values()],
         "carried": [one.has_comment for one in given.values()],
     }
-    await session.execute(text("SET LOCAL enable_nestloop = off"))
+    await session.execute(text(joined_by_hash()))
     await run(session, UPDATE_SQL, values)
     return int(
         await session.scalar(

@@ -27,7 +27,12 @@ Given = Mapping[str, Sequence[str]]
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _ID = re.compile(r"\d{1,18}", re.ASCII)
-_SWITCH = {"true": True, "1": True, "false": False, "0": False}
+_SWITCH = {
+    "true": True,
+    "1": True,
+    "false": False,
+    "0": False,
+}
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,12 @@ def _storable(value: str) -> str:
     return value.replace("\0", "\ufffd")
 
 
-def _read(given: Given, name: str, what: str, read: Callable[[str], T | None]) -> T | None:
+def _read(
+    given: Given,
+    name: str,
+    what: str,
+    read: Callable[[str], T | None],
+) -> T | None:
     """Return the value as `read` reads it, None if there is no value. Raise InvalidPayload if
     `read` returns nothing.
     """
@@ -126,7 +136,13 @@ def _read(given: Given, name: str, what: str, read: Callable[[str], T | None]) -
     return made
 
 
-def _number(given: Given, name: str, default: int, least: int, most: int) -> int:
+def _number(
+    given: Given,
+    name: str,
+    default: int,
+    least: int,
+    most: int,
+) -> int:
     try:
         return max(least, min(most, int(_last(given, name))))
     except ValueError:
@@ -135,11 +151,23 @@ def _number(given: Given, name: str, default: int, least: int, most: int) -> int
 
 def _one_of(given: Given, name: str, words: Sequence[str]) -> str | None:
     known = {word: word for word in words}
-    return _read(given, name, f"one of {', '.join(words)}", lambda value: known.get(value.lower()))
+    return _read(
+        given,
+        name,
+        f"one of {', '.join(words)}",
+        lambda value: known.get(value.lower()),
+    )
 
 
 def _switch(given: Given, name: str) -> bool:
-    return bool(_read(given, name, "true or false", lambda value: _SWITCH.get(value.lower())))
+    return bool(
+        _read(
+            given,
+            name,
+            "true or false",
+            lambda value: _SWITCH.get(value.lower()),
+        )
+    )
 
 
 def _date(given: Given, name: str) -> date | None:

@@ -47,7 +47,8 @@ async def write(database: Database, upload: Upload, rows: Rows, now: datetime) -
             raise applied
         if applied is None:
             return None
-        skipped, written = skipped + applied.skipped, written + applied.written
+        skipped = skipped + applied.skipped
+        written = written + applied.written
     return Applied(skipped, written)
 
 

@@ -65,7 +65,11 @@ async def _mine(session: AsyncSession, upload: Piece, *, wait: bool = False) -> 
     """
     statement = (
         select(Upload)
-        .where(Upload.seller_id == upload.seller_id, Upload.id == upload.id, Upload.state.in_(OPEN))
+        .where(
+            Upload.seller_id == upload.seller_id,
+            Upload.id == upload.id,
+            Upload.state.in_(OPEN),
+        )
         .with_for_update(skip_locked=not wait)
     )
     return (
@@ -80,7 +84,9 @@ async def hold_still(session: AsyncSession, seller_id: int) -> None:
     The caller has locked the seller's state row, so none is accepted meanwhile.
     """
     statement = select(Upload.id).where(
-        Upload.seller_id == seller_id, Upload.stream == STREAM, Upload.state.in_(OPEN)
+        Upload.seller_id == seller_id,
+        Upload.stream == STREAM,
+        Upload.state.in_(OPEN),
     )
     await session.execute(statement.order_by(Upload.id).with_for_update())
 
@@ -153,7 +159,13 @@ def _report(read: rows.Rows, applied: Applied) -> dict[str, Any]:
     }
 
 
-async def _fail(work: Work, hold: Piece, upload: Upload, code: str | None, why: str) -> None:
+async def _fail(
+    work: Work,
+    hold: Piece,
+    upload: Upload,
+    code: str | None,
+    why: str,
+) -> None:
     """The upload is given up: the stream goes on behind it."""
     async with work.database.tenant(upload.seller_id) as session:
         mine = await _mine(session, upload)
@@ -184,7 +196,9 @@ async def work_off_pending(work: Work, seller_id: int) -> None:
     async with work.database.tenant(seller_id) as session:
         newest = await session.scalar(
             select(func.max(Upload.id)).where(
-                Upload.seller_id == seller_id, Upload.stream == STREAM, Upload.state.in_(OPEN)
+                Upload.seller_id == seller_id,
+                Upload.stream == STREAM,
+                Upload.state.in_(OPEN),
             )
         )
     if newest is None:

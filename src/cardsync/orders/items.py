@@ -120,7 +120,10 @@ def _skus_sql(rows: Rows, few: bool) -> str:
 
 
 async def _without_sku(
-    session: AsyncSession, rows: Rows, few: bool, values: Mapping[str, Any]
+    session: AsyncSession,
+    rows: Rows,
+    few: bool,
+    values: Mapping[str, Any],
 ) -> int:
     """Replace an order's lines without a SKU where the new ones differ from the stored ones."""
     own = "i.sku_id IS NULL" if rows.carries("sku_id") else "true"

@@ -57,7 +57,13 @@ def page_order(wanted: OrderFilter) -> PageOrder:
     id_falls = keys[-1].falling != backwards
     tail = [] if unique else [f"orders.id {'DESC' if id_falls else 'ASC'}"]
     by = ", ".join([*(_term(key, backwards) for key in keys), *tail])
-    whole = ", ".join([_whole(first, backwards), *(_term(key, backwards) for key in others), *tail])
+    whole = ", ".join(
+        [
+            _whole(first, backwards),
+            *(_term(key, backwards) for key in others),
+            *tail,
+        ]
+    )
     named = [key._replace(value=f"orders.key{n}") for n, key in enumerate(keys)]
     return PageOrder(
         by=by if first.indexed else whole,
@@ -66,7 +72,11 @@ def page_order(wanted: OrderFilter) -> PageOrder:
         indexed=first.indexed,
         keys=", ".join(f"{key.value} AS key{n}" for n, key in enumerate(keys)),
         named=", ".join(
-            [_whole(named[0], backwards), *(_term(key, backwards) for key in named[1:]), *tail]
+            [
+                _whole(named[0], backwards),
+                *(_term(key, backwards) for key in named[1:]),
+                *tail,
+            ]
         ),
     )
 

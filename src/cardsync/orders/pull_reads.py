@@ -10,10 +10,12 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Literal, NamedTuple
 
+import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
 from cardsync.orders.pull_changes import CHANGED
 from cardsync.orders.pullable import NEEDS_REVIEW
 from cardsync.orders.work_order import ToPull, items_in_order, work_order
@@ -75,7 +77,9 @@ class Summary(NamedTuple):
     review_count: int
 
 
-class PullItem(NamedTuple):
+class PullItem(msgspec.Struct):
+    """`location_code` is the first place on the shelves, or null."""
+
     id: int
     product_name: str | None
     product_line: str | None
@@ -107,24 +111,26 @@ class PullOrder(NamedTuple):
         return self.in_review or bool(self.changed)
 
 
-async def summary(session: AsyncSession, seller_id: int, session_id: int) -> Summary:
+async def summary(session: AsyncSession, caller: Caller, session_id: int) -> Summary:
     statement = text(SUMMARIES.format(sessions=":session"))
-    row = (await session.execute(statement, {"seller": seller_id, "session": session_id})).first()
+    named = {"seller": caller.seller_id, "session": session_id}
+    row = (await session.execute(statement, named)).first()
     if row is None:
         raise errors.NotFound(f"there is no pull session {session_id}")
     return Summary(*row)
 
 
-async def orders_of(session: AsyncSession, seller_id: int, session_id: int) -> list[PullOrder]:
+async def orders_of(session: AsyncSession, caller: Caller, session_id: int) -> list[PullOrder]:
     """Return the session's orders in work order, each with its items in the order of the
     shelves.
     """
-    named = {"seller": seller_id, "session": session_id}
-    places = await places_of_items(session, seller_id, session_id)
+    named = {"seller": caller.seller_id, "session": session_id}
+    places = await places_of_items(session, caller.seller_id, session_id)
     items: dict[int, dict[int, PullItem]] = {}
     for order_id, *columns in await session.execute(text(ITEMS), named):
         place = places.get(columns[0])
-        item = PullItem._make([*columns, place and place.code])
+        columns.append(place and place.code)
+        item = PullItem(*columns)
         items.setdefault(order_id, {})[item.id] = item
     orders = {}
     for row in await session.execute(text(ORDERS), named):

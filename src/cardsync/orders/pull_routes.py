@@ -65,8 +65,8 @@ def _texts(value: list[str] | Filter) -> list[str]:
     return [str(value).lower() if isinstance(value, bool) else str(value)]
 
 
-async def _summary(session: AsyncSession, seller_id: int, session_id: int) -> PullSession:
-    return pull_session(await pull_reads.summary(session, seller_id, session_id))
+async def _summary(session: AsyncSession, caller: Caller, session_id: int) -> PullSession:
+    return pull_session(await pull_reads.summary(session, caller, session_id))
 
 
 @post(
@@ -83,7 +83,7 @@ async def open_pull_session(
     session_id = await pull_sessions.open_session(
         session, caller, asked.order_ids, wanted, clock.now()
     )
-    return await _summary(session, caller.seller_id, session_id)
+    return await _summary(session, caller, session_id)
 
 
 @get("/pull_sessions/{session_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -92,8 +92,8 @@ async def read_pull_session(
 ) -> PullSessionOrders:
     """A session with its orders in work order."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await pull_reads.summary(session, caller.seller_id, session_id)
-        orders = await pull_reads.orders_of(session, caller.seller_id, session_id)
+        told = await pull_reads.summary(session, caller, session_id)
+        orders = await pull_reads.orders_of(session, caller, session_id)
     return pull_session_orders(told, orders)
 
 
@@ -111,7 +111,7 @@ async def mark_order_pulled(
 ) -> PullSession:
     """Everything of the order is in hand."""
     await pull_sessions.mark_pulled(session, caller, session_id, order_id, clock.now())
-    return await _summary(session, caller.seller_id, session_id)
+    return await _summary(session, caller, session_id)
 
 
 @post(
@@ -125,7 +125,7 @@ async def defer_order(
 ) -> PullSession:
     """Push the order to the end of the session."""
     await pull_sessions.defer(session, caller, session_id, order_id, clock.now())
-    return await _summary(session, caller.seller_id, session_id)
+    return await _summary(session, caller, session_id)
 
 
 @post(
@@ -139,7 +139,7 @@ async def unassign_order(
 ) -> PullSession:
     """Take the order out of the session; another may take it."""
     await pull_sessions.unassign(session, caller, session_id, order_id, clock.now())
-    return await _summary(session, caller.seller_id, session_id)
+    return await _summary(session, caller, session_id)
 
 
 @post(
@@ -150,7 +150,7 @@ async def complete_pull_session(
 ) -> PullSession:
     """The session is done; what has not been shipped by then can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
-    return await _summary(session, caller.seller_id, session_id)
+    return await _summary(session, caller, session_id)
 
 
 @post("/pull_sessions/{session_id:int}/cancel", status_code=200, opt=WRITES, responses=IN_A_SESSION)
@@ -159,7 +159,7 @@ async def cancel_pull_session(
 ) -> PullSession:
     """Give the session up; its orders can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "cancelled", clock.now())
-    return await _summary(session, caller.seller_id, session_id)
+    return await _summary(session, caller, session_id)
 
 
 OF_AN_ORDER = problems(*FOR_EITHER, errors.NotFound)

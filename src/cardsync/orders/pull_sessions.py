@@ -77,7 +77,8 @@ async def _take(
         values["ids"] = list(order_ids)
     await session.execute(text(KEEP_WAITING), {"seller": seller_id})
     where = " AND ".join(["orders.seller_id = :seller", PULLABLE, *conditions])
-    of_order, of_item = ", ".join(KEPT_OF_ORDER), ", ".join(KEPT_OF_ITEM)
+    of_order = ", ".join(KEPT_OF_ORDER)
+    of_item = ", ".join(KEPT_OF_ITEM)
     now_of_item = ", ".join(f"i.{name}" for name in KEPT_OF_ITEM)
     # One statement takes orders and items of one moment, whatever uploads commit meanwhile.
     taken = await session.execute(
@@ -100,7 +101,11 @@ async def _take(
 
 
 async def mark_pulled(
-    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    order_id: int,
+    now: datetime,
 ) -> None:
     """Mark an order as pulled. The first time stays, so the call is idempotent. Raises NotFound,
     PullSessionNotOpen.
@@ -121,7 +126,11 @@ async def mark_pulled(
 
 
 async def defer(
-    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    order_id: int,
+    now: datetime,
 ) -> None:
     """Push an order to the end; one that stands there already stays.
 
@@ -142,7 +151,11 @@ async def defer(
 
 
 async def unassign(
-    session: AsyncSession, caller: Caller, session_id: int, order_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    session_id: int,
+    order_id: int,
+    now: datetime,
 ) -> None:
     """Take an order out of the session, as if it had never been in.
 

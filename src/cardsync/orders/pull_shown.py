@@ -25,20 +25,6 @@ class PullSession(msgspec.Struct):
     review_count: int
 
 
-class PullItem(msgspec.Struct):
-    """`location_code` is the first place on the shelves, or null."""
-
-    id: int
-    product_name: str | None
-    product_line: str | None
-    condition: str | None
-    set_name: str | None
-    rarity: str | None
-    quantity: int | None
-    main_photo_url: str | None
-    location_code: str | None
-
-
 class PullOrder(msgspec.Struct):
     """The order as it was when the session was opened. `changed` names what an upload made
     another since (`items`: cards or quantities); then the order `needs_review`. `in_review`: it
@@ -58,7 +44,7 @@ class PullOrder(msgspec.Struct):
     in_review: bool
     changed: list[str]
     needs_review: bool
-    items: list[PullItem]
+    items: list[pull_reads.PullItem]
 
 
 class PullSessionOrders(PullSession, kw_only=True):
@@ -87,10 +73,7 @@ def _order(row: pull_reads.PullOrder) -> PullOrder:
     fields = row._asdict()
     deferred = fields.pop("deferred_turn") is not None
     times = {name: _moment(fields[name]) for name in ("shipped_marked_at", "pulled_at")}
-    items = [PullItem(**item._asdict()) for item in row.items]
-    return PullOrder(
-        **fields | times | {"deferred": deferred, "needs_review": row.needs_review, "items": items}
-    )
+    return PullOrder(**fields | times | {"deferred": deferred, "needs_review": row.needs_review})
 
 
 def pull_session_orders(

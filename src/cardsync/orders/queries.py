@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from cardsync.access.caller import Caller
 from cardsync.database.snapshot_reads import Planned, Reading
 from cardsync.orders.conditions import (
     KNOWN_SESSION,
@@ -56,9 +57,13 @@ class Found:
     sessions: list[Summary] = field(default_factory=list)
 
 
-async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> Found:
+async def find_orders(reading: Reading, caller: Caller, wanted: OrderFilter) -> Found:
     """Read a page. Raises InvalidPayload for a pull session that the seller does not have."""
-    values: Values = {"seller": seller_id, "limit": wanted.per_page, "offset": wanted.offset}
+    values: Values = {
+        "seller": caller.seller_id,
+        "limit": wanted.per_page,
+        "offset": wanted.offset,
+    }
     if isinstance(wanted.pull_session, int):
         values["pull_session"] = wanted.pull_session
         if not await reading.rows(KNOWN_SESSION, values):
@@ -84,7 +89,11 @@ async def find_orders(reading: Reading, seller_id: int, wanted: OrderFilter) -> 
         values["reach"] = wanted.offset + wanted.per_page
         return await _shown(reading, values, wanted, _kept(_merged(tallied, order)), tally)
     return await _shown(
-        reading, values, wanted, _kept(_page(all_of(*tallied, *status), order.by)), tally
+        reading,
+        values,
+        wanted,
+        _kept(_page(all_of(*tallied, *status), order.by)),
+        tally,
     )
 
 
@@ -120,7 +129,8 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
         f"{where} AND {order.nulls_apart} IS NULL",
     )
     ids = [id for (id,) in await reading.rows(_page(some, order.by), values)]
-    limit, offset = values["limit"], values["offset"]
+    limit = values["limit"]
+    offset = values["offset"]
     if len(ids) == limit:
         return ids
     begin = 0

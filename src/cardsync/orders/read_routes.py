@@ -80,7 +80,11 @@ _ORDERS = {
 def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
     return [
         Parameter(
-            name=name, param_in="query", required=False, description=description, schema=schema
+            name=name,
+            param_in="query",
+            required=False,
+            description=description,
+            schema=schema,
         )
         for name, (description, schema) in parameters.items()
     ]
@@ -123,7 +127,7 @@ async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
     """
     wanted = read_filter(_given(request))
     async with reading(request) as reads:
-        found = await find_orders(reads, provide_caller(request).seller_id, wanted)
+        found = await find_orders(reads, provide_caller(request), wanted)
     many = sum(map(len, found.items.values())) > _AT_ONCE
     return Polled(
         OrdersPage(
@@ -145,7 +149,7 @@ async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
     """
     page, per_page = read_page(_given(request))
     async with reading(request) as reads:
-        found = await customers(reads, provide_caller(request).seller_id, page, per_page)
+        found = await customers(reads, provide_caller(request), page, per_page)
     return Polled(
         CustomersPage(
             customers=customer_bodies(found.page),

@@ -34,7 +34,13 @@ def refund_amount(
     return own_total if whole and own_total is not None else _NOTHING
 
 
-def refund_amount_sql(own_total: str, total: str, product: str, shipping: str, kind: str) -> str:
+def refund_amount_sql(
+    own_total: str,
+    total: str,
+    product: str,
+    shipping: str,
+    kind: str,
+) -> str:
     parts = f"coalesce({product} + {shipping}, {product}, {shipping})"
     return f"""coalesce({total}, CASE WHEN abs({parts}) < {_MOST} THEN {parts} END,
                         CASE WHEN coalesce(lower(btrim({kind})), '') IN ('', 'full')

@@ -95,10 +95,14 @@ _ORDER = {
 
 
 async def _accept(
-    request: ApiRequest, caller: Caller, database: Database, store: Store, kind: str
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    kind: str,
 ) -> AcceptedRows:
     takes_json(request.headers)
-    accepted = await accept(database, store, caller, kind, request.stream())
+    accepted = await accept(database, caller, store, kind, request.stream())
     return AcceptedRows("accepted", accepted.count, accepted.upload_id)
 
 
@@ -166,7 +170,11 @@ async def upload_shipping(
     **_OPTIONS,
 )
 async def upload_feedback(
-    request: ApiRequest, caller: Caller, database: Database, store: Store, settings: Settings
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
 ) -> FeedbackStored:
     """Store buyers' feedback, after all order uploads accepted before.
 
@@ -174,9 +182,7 @@ async def upload_feedback(
     """
     takes_json(request.headers)
     work = Work(settings, database, store)
-    return FeedbackStored(
-        "ok", await feedback.receive(work, caller.seller_id, await request.body())
-    )
+    return FeedbackStored("ok", await feedback.receive(work, caller, await request.body()))
 
 
 router = Router(

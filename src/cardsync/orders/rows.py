@@ -24,9 +24,12 @@ from cardsync.catalog.product_lines import NAME_BY_LABEL, NAMES
 from cardsync.orders import cells
 from cardsync.orders.cells import Column
 
-_TEXT, _AMOUNT, _COUNT = cells.texts(), cells.amounts(), cells.whole("integer", 0, 2**31 - 1)
+_TEXT = cells.texts()
+_AMOUNT = cells.amounts()
+_COUNT = cells.whole("integer", 0, 2**31 - 1)
 # An index holds these texts, so their length is limited.
-_BUYER, _WORD = cells.texts(limits.BUYER_NAME_CHARACTERS), cells.texts(limits.STATUS_CHARACTERS)
+_BUYER = cells.texts(limits.BUYER_NAME_CHARACTERS)
+_WORD = cells.texts(limits.STATUS_CHARACTERS)
 _ORDER = {
     "buyer_name": _BUYER,
     "order_date": cells.each("date", "bad_date", "no date", cells.read_date),
@@ -113,7 +116,8 @@ def _misshapen(body: bytes, reason: str) -> errors.Problem:
         return errors.InvalidJson(f"the body is not valid JSON: {e}")
     if not (place := _PLACE.fullmatch(reason)):
         return errors.InvalidPayload("the body is not an array of objects")
-    row, words = int(place[2]) + 1, place[1]
+    row = int(place[2]) + 1
+    words = place[1]
     if "Expected `object`" in words:
         return errors.InvalidPayload(f"row {row} is not an object")
     if "missing required field" in words:
@@ -153,7 +157,11 @@ def read(body: bytes, kind: str) -> Rows:
     numbers = given["order_number"].values
     rows = Rows(pl.DataFrame(), len(numbers))
     columns = [
-        pl.Series("row", range(1, len(numbers) + 1), pl.Int32),
+        pl.Series(
+            "row",
+            range(1, len(numbers) + 1),
+            pl.Int32,
+        ),
         pl.Series("order_number", numbers, pl.String),
     ]
     for name, column in KINDS[kind].items():
@@ -239,7 +247,8 @@ def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Se
     """Return the typed column of one field and, unless all rows carry it, the column of those that
     do; nothing if none does.
     """
-    values, kinds = given.values, given.kinds
+    values = given.values
+    kinds = given.kinds
     if kinds == {UnsetType}:
         return []
     typed, bad = column.read(values, kinds)
@@ -249,7 +258,11 @@ def _carried(name: str, column: Column, given: _Given, rows: Rows) -> list[pl.Se
     ]
     if not bad and UnsetType not in kinds:
         return [typed.alias(name)]
-    has = pl.Series(f"has_{name}", [value is not UNSET for value in values], pl.Boolean)
+    has = pl.Series(
+        f"has_{name}",
+        [value is not UNSET for value in values],
+        pl.Boolean,
+    )
     if bad:
         has = has.scatter(bad, False)
     return [typed.alias(name), has] if has.any() else []

@@ -7,6 +7,7 @@ not carry stay, and null clears them.
 
 from __future__ import annotations
 
+import asyncio
 import calendar
 import re
 from collections.abc import Callable, Collection
@@ -22,9 +23,13 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
+from cardsync.access.caller import Caller
 from cardsync.database.marketplace_time import MARKETPLACE_ZONE
+from cardsync.database.session import Database
 from cardsync.orders.cells import read_amount, read_number
 from cardsync.orders.models import Order, SalesReport
+from cardsync.seller_state import state as sync_state
+from cardsync.web import bodies
 
 COUNTS = ("order_count", "refunded_orders")
 REVENUE = ("gross_sales", "product_amount", "shipping_amount", "net_sales", "net_sales_minus_fees")
@@ -80,7 +85,10 @@ def read(body: bytes) -> Report:
         name for name, value in fields.items() if value is None and report[name] is not None
     ]
     return Report(
-        month, date_to, {name: fields[name] for name in fields.keys() - set(unusable)}, unusable
+        month,
+        date_to,
+        {name: fields[name] for name in fields.keys() - set(unusable)},
+        unusable,
     )
 
 
@@ -129,23 +137,46 @@ def _months(day: date) -> int:
     return day.year * 12 + day.month - 1
 
 
-async def store(session: AsyncSession, seller_id: int, report: Report, now: datetime) -> None:
+async def receive(database: Database, caller: Caller, body: bytes, now: datetime) -> Report:
+    """Read a month's report and store it; like any activity of a cycle, it keeps the sync lock
+    fresh.
+
+    Raises as `read`.
+    """
+    report = await asyncio.to_thread(lambda: read(bodies.plain(body, limits.BODY_INFLATED_BYTES)))
+    async with database.tenant(caller.seller_id) as session:
+        if caller.state.lock_kind is not None:
+            await sync_state.refresh_lock(session, caller.seller_id, now)
+        await store(session, caller, report, now)
+    return report
+
+
+async def store(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> None:
     carried = report.fields | {"date_to": report.date_to, "received_at": now}
-    statement = insert(SalesReport).values(seller_id=seller_id, month=report.month, **carried)
+    statement = insert(SalesReport).values(
+        seller_id=caller.seller_id, month=report.month, **carried
+    )
     await session.execute(
         statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried)
     )
 
 
-async def stored(session: AsyncSession, seller_id: int) -> list[SalesReport]:
+async def stored(session: AsyncSession, caller: Caller) -> list[SalesReport]:
     """Return every month's report, oldest first."""
     query = (
-        select(SalesReport).where(SalesReport.seller_id == seller_id).order_by(SalesReport.month)
+        select(SalesReport)
+        .where(SalesReport.seller_id == caller.seller_id)
+        .order_by(SalesReport.month)
     )
     return list(await session.scalars(query))
 
 
-async def gaps(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
+async def gaps(session: AsyncSession, caller: Caller, now: datetime) -> list[date]:
+    """Return the caller's `months_missing`."""
+    return await months_missing(session, caller.seller_id, now)
+
+
+async def months_missing(session: AsyncSession, seller_id: int, now: datetime) -> list[date]:
     """Return the months that are over and that no report covers; a report that ends before its
     month does not cover it.
     """

@@ -4,7 +4,6 @@ out.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from litestar import Router, get, post
@@ -24,9 +23,13 @@ from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import UPLOADS
 from cardsync.database.session import Database
 from cardsync.orders import sales_reports
-from cardsync.orders.sales_shown import Gaps, MonthReports, ReportStored, month_report
-from cardsync.seller_state import state as sync_state
-from cardsync.web import bodies
+from cardsync.orders.sales_shown import (
+    Gaps,
+    MonthReports,
+    ReportStored,
+    month_reports,
+    report_stored,
+)
 from cardsync.web.request import BEHIND_A_KEY, FOR_AGENTS, ApiRequest, problems, takes_json
 
 
@@ -87,23 +90,18 @@ async def upload_sales_report(
     """
     takes_json(request.headers)
     body = await request.body()
-    report = await asyncio.to_thread(
-        lambda: sales_reports.read(bodies.plain(body, limits.BODY_INFLATED_BYTES))
-    )
-    now = clock.now()
-    async with database.tenant(caller.seller_id) as session:
-        if caller.lock_kind is not None:
-            await sync_state.refresh_lock(session, caller.seller_id, now)
-        await sales_reports.store(session, caller.seller_id, report, now)
-    return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
+    return report_stored(await sales_reports.receive(database, caller, body, clock.now()))
 
 
-@get("/sales_report", opt=BY_EITHER, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
+@get(
+    "/sales_report",
+    opt=BY_EITHER,
+    security=[A_SESSION],
+    responses=problems(*BEHIND_A_KEY),
+)
 async def read_sales_reports(caller: Caller, session: AsyncSession) -> MonthReports:
     """The stored months, oldest first."""
-    return MonthReports(
-        [month_report(row) for row in await sales_reports.stored(session, caller.seller_id)]
-    )
+    return month_reports(await sales_reports.stored(session, caller))
 
 
 @get("/sales_report/gaps", responses=problems(*FOR_AGENTS))
@@ -112,7 +110,7 @@ async def read_sales_report_gaps(caller: Caller, session: AsyncSession) -> Gaps:
 
     Without dated orders there are none.
     """
-    return Gaps(await sales_reports.gaps(session, caller.seller_id, clock.now()))
+    return Gaps(await sales_reports.gaps(session, caller, clock.now()))
 
 
 router = Router(

@@ -66,9 +66,21 @@ def _dollars(amount: Decimal | None) -> str | None:
     return f"{amount:.{max(2, -exponent)}f}"
 
 
-def month_report(row: SalesReport) -> MonthReport:
+def report_stored(report: sales_reports.Report) -> ReportStored:
+    return ReportStored("ok", f"{report.month:%Y-%m}", report.empty, report.unusable)
+
+
+def month_reports(rows: list[SalesReport]) -> MonthReports:
+    return MonthReports([_month_report(row) for row in rows])
+
+
+def _month_report(row: SalesReport) -> MonthReport:
     amounts: dict[str, Any] = {name: _dollars(getattr(row, name)) for name in sales_reports.AMOUNTS}
     fields = ReportFields(**amounts, **{name: getattr(row, name) for name in sales_reports.COUNTS})
     return MonthReport(
-        f"{row.month:%Y-%m}", row.month, row.date_to, fields, clock.rfc3339(row.received_at)
+        f"{row.month:%Y-%m}",
+        row.month,
+        row.date_to,
+        fields,
+        clock.rfc3339(row.received_at),
     )

@@ -15,7 +15,10 @@ _TRACKED = re.compile(r"\btrack(?:ed|ing)\b", re.IGNORECASE | re.ASCII)
 
 
 def shipping_type(
-    method: str | None, tracking_number: str | None, total: Decimal | None, threshold: Decimal
+    method: str | None,
+    tracking_number: str | None,
+    total: Decimal | None,
+    threshold: Decimal,
 ) -> str:
     if _EXPEDITED.search(method or ""):
         return "expedited"

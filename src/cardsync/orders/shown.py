@@ -22,12 +22,13 @@ from cardsync.orders.pullable import marked_shipped_pending
 
 _CENT = Decimal("0.01")
 _EXACT = Context(prec=50, rounding=ROUND_HALF_UP)
-_times, _rounded = _EXACT.multiply, _EXACT.quantize
+_times = _EXACT.multiply
+_rounded = _EXACT.quantize
 _REMOVED = ("Cc", "Cf")
 
 
 class OrderRow(NamedTuple):
-    """What is shown of an order: columns of `orders`, and when it was placed."""
+    """An order as the API shows it: columns of `orders`, and when it was placed."""
 
     id: int
     order_number: str
@@ -145,7 +146,8 @@ def moment(value: datetime | None) -> str | None:
 
 def item_body(item: ItemRow) -> ItemBody:
     _, id, product_name, product_line, condition, quantity, unit_price = item
-    price, total = money(unit_price), line_total(quantity, unit_price)
+    price = money(unit_price)
+    total = line_total(quantity, unit_price)
     return ItemBody(id, product_name, product_line, condition, quantity, price, total)
 
 
@@ -180,7 +182,8 @@ def order_body(order: OrderRow, items: Sequence[ItemRow]) -> OrderBody:
 
 
 def _refund(order: OrderRow) -> _Refund:
-    reason, note = readable(order.refund_reason), readable(order.refund_note)
+    reason = readable(order.refund_reason)
+    note = readable(order.refund_note)
     return order.refund_type, order.refund_origin, money(order.refund_amt), reason, note
 
 

@@ -86,10 +86,20 @@ async def _replayed(
         try:
             data = await store.read(kept_as)
         except ObjectMissing:
-            yield {"run_id": run_id, "kept": False, "cards": 0, "differ": 0}
+            yield {
+                "run_id": run_id,
+                "kept": False,
+                "cards": 0,
+                "differ": 0,
+            }
             continue
         cards, differ = await asyncio.to_thread(_counted, data)
-        yield {"run_id": run_id, "kept": True, "cards": cards, "differ": differ}
+        yield {
+            "run_id": run_id,
+            "kept": True,
+            "cards": cards,
+            "differ": differ,
+        }
 
 
 def _counted(data: bytes) -> tuple[int, int]:

@@ -194,6 +194,12 @@ class RepricingEvent(Piece, Base):
             "id",
             postgresql_where=text("settled_at IS NULL"),
         ),
+        Index(
+            "ix_repricing_event_cycle",
+            "seller_id",
+            "sync_cycle_id",
+            postgresql_where=text("sync_cycle_id IS NOT NULL"),
+        ),
     )
     key: Mapped[str] = mapped_column(Text)
     # imported or failed
@@ -205,6 +211,10 @@ class RepricingEvent(Piece, Base):
     rows: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     step: Mapped[str | None] = mapped_column(Text)
     error: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    # The cards that the marketplace refused, each with its reason, and those that the agent leaves
+    # out of later files.
+    rejected: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
+    paused: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True))
     moved: Mapped[int] = mapped_column(server_default="0")
     imported_at: Mapped[datetime] = mapped_column(Moment)
     recorded_at: Mapped[datetime] = mapped_column(Moment)

@@ -1,18 +1,21 @@
-"""Which file of prices an agent gets: the caller in; a rollback's file, the price updates, or
-"unchanged" out.
+"""Which file of prices an agent gets: the caller in; a rollback's file, quick-add's new rows,
+the price updates, or "unchanged" out.
 
-A rollback that waits is served in place of the updates, whatever the account may push.
+A rollback that waits is served before quick-add, and both in place of the updates, whatever the
+account may push.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pricing.export import content, price_updates
 from cardsync.pricing.rollback.serve import serve
+from cardsync.quick_add import serve as quick_add
 from cardsync.seller_state import state as sync_state
 
 
@@ -22,22 +25,32 @@ class ServedFile(NamedTuple):
     body: bytes | None
     etag: str | None = None
     empty_reason: str | None = None
+    kind: Literal["price_updates", "rollback", "quick_add"] = "price_updates"
+    # Of quick-add, the entries in the order of the file's rows.
+    quick_add_ids: list[int] | None = None
 
 
 async def served_file(
     database: Database, caller: Caller, if_none_match: str | None, now: datetime
 ) -> ServedFile:
-    if caller.lock_kind is not None:
+    if caller.state.lock_kind is not None:
         async with database.tenant(caller.seller_id) as session:
             await sync_state.refresh_lock(session, caller.seller_id, now)
     if content.rollback_waits(caller, now):
         body = await serve(database, caller, now)
         if body is not None:
-            return ServedFile(body)
+            return ServedFile(body, kind="rollback")
+    if quick_add.serves(caller, now):
+        listing = await quick_add.serve(database, caller, now)
+        if listing is not None:
+            return ServedFile(listing.body, kind="quick_add", quick_add_ids=listing.ids)
     if (etag := content.unchanged(caller, if_none_match, now)) is not None:
         return ServedFile(None, etag)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         updates = await price_updates.export(session, caller, now)
+    if caller.state.quick_add_waits:
+        # While quick-add waits there is no ETag: the next answer may be its file.
+        updates = replace(updates, etag=None)
     if updates.etag and content.matches(if_none_match, updates.etag):
         return ServedFile(None, updates.etag)
     await price_updates.note_served(database, caller, updates)

@@ -1,9 +1,9 @@
-"""The API's address and the data folder: are they free, and if not, will they be. Settings in, an
-error in a sentence out.
+"""The API's address and the data folder: settings go in; an error in a sentence comes out if they
+are taken and stay so.
 
-Web processes hold a lock in the data folder for as long as they live, and so does a killed
-supervisor's, until it has noticed: whoever else has the address is another program, and not
-waited for.
+Web processes hold a lock in the data folder for as long as they live, and so do those of a killed
+supervisor, until they notice. If the address is taken without that lock, another program has it,
+and the start does not wait.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ WAIT_SECONDS = 10
 
 @contextmanager
 def held(settings: Settings) -> Iterator[None]:
-    """Tell the next `cardsync serve` that a web process of this data folder lives.
+    """Show the next `cardsync serve` that a web process of this data folder lives.
 
-    Processes forked from it hold it as well.
+    Processes forked from it hold the lock as well.
     """
     run_folder(settings)
     with _lock(settings).open("a+b") as lock:
@@ -38,9 +38,9 @@ def held(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
-    """Keep a second supervisor from this data folder for as long as the block lasts: both would
-    start workers and clear each other's metrics. Raises RuntimeError if there is one. Of one that
-    was killed the lock is gone.
+    """Lock the data folder against a second supervisor for as long as the block lasts: both would
+    start workers and clear each other's metrics. Raises RuntimeError if there is one. The lock of a
+    killed supervisor is gone.
     """
     path = run_folder(settings) / "serve.lock"
     with path.open("a+b") as lock:
@@ -54,9 +54,10 @@ def alone(settings: Settings) -> Iterator[None]:
 
 
 def run_folder(settings: Settings) -> Path:
-    """DATA_DIR/run, for nobody else to look into; one of an earlier version was open to all.
+    """Return DATA_DIR/run, which only its owner may read; one of an earlier version was open to
+    all.
 
-    Raises RuntimeError if it can't be.
+    Raises RuntimeError if it cannot be closed.
     """
     folder = settings.data_dir / "run"
     try:
@@ -71,15 +72,15 @@ def run_folder(settings: Settings) -> Path:
 
 
 def find_free(settings: Settings, say: Callable[[str], None]) -> None:
-    """Raises RuntimeError if somebody listens there: another cardsync would answer /readyz in our
-    place.
+    """Check that no other program listens there: another cardsync would answer /readyz in our
+    place. Raises RuntimeError.
     """
     deadline = clock.monotonic() + WAIT_SECONDS
     pause = threading.Event()
     told = False
     while problem := _bind_problem(settings):
         ours = problem.errno == errno.EADDRINUSE and _is_held(_lock(settings))
-        # It may have gone between the two questions.
+        # It may have gone between the two checks.
         if not ours and not (problem := _bind_problem(settings)):
             return
         why = f"{problem.strerror or problem}"

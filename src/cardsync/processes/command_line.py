@@ -1,5 +1,5 @@
-"""What every command shares: settings with the given options, a database beside a running server
-or without one, results printed.
+"""The shared parts of every command: settings with the given options, a database beside a running
+server or without one, printed results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ ROW_ID = click.IntRange(1, 2**63 - 1)
 
 
 def say(line: str) -> None:
-    """Progress for people; standard output is for results. Untold, the work goes on."""
+    """Print progress for people; standard output is for results. The work goes on even if the line
+    cannot be printed.
+    """
     with suppress(OSError):
         click.echo(line, err=True)
 
@@ -37,7 +39,7 @@ def settings_with(**given: Any) -> Settings:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON carries it."""
+    """Return a value as JSON carries it."""
     return (
         clock.rfc3339(value)
         if isinstance(value, datetime)

@@ -1,8 +1,8 @@
-"""The embedded PostgreSQL: a data folder goes in, the address of a server that is up comes out.
+"""The embedded PostgreSQL: a data folder goes in; the address of a server that is up comes out.
 
 `running` starts the server or adopts one that runs, recovers it after a crash, and stops it when
-the last user leaves. A user is whoever holds a shared lock on `users.lock`; the lock ends with
-its process, however that ends, so nothing stale can remain. Beside it in `<data
+the last user leaves. A process is a user while it holds a shared lock on `users.lock`; the lock
+ends with its process, however that ends, so nothing stale can remain. Beside it in `<data
 folder>/postgres`: `start.lock`, `cluster` (the database's own), `socket`, `log`.
 """
 
@@ -52,12 +52,12 @@ START_SECONDS = 300.0
 STOP_SECONDS = 120.0
 TELL_SECONDS = 3.0
 POLL_SECONDS = 0.02
-# How long processes that outlived their server may take: on their own, after SIGQUIT, after
+# Processes that outlived their server may take this long: on their own, after SIGQUIT, after
 # SIGKILL.
 REMAINS_SECONDS = (2.0, 3.0, 10.0)
 
-# Written into postgresql.conf of a new cluster, where its owner may change them: sized for a
-# laptop, durability kept. The log gets neither statements nor the values in them.
+# These settings stand in postgresql.conf of a new cluster, where its owner may change them: sized
+# for a laptop, durability kept. The log gets neither statements nor the values in them.
 _SETTINGS = {
     "shared_buffers": "256MB",
     # Two who write at once fill less than this sooner than it reaches the disk, and then wait for
@@ -67,8 +67,7 @@ _SETTINGS = {
     "work_mem": "32MB",
     "maintenance_work_mem": "128MB",
     "max_wal_size": "2GB",
-    # This build compresses slowly: it would take longer than everything else that a large import
-    # does.
+    # This build compresses slowly: it would take longer than all other work of a large import.
     "wal_compression": "off",
     "max_connections": "100",
     "huge_pages": "try",
@@ -112,11 +111,11 @@ class EmbeddedServer:
     moved: bool
 
     def url(self, dbname: str = DATABASE) -> str:
-        """For the application: a role that row-level security binds."""
+        """Return the application's address: a role that row-level security binds."""
         return self._url(APP_ROLE, dbname)
 
     def admin_url(self, dbname: str = DATABASE) -> str:
-        """The superuser: for migrations only."""
+        """Return the superuser's address: for migrations only."""
         return self._url(SUPERUSER, dbname)
 
     def is_up(self) -> bool:
@@ -133,14 +132,16 @@ class EmbeddedServer:
 
 @contextmanager
 def running(data_dir: Path, *, say: Say = lambda _: None) -> Iterator[EmbeddedServer]:
-    """The server of `data_dir`, for as long as the block lasts. Entered again (also inside
-    itself) it revives a server that has crashed."""
+    """Run the server of `data_dir` for as long as the block lasts. Entered again (also inside
+    itself) it revives a server that has crashed.
+    """
     data_dir = data_dir.expanduser().resolve()
     with _told_plainly(data_dir):
         home = choose_home(data_dir)
         users = _open_lock(home / "users.lock")
     moved = home.parent != data_dir
-    entered_by, leave_running = os.getpid(), False
+    entered_by = os.getpid()
+    leave_running = False
     try:
         with _told_plainly(home):
             server = _enter(home, users, moved, say)
@@ -180,7 +181,12 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
         if not (home / CLUSTER).exists():
             _create_cluster(home, install, account)
         sockets = _adopt(home, say) or _start(home, install, account, say)
-        server = EmbeddedServer(data_dir=home / CLUSTER, socket_dir=sockets, port=PORT, moved=moved)
+        server = EmbeddedServer(
+            data_dir=home / CLUSTER,
+            socket_dir=sockets,
+            port=PORT,
+            moved=moved,
+        )
         _ensure_role_and_database(server)
         return server
     finally:
@@ -189,8 +195,9 @@ def _enter(home: Path, users: int, moved: bool, say: Say) -> EmbeddedServer:
 
 
 def _leave(home: Path, users: int, say: Say) -> None:
-    """Stop the server if nobody else uses it. Giving up the own share first makes sure that of
-    several who leave at once the last one gets the lock."""
+    """Stop the server if no other process uses it. Each user gives up its own share first, so that
+    of several who leave at once the last one gets the lock.
+    """
     fcntl.flock(users, fcntl.LOCK_UN)
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -206,7 +213,11 @@ def _open_lock(path: Path) -> int:
     """Not inheritable over exec: a server or another child that kept the descriptor would keep
     the lock.
     """
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock = os.open(
+        path,
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
     if is_root():  # root may be a guest in a user's folder, and the user comes back
         owner = path.parent.stat()
         os.fchown(lock, owner.st_uid, owner.st_gid)
@@ -214,11 +225,15 @@ def _open_lock(path: Path) -> int:
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """Empty, and for its owner alone: what a server says may quote settings and paths.
+    """Open an empty log for its owner alone: the server's messages may quote settings and paths.
 
-    One of an earlier version was open to all.
+    A log of an earlier version was open to all.
     """
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    log = os.open(
+        path,
+        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
     os.fchmod(log, 0o600)
     if is_root():
         owner = path.parent.stat()
@@ -237,8 +252,13 @@ def _await_lock(lock: int, kind: int, say: Say) -> None:
     _wait(taken, float("inf"), say, "Another cardsync process is starting or stopping PostgreSQL")
 
 
-def _wait(done: Callable[[], bool], limit: float, say: Say, what: str) -> bool:
-    """Poll until `done`, telling `what` every few seconds; False when the limit is over."""
+def _wait(
+    done: Callable[[], bool],
+    limit: float,
+    say: Say,
+    what: str,
+) -> bool:
+    """Poll until `done`, and report `what` every few seconds; False when the limit is over."""
     begun = told = clock.monotonic()
     while not done():
         now = clock.monotonic()
@@ -252,8 +272,8 @@ def _wait(done: Callable[[], bool], limit: float, say: Say, what: str) -> bool:
 
 
 def _create_cluster(home: Path, install: Path, account: Account) -> None:
-    """Under another name until it is complete, so that a half-finished one is never taken for a
-    database.
+    """Create the cluster under another name until it is complete, so that a half-finished one is
+    never taken for a database.
     """
     for leftover in home.glob(f"{CLUSTER}-*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -293,8 +313,8 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _adopt(home: Path, say: Say) -> Path | None:
-    """The socket folder of the server that already runs, once it is ready; None if there is none,
-    or no more.
+    """Return the socket folder of the server that already runs, once it is ready; None if there is
+    none, or no longer any.
     """
     cluster = home / CLUSTER
 
@@ -396,9 +416,9 @@ def _clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
 
 
 def _stop(cluster: Path, say: Say) -> None:
-    """Fast: clients are disconnected, the data is written.
+    """Stop the server fast: clients are disconnected, the data is written.
 
-    If that takes too long: at once, and the next start recovers.
+    If that takes too long, stop it at once; the next start recovers.
     """
     for signum, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 10.0)):
         postmaster = _postmaster(cluster)
@@ -423,7 +443,7 @@ def _has_ended(process: Any) -> bool:
 
 
 def _postmaster(cluster: Path) -> Any | None:
-    """The living server of exactly this cluster.
+    """Return the living server of exactly this cluster.
 
     The file may name a dead process, or one that got its number since.
     """
@@ -434,8 +454,8 @@ def _postmaster(cluster: Path) -> Any | None:
 
 
 def _pid_file(cluster: Path) -> list[str]:
-    """Process, folder, start, port, socket folder, address, memory, state; fewer while the server
-    is coming up.
+    """Read process, folder, start, port, socket folder, address, memory, state; fewer while the
+    server is coming up.
     """
     with suppress(FileNotFoundError):
         return [
@@ -446,9 +466,9 @@ def _pid_file(cluster: Path) -> list[str]:
 
 
 def _processes(cluster: Path) -> list[Any]:
-    """Server and backends of this cluster: all of them work in its folder.
+    """Find the server and backends of this cluster: all of them work in its folder.
 
-    Dead ones that nobody reaped do not count.
+    Dead processes that were not reaped do not count.
     """
 
     def belongs(process: Any) -> bool:

@@ -1,8 +1,7 @@
-"""What the machine offers an embedded PostgreSQL: a data folder goes in; out come the account
-that the server runs as, a folder and binaries which that account can reach, and a private folder
-for the socket.
+"""The host of an embedded PostgreSQL: a data folder goes in; out come the account that the server
+runs as, a folder and binaries which that account can reach, and a private folder for the socket.
 
-No directory that was not created here changes its mode or owner. Only root has a choice to make:
+Only directories that were created here change their mode or owner. Only root has a choice to make:
 PostgreSQL refuses to run as root, so root runs it as `cardsync`, a system user made on first use
 (`nobody` where none can be made).
 """
@@ -42,7 +41,7 @@ def is_root() -> bool:
 
 @dataclass(frozen=True)
 class Account:
-    """Whom the server runs as: ourselves, or for root somebody without rights."""
+    """The account that the server runs as: our own, or for root one without rights."""
 
     uid: int
     gid: int
@@ -85,15 +84,15 @@ class Account:
         return self.succeeds("/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder))
 
     def own(self, path: Path) -> Path:
-        """`path`, just created by us, now belongs to the account."""
+        """Give `path`, which we just created, to the account."""
         if is_root():
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
         return path
 
 
 def database_account(home: Path) -> Account:
-    """The owner of the cluster if there is one, so that a later change of users does not strand
-    it.
+    """Return the owner of the cluster if there is one, so that a later change of users does not
+    strand it.
     """
     if (home / CLUSTER).exists():
         owner = (home / CLUSTER).stat()
@@ -123,7 +122,9 @@ def _system_user() -> pwd.struct_passwd:
         return pwd.getpwnam(SYSTEM_USER)
     with suppress(OSError):  # no useradd here
         subprocess.run(
-            [*create, "--shell", "/usr/sbin/nologin", SYSTEM_USER], capture_output=True, check=False
+            [*create, "--shell", "/usr/sbin/nologin", SYSTEM_USER],
+            capture_output=True,
+            check=False,
         )
     with suppress(KeyError):
         return pwd.getpwnam(SYSTEM_USER)
@@ -131,9 +132,9 @@ def _system_user() -> pwd.struct_passwd:
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """`mkdir -p` in which exactly the folders created here get `mode`, from their first moment
-    on: a second process looking just then must not find a folder that the database user cannot
-    enter."""
+    """Create folders like `mkdir -p`, and give exactly the new ones `mode` from their first moment
+    on: a second process at that moment must not find a folder that the database user cannot enter.
+    """
     if path.is_dir():
         return
     make_folder(path.parent, mode)
@@ -145,8 +146,9 @@ def make_folder(path: Path, mode: int) -> None:
 
 
 def choose_home(data_dir: Path) -> Path:
-    """The folder that holds the cluster and its locks: inside `data_dir`, or a system folder when
-    the database user cannot get there."""
+    """Return the folder that holds the cluster and its locks: inside `data_dir`, or a system folder
+    when the database user cannot get there.
+    """
     here = data_dir / "postgres"
     if not is_root():
         make_folder(here, 0o700)
@@ -168,8 +170,8 @@ def choose_home(data_dir: Path) -> Path:
 
 
 def find_install(home: Path, account: Account) -> Path:
-    """The newest PostgreSQL of the wheel, or the one whose major version the existing cluster
-    needs.
+    """Return the newest PostgreSQL of the wheel, or the one whose major version the existing
+    cluster needs.
     """
     installs = _bundled()
     version_file = home / CLUSTER / "PG_VERSION"
@@ -195,7 +197,10 @@ def _bundled() -> dict[int, Path]:
     found = {}
     for postgres in Path(spec.origin).parent.glob("pginstall*/bin/postgres"):
         answer = subprocess.run(
-            [postgres, "--version"], capture_output=True, text=True, check=False
+            [postgres, "--version"],
+            capture_output=True,
+            text=True,
+            check=False,
         ).stdout
         if version := re.search(r"\(PostgreSQL\) (\d+)", answer):
             found[int(version[1])] = postgres.parent.parent
@@ -207,8 +212,8 @@ def _bundled() -> dict[int, Path]:
 
 
 def _runnable(install: Path, account: Account) -> Path:
-    """`install`, or a copy of it where the database user can execute it (a virtual environment in
-    a private home).
+    """Return `install`, or a copy of it where the database user can execute it (a virtual
+    environment in a private home).
     """
     if _runs(install, account):
         return install
@@ -255,8 +260,8 @@ def _copy_install(install: Path, target: Path) -> None:
 
 
 def socket_folder(home: Path, account: Account) -> Path:
-    """A folder that only the database user (and root) may enter, with a path short enough for a
-    socket.
+    """Return a folder that only the database user (and root) may enter, with a path short enough
+    for a socket.
     """
     inside = home / "socket"
     if _fits(inside):

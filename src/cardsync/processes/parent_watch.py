@@ -1,7 +1,7 @@
-"""A process of ours that ends with the one that started it, even when that one is killed.
+"""A process of ours ends with the process that started it, even when that one is killed.
 
-Each names itself in the environment of those below it: the supervisor, and the web process whose
-workers serve.
+Each process names itself in the environment of those below it: the supervisor, and the web process
+whose workers serve.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _PARENT = f"{PREFIX}PARENT"
 
 
 def be_parent() -> None:
-    """Processes started from here on end with this one."""
+    """Make processes that are started from here on end with this one."""
     os.environ[_PARENT] = str(os.getpid())
 
 
 def watch_parent(
     *, orphaned: Callable[[], None] = lambda: None, kill_after: float | None = None
 ) -> None:
-    """End this process like a SIGTERM, after a call of `orphaned`, when the one that started it
-    is gone: a dead parent's children get another one. With `kill_after`, like a SIGKILL if it
-    lives on for so many seconds.
+    """End this process like a SIGTERM, after a call of `orphaned`, when its parent is gone: a dead
+    parent's children get another one. With `kill_after`, like a SIGKILL if it lives on for so many
+    seconds.
 
-    Who was started by hand has none to watch.
+    A process that was started by hand has no parent to watch.
     """
     parent = int(os.environ.get(_PARENT, "0"))
     if not parent:

@@ -1,5 +1,5 @@
-"""What is kept no longer: objects nobody claimed, raw uploads, screenshots, receipts and price
-history past their time, sessions that are over, full rate limits. Any worker may run it at any
+"""What is kept no longer: objects nobody claimed, raw uploads, screenshots, receipts, price history
+and activity past their time, sessions that are over, full rate limits. Any worker may run it at any
 moment."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from datetime import timedelta
 import structlog
 
 from cardsync import clock
-from cardsync.access import sessions
+from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
 from cardsync.cards import history
 from cardsync.work.jobs import Work
@@ -21,7 +21,8 @@ async def tidy(work: Work) -> dict[str, int]:
     """Delete what is too old; returns how many objects of each kind, months of history and limits
     went.
     """
-    now, settings = clock.now(), work.settings
+    now = clock.now()
+    settings = work.settings
     unclaimed = now - timedelta(days=settings.unclaimed_retention_days)
     removed = {
         "unclaimed": await work.store.sweep("syncs/", unclaimed),
@@ -37,6 +38,9 @@ async def tidy(work: Work) -> dict[str, int]:
             "debug/", now - timedelta(days=settings.screenshot_retention_days)
         ),
         "history_months": await history.drop_old(work),
+        "activity": await activity.drop_old(
+            work.database, now - timedelta(days=settings.activity_retention_days)
+        ),
         "sessions": await sessions.drop_past(work.database, settings, now),
         "rate_limits": await buckets.drop_past(work.database),
     }

@@ -1,5 +1,5 @@
-"""Running the service: settings in, processes out. One supervisor starts the database, web and
-worker processes and stops them.
+"""Running the service: settings go in; processes come out. One supervisor starts the database, web
+and worker processes and stops them.
 
 Children watch their parent: when the supervisor is killed they end by themselves, and the next
 start adopts the database.
@@ -37,7 +37,7 @@ STOP_SECONDS = 25
 QUICK_SECONDS = 10
 MAX_QUICK_DEATHS = 6
 WEB = "web"
-# How a process ends that somebody wanted to end.
+# A process that a person or a system ended on purpose ends in one of these ways.
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 _NO_STORE = "object_store: unavailable"
 Say = Callable[[str], None]
@@ -45,14 +45,15 @@ Say = Callable[[str], None]
 
 @contextmanager
 def database(settings: Settings, say: Say, *, migrated: bool = True) -> Iterator[Settings]:
-    """Settings whose `database_url` is reachable and at the current schema: the one given, or the
-    embedded server's.
+    """Yield settings whose `database_url` is reachable and at the current schema: the given one, or
+    the embedded server's.
     """
     with ExitStack() as stack:
         if settings.database_url is None:
             server = stack.enter_context(embedded.running(settings.data_dir, say=say))
             stack.enter_context(_kept_up(server, settings.data_dir, say))
-            owner, url = server.admin_url(), server.url()
+            owner = server.admin_url()
+            url = server.url()
         else:
             owner, url = (
                 settings.migration_database_url or settings.database_url,
@@ -104,25 +105,30 @@ class Child:
     restart_at: float | None = None
 
     def start(self) -> None:
-        self.started_at, self.restart_at = clock.monotonic(), None
+        self.started_at = clock.monotonic()
+        self.restart_at = None
         # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which stops
         # things in order.
         self.process = subprocess.Popen(
-            self.command, env=self.env, start_new_session=True, stdin=subprocess.DEVNULL
+            self.command,
+            env=self.env,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
         )
 
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
     def died(self, *, starting: bool) -> None:
-        """Plan the next start: at once, or after a growing pause when it fails soon after its
-        start again and again.
+        """Plan the next start: at once, or after a growing pause when it fails soon after its start
+        again and again.
 
-        A process that somebody killed has not failed, but one that never gets ready is given up
-        all the same.
+        A process that was killed on purpose has not failed, but one that never gets ready is given
+        up all the same.
         """
         assert self.process is not None
-        now, failed = clock.monotonic(), starting or self.process.returncode not in _KILLED
+        now = clock.monotonic()
+        failed = starting or self.process.returncode not in _KILLED
         self.quick_deaths = (
             self.quick_deaths + 1 if failed and now - self.started_at < QUICK_SECONDS else 0
         )
@@ -130,7 +136,7 @@ class Child:
 
 
 def child_env(settings: Settings) -> dict[str, str]:
-    """What a child needs to see the same settings, with the parent to watch."""
+    """Return a child's environment: the same settings, and the parent to watch."""
     assert settings.database_url is not None
     passed = {
         "DATABASE_URL": settings.database_url,
@@ -159,7 +165,7 @@ def stop_on_signals() -> None:
 
 @contextmanager
 def processes(settings: Settings) -> Iterator[list[Child]]:
-    """Web and worker processes for as long as the block lasts."""
+    """Run web and worker processes for as long as the block lasts."""
     env = child_env(settings)
     metrics = bind_address.run_folder(settings) / "metrics"
     shutil.rmtree(metrics, ignore_errors=True)
@@ -182,7 +188,7 @@ def processes(settings: Settings) -> Iterator[list[Child]]:
 
 @contextmanager
 def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
-    """/metrics of all processes together, on its own address."""
+    """Serve /metrics of all processes together, on its own address."""
     if not settings.metrics_bind:
         yield
         return
@@ -204,7 +210,7 @@ def _metrics_server(settings: Settings, folder: Path) -> Iterator[None]:
 
 
 def stop(children: list[Child]) -> None:
-    """SIGTERM to all, SIGKILL to what is left after a while."""
+    """Send SIGTERM to all, and SIGKILL after a while to those that are left."""
     running = [
         child.process for child in children if child.process and child.process.poll() is None
     ]
@@ -230,7 +236,9 @@ def supervise(children: list[Child]) -> None:
 
 
 def _revive(children: list[Child], *, before_web: Callable[[], None] | None = None) -> None:
-    """`before_web` is given during the start: it raises where another has taken the address."""
+    """Start the processes; `before_web` is called during the start and raises where another program
+    has taken the address.
+    """
     for child in children:
         if child.process is None or child.process.poll() is None:
             continue
@@ -253,7 +261,7 @@ def _ending(status: int) -> str:
 
 
 def serve(settings: Settings, say: Say) -> None:
-    """`cardsync serve`: until SIGTERM or Ctrl-C."""
+    """Run `cardsync serve` until SIGTERM or Ctrl-C."""
     stop_on_signals()
     try:
         with bind_address.alone(settings):
@@ -271,17 +279,23 @@ def _serve(settings: Settings, say: Say) -> None:
 
 
 def wait_until_ready(
-    settings: Settings, children: list[Child], say: Say, seconds: float = 60
+    settings: Settings,
+    children: list[Child],
+    say: Say,
+    seconds: float = 60,
 ) -> None:
-    """Until /readyz says so. Raises when a process dies again and again, or it takes too long.
+    """Wait until /readyz says yes. Raises when a process dies again and again, or it takes too
+    long.
 
-    A store that takes no bytes holds no start up: only uploads need it, and it may come back.
+    A store that takes no bytes does not delay the start: only uploads need it, and it may come
+    back.
     """
     deadline = clock.monotonic() + seconds
     pause = threading.Event()
     while True:
         missing = _missing(settings)
-        # After the question: an answer is another's where ours has ended meanwhile.
+        # This check comes after the request: if our process has ended meanwhile, another program
+        # answered.
         _revive(children, before_web=lambda: bind_address.find_free(settings, say))
         if all(child.runs() for child in children):
             if not missing:
@@ -297,7 +311,7 @@ def wait_until_ready(
 
 
 def _missing(settings: Settings) -> str:
-    """What /readyz finds wrong; nothing when all is there."""
+    """Return the faults that /readyz names; none when everything is there."""
     connection = HTTPConnection(settings.host.strip("[]"), settings.port, timeout=5)
     try:
         connection.request("GET", "/readyz")

@@ -19,12 +19,12 @@ from cardsync.processes.bind_address import held
 from cardsync.processes.parent_watch import be_parent, watch_parent
 from cardsync.settings import Settings
 
-# So many a web process holds, idle ones too: every agent keeps one open between its polls. Who
-# comes after them waits unheard.
+# A web process holds this many connections, idle ones too: every agent has one open between its
+# polls. A client beyond them waits without an answer.
 CONNECTIONS = 10_000
 OTHER_FILES = 1_000
-# Requests that are being answered have so long when the process is told to end, and less when its
-# supervisor is dead: the next one waits for the address.
+# At the end of the process, requests in progress have this long, and less when its supervisor is
+# dead: the next one waits for the address.
 ENDING_SECONDS = 20
 ORPHANS_ENDING_SECONDS = 5
 
@@ -57,9 +57,10 @@ def run_web(settings: Settings) -> None:
 
 
 def workers_end_at_signals_from_the_start() -> None:
-    """A worker inherits the server's handlers, which would swallow the signal that ends it, until
-    it has some of its own: what arrives at its beginning waits until the default ones are in
-    place."""
+    """Hold back the signal that ends a worker until the worker has handlers of its own: it inherits
+    the server's, which would swallow the signal. A signal at its beginning waits until the default
+    ones are in place.
+    """
     signals = {signal.SIGTERM, signal.SIGINT}
 
     def end_at_signals() -> None:
@@ -75,7 +76,7 @@ def workers_end_at_signals_from_the_start() -> None:
 
 
 def _allow_open_files(count: int) -> None:
-    """As many as the system lets us have, up to `count`; the workers inherit it."""
+    """Return as many as the system lets us have, up to `count`; the workers inherit it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
@@ -84,15 +85,15 @@ def _allow_open_files(count: int) -> None:
 
 
 def web_app() -> object:
-    """The factory that each web worker calls."""
+    """Build the application: each web worker calls this factory."""
 
     settings = Settings()
     setup_logging(settings.log_level, settings.log_format)
-    # Nobody else is left to end it when its parent was killed.
+    # No other process would end it after its parent was killed.
     watch_parent(kill_after=ORPHANS_ENDING_SECONDS)
     app = create_app(settings)
-    # What stands from here on is kept out of the garbage collector's rounds: walking it took 0.2
-    # s, and every caller waited.
+    # The garbage collector leaves out the objects that exist here: walking them took 0.2 s, and
+    # every caller waited.
     gc.collect()
     gc.freeze()
     return app

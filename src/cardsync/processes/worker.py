@@ -1,6 +1,6 @@
-"""A worker: works jobs off, sweeps what got no job or lost it, and tidies.
+"""A worker: it works off jobs, sweeps for work that got no job or lost it, and deletes old data.
 
-Every task's module is imported here: a worker knows no others.
+Every task's module is imported here, because a worker runs only the tasks of imported modules.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from cardsync.pricing.runs.reprice import reprice
 from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.parent_watch import watch_parent
 from cardsync.processes.retention import tidy
+from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
@@ -39,18 +40,19 @@ STREAMS = {
     "inventory": drain_inventory,
     "orders": drain_orders,
     "screenshots": drop_screenshots,
+    "repairs": drop_heals,
     "reprice": reprice,
     "rollback": prepare_rollback,
     "repricing": move_prices,
     SALES: begin_sale_runs,
 }
-# How often each worker looks for what is kept no longer.
+# Each worker looks for expired data this often.
 TIDY_SECONDS = 3600
 
 
 @asynccontextmanager
 async def opened(database: Database, size: int = 4) -> AsyncIterator[procrastinate.App]:
-    """The app with its own connections, as workers need it."""
+    """Open the app with its own connections, as workers need it."""
     connector = procrastinate.PsycopgConnector(conninfo=database.url, min_size=1, max_size=size)
     with jobs.replace_connector(connector) as app:
         async with app.open_async():

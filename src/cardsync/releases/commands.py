@@ -60,7 +60,12 @@ def keygen(out: Path, as_json: bool) -> None:
     help="How many of a hundred installations are offered it.",
 )
 @click.option("--min-from", help="The oldest version that may update to this one at once.")
-@click.option("--expires-days", type=click.IntRange(1, 36_500), default=365, show_default=True)
+@click.option(
+    "--expires-days",
+    type=click.IntRange(1, 36_500),
+    default=365,
+    show_default=True,
+)
 @click.option("--key-file", type=FILE, required=True, help="The key that `keygen` made.")
 @AS_JSON
 def publish_release(
@@ -76,9 +81,17 @@ def publish_release(
     as_json: bool,
 ) -> None:
     """Sign FILE and offer it. The same file again changes percentage, min-from and expiry."""
-    settings, key = settings_with(), signing.load_key(key_file)
+    settings = settings_with()
+    key = signing.load_key(key_file)
     draft = publish.read_draft(
-        product, version, platform, channel, percentage, min_from, expires_days, clock.now()
+        product,
+        version,
+        platform,
+        channel,
+        percentage,
+        min_from,
+        expires_days,
+        clock.now(),
     )
 
     async def put_out(database: Database) -> Release:
@@ -125,7 +138,11 @@ def list_releases(as_json: bool) -> None:
         async with database.shared() as session:
             releases, kills = await publish.listed(session)
             killed = [
-                {"product": k.product, "version": k.version, "killed_at": plain(k.killed_at)}
+                {
+                    "product": k.product,
+                    "version": k.version,
+                    "killed_at": plain(k.killed_at),
+                }
                 for k in kills
             ]
             return [_told(row, settings.origin) for row in releases], killed

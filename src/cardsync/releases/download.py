@@ -1,5 +1,5 @@
 """The answer to a download request: release and conditional headers go in; status, byte range and
-headers come out. The module is pure.
+headers come out.
 
 A request gets one range (RFC 9110, section 14); several ranges, or one that cannot be read, get the
 whole file.
@@ -11,8 +11,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import structlog
+
 from cardsync import errors
 from cardsync.releases.offer import Published
+from cardsync.storage import ObjectMissing, Store
+
+log = structlog.get_logger(__name__)
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
@@ -43,7 +48,12 @@ def part_of(release: Published, asked: Mapping[str, str]) -> Part:
         return Part(304, 0, 0, headers)
     wanted = _range(asked.get("range", ""), release.size)
     if wanted is None or asked.get("if-range", headers["ETag"]) != headers["ETag"]:
-        return Part(200, 0, release.size, headers | {"Content-Length": str(release.size)})
+        return Part(
+            200,
+            0,
+            release.size,
+            headers | {"Content-Length": str(release.size)},
+        )
     start, end = wanted
     told = {
         "Content-Range": f"bytes {start}-{end - 1}/{release.size}",
@@ -62,11 +72,22 @@ def _range(header: str, size: int) -> tuple[int, int] | None:
         return None
     first, last = found.groups()
     if first == "":
-        start, end = max(0, size - int(last)), size
+        start = max(0, size - int(last))
+        end = size
     else:
-        start, end = int(first), min(size, int(last) + 1) if last else size
+        start = int(first)
+        end = min(size, int(last) + 1) if last else size
         if last and int(last) < start:
             return None
     if start >= size:
         raise errors.RangeNotSatisfiable(headers={"Content-Range": f"bytes */{size}"})
     return start, end
+
+
+async def check_stored(store: Store, release: Published) -> None:
+    """Check that the bytes are there, before the status is sent. Raises NotFound."""
+    try:
+        await store.size(release.storage_key)
+    except ObjectMissing:
+        log.warning("release_object_missing", product=release.product, version=str(release.version))
+        raise errors.NotFound("the bytes of this release are gone") from None

@@ -17,7 +17,7 @@ from packaging.version import Version
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import clock
+from cardsync import clock, errors
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.releases.models import Release, ReleaseKill
@@ -26,7 +26,8 @@ from cardsync.releases.offer import PRODUCTS, Published, Shelf, read_version, sa
 log = structlog.get_logger(__name__)
 
 TOPIC = "releases"
-READ_SECONDS, RETRY_SECONDS = 5.0, 2.0
+READ_SECONDS = 5.0
+RETRY_SECONDS = 2.0
 # A download that this process does not find may be newer than its last reading, but strangers'
 # guesses are no reason to read again.
 MISS_SECONDS = 1.0
@@ -86,7 +87,11 @@ class KnownReleases:
                 self._shelves = await read_shelves(session)
 
     async def artifact(
-        self, product: str, version: str, platform: str, file_name: str
+        self,
+        product: str,
+        version: str,
+        platform: str,
+        file_name: str,
     ) -> Published | None:
         """Return the artifact that a download address names; a killed release is no longer
         served.
@@ -96,6 +101,16 @@ class KnownReleases:
             await self.read()
             found = self._find(product, version, platform, file_name)
         return found
+
+    async def published(self, product: str, version: str, path: str) -> Published:
+        """Return the artifact of an address whose `path` is the platform, which may hold slashes,
+        and the file's name. Raises NotFound.
+        """
+        platform, _, file_name = path.strip("/").rpartition("/")
+        release = await self.artifact(product, version, platform, file_name)
+        if release is None:
+            raise errors.NotFound("there is no such release")
+        return release
 
     def _find(self, product: str, version: str, platform: str, file_name: str) -> Published | None:
         shelf = self._shelves.get(product, Shelf())

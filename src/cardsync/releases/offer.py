@@ -95,7 +95,11 @@ class Offer:
 
 
 def shelve(releases: list[Published], kills: set[str]) -> Shelf:
-    newest_first = sorted(releases, key=lambda r: (r.version, r.platform, r.sha256), reverse=True)
+    newest_first = sorted(
+        releases,
+        key=lambda r: (r.version, r.platform, r.sha256),
+        reverse=True,
+    )
     killed = {version for text in kills if (version := read_version(text)) is not None}
     return Shelf(tuple(newest_first), frozenset(kills), frozenset(killed))
 
@@ -146,7 +150,12 @@ def _newer(shelf: Shelf, installed: Version | None) -> Iterator[Published]:
             yield release
 
 
-def _fits(release: Published, asks: Installation, installed: Version | None, now: datetime) -> bool:
+def _fits(
+    release: Published,
+    asks: Installation,
+    installed: Version | None,
+    now: datetime,
+) -> bool:
     if release.channel != asks.channel or release.expires_at <= now:
         return False
     if asks.platform and same_platform(release.platform) != same_platform(asks.platform):

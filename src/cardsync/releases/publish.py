@@ -106,7 +106,12 @@ def read_artifact(path: Path, key: Ed25519PrivateKey) -> Artifact:
         raise errors.CommandError(f"{path} is empty")
     plain = re.sub(r"[^A-Za-z0-9._+-]", "_", path.name)
     name = plain[-limits.RELEASE_NAME_CHARACTERS :].lstrip(".") or "release"
-    return Artifact(name, content, hashlib.sha256(content).hexdigest(), sign(key, content))
+    return Artifact(
+        name,
+        content,
+        hashlib.sha256(content).hexdigest(),
+        sign(key, content),
+    )
 
 
 def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
@@ -123,7 +128,11 @@ def record_of(draft: Draft, sha256: str) -> dict[str, Any]:
 
 
 async def publish(
-    database: Database, store: Store, draft: Draft, path: Path, key: Ed25519PrivateKey
+    database: Database,
+    store: Store,
+    draft: Draft,
+    path: Path,
+    key: Ed25519PrivateKey,
 ) -> Release:
     artifact = await asyncio.to_thread(read_artifact, path, key)
     async with database.shared() as session:

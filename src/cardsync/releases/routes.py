@@ -4,7 +4,7 @@ answers name.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, cast
 
 import structlog
 from litestar import Response, Router, get, head
@@ -16,11 +16,9 @@ from litestar.response import Stream
 from cardsync import clock, errors
 from cardsync.access.caller import Caller
 from cardsync.releases import download
-from cardsync.releases.known import KnownReleases
-from cardsync.releases.offer import STABLE, Installation, Published
+from cardsync.releases.offer import STABLE, Installation
 from cardsync.releases.update import Update, update_fields
 from cardsync.settings import Settings
-from cardsync.storage import ObjectMissing, Store
 from cardsync.web.request import FOR_AGENTS, ApiRequest, problems
 
 log = structlog.get_logger(__name__)
@@ -64,21 +62,6 @@ _ELSEWHERE = ResponseSpec(
 )
 
 
-async def _found(state: State, product: str, version: str, path: str) -> Published:
-    """`path` is the platform, which may hold slashes, and the file's name."""
-    platform, _, file_name = path.strip("/").rpartition("/")
-    known: KnownReleases = state.releases
-    release = await known.artifact(product, version, platform, file_name)
-    if release is None:
-        raise errors.NotFound("there is no such release")
-    return release
-
-
-def _elsewhere(state: State, release: Published, method: Literal["GET", "HEAD"]) -> str | None:
-    store: Store = state.store
-    return store.presign_read(release.storage_key, method)
-
-
 @get(
     _ADDRESS,
     media_type=_BINARY,
@@ -101,22 +84,31 @@ def _elsewhere(state: State, release: Published, method: Literal["GET", "HEAD"])
     },
 )
 async def download_release(
-    request: ApiRequest, state: State, product: str, version: str, path: str
+    request: ApiRequest,
+    state: State,
+    product: str,
+    version: str,
+    path: str,
 ) -> Response[bytes]:
     """A published artifact, whole or one range of it.
 
     Public: the signatures say what it is, not the address.
     """
     await state.rate_limits.admit_anonymous(request.scope)
-    release = await _found(state, product, version, path)
-    if url := _elsewhere(state, release, "GET"):
+    release = await state.releases.published(product, version, path)
+    if url := state.store.presign_read(release.storage_key, "GET"):
         return _redirect(url)
     part = download.part_of(release, request.headers)
     if part.status == 304:
         return _bodyless(304, part.headers)
-    await _check_stored(state, release)
+    await download.check_stored(state.store, release)
     chunks = state.store.read_range(release.storage_key, part.start, part.end)
-    stream = Stream(chunks, status_code=part.status, headers=part.headers, media_type=_BINARY)
+    stream = Stream(
+        chunks,
+        status_code=part.status,
+        headers=part.headers,
+        media_type=_BINARY,
+    )
     return cast("Response[bytes]", stream)
 
 
@@ -130,14 +122,18 @@ async def download_release(
     },
 )
 async def head_release(
-    request: ApiRequest, state: State, product: str, version: str, path: str
+    request: ApiRequest,
+    state: State,
+    product: str,
+    version: str,
+    path: str,
 ) -> Response[None]:
     """Size and hash of an artifact."""
     await state.rate_limits.admit_anonymous(request.scope)
-    release = await _found(state, product, version, path)
-    if url := _elsewhere(state, release, "HEAD"):
+    release = await state.releases.published(product, version, path)
+    if url := state.store.presign_read(release.storage_key, "HEAD"):
         return _redirect(url)
-    await _check_stored(state, release)
+    await download.check_stored(state.store, release)
     return _bodyless(200, download.part_of(release, {}).headers)
 
 
@@ -150,14 +146,9 @@ def _bodyless(status: int, headers: dict[str, str]) -> Response[Any]:
     return Response(b"", status_code=status, headers=headers, media_type=_BINARY)
 
 
-async def _check_stored(state: State, release: Published) -> None:
-    """Before the status is sent."""
-    try:
-        await state.store.size(release.storage_key)
-    except ObjectMissing:
-        log.warning("release_object_missing", product=release.product, version=str(release.version))
-        raise errors.NotFound("the bytes of this release are gone") from None
-
-
 router = Router(path="", route_handlers=[desktop_update], tags=["releases"])
-downloads = Router(path="", route_handlers=[download_release, head_release], tags=["releases"])
+downloads = Router(
+    path="",
+    route_handlers=[download_release, head_release],
+    tags=["releases"],
+)

@@ -27,7 +27,12 @@ KEY_FILE = "release-key.pem"
 
 def canonical(record: dict[str, Any]) -> bytes:
     """Return the record as JSON with sorted keys, no spaces, in UTF-8."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(
+        record,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+    ).encode()
 
 
 def sign(key: Ed25519PrivateKey, data: bytes) -> str:

@@ -41,12 +41,21 @@ _record = msgspec.json.Decoder(ReleaseRecord).decode
 
 
 def download_path(release: Published) -> str:
-    parts = (release.product, str(release.version), release.platform, release.file_name)
+    parts = (
+        release.product,
+        str(release.version),
+        release.platform,
+        release.file_name,
+    )
     return "/downloads/" + "/".join(quote(part) for part in parts)
 
 
 def update_fields(
-    known: KnownReleases, product: str, asks: Installation, now: datetime, origin: str
+    known: KnownReleases,
+    product: str,
+    asks: Installation,
+    now: datetime,
+    origin: str,
 ) -> dict[str, Any]:
     """Return the arguments of `Update`, or of a class that extends it."""
     offer = choose(known.shelf(product), asks, now)

@@ -70,7 +70,13 @@ class Where(NamedTuple):
     warnings: list[str]
 
 
-def compile_query(tree: Tree, known: Known, *, of_rule: bool = False, saved: bool = False) -> Where:
+def compile_query(
+    tree: Tree,
+    known: Known,
+    *,
+    of_rule: bool = False,
+    saved: bool = False,
+) -> Where:
     """Compile `tree`. Raises QueryError for a list, rule or game that the seller does not have,
     and for a rule or sale whose query uses rules.
 
@@ -83,7 +89,13 @@ def compile_query(tree: Tree, known: Known, *, of_rule: bool = False, saved: boo
 
 
 class _Compiler:
-    def __init__(self, known: Known, values: dict[str, Any], of_rule: bool, saved: bool) -> None:
+    def __init__(
+        self,
+        known: Known,
+        values: dict[str, Any],
+        of_rule: bool,
+        saved: bool,
+    ) -> None:
         self.known = known
         self.values = values
         self.of_rule = of_rule
@@ -167,7 +179,12 @@ class _Compiler:
     def _any(self, term: Term, one: Callable[[Any], str]) -> str:
         return _joined(" OR ", map(one, term.values))
 
-    def _other(self, term: Term, present: str, one: Callable[[Any], str]) -> str:
+    def _other(
+        self,
+        term: Term,
+        present: str,
+        one: Callable[[Any], str],
+    ) -> str:
         """With `!=` the card has a value, and it is none of the named ones."""
         found = self._any(term, one)
         return f"({present} AND ({found}) IS NOT TRUE)" if term.op == "!=" else found
@@ -195,11 +212,21 @@ class _Compiler:
         assert isinstance(value, Decimal)
         return self.bind(int(value) if value == int(value) else value)
 
-    def _text(self, term: Term, begins: str, ends: str, fold: Callable[[str], str]) -> str:
+    def _text(
+        self,
+        term: Term,
+        begins: str,
+        ends: str,
+        fold: Callable[[str], str],
+    ) -> str:
         def one(value: str) -> str:
             if term.op == ":" and begins == NAME:
                 return self._contains(value)
-            return self._like(f"%{begins}", _escaped(fold(value).strip(" ")), f"{ends}%")
+            return self._like(
+                f"%{begins}",
+                _escaped(fold(value).strip(" ")),
+                f"{ends}%",
+            )
 
         return self._other(term, self._present(begins, ends), one)
 
@@ -227,7 +254,8 @@ class _Compiler:
             if isinstance(value, Range):
                 return self._is_measured("c.number_leading", value, False)
             number = read_collector_number(str(value))
-            key, total = _escaped(number.key), _escaped(number.total or "")
+            key = _escaped(number.key)
+            total = _escaped(number.total or "")
             if not total:
                 return self._like(f"%{NUMBER}{key}{TOTAL}%")
             return _joined(
@@ -245,7 +273,11 @@ class _Compiler:
                     term.at,
                     nearest(str(value), self.known.lines),
                 )
-        return self._one_of("c.product_line", term, [lines[str(value)] for value in term.values])
+        return self._one_of(
+            "c.product_line",
+            term,
+            [lines[str(value)] for value in term.values],
+        )
 
     def _one_of(self, column: str, term: Term, values: list[Any]) -> str:
         listed = f"(CAST({self.bind(values)} AS text[]))"
@@ -264,10 +296,19 @@ class _Compiler:
         }
         return f"c.condition = ANY (CAST({self.bind(list(inside[term.op]))} AS text[]))"
 
-    def _named(self, column: str, term: Term, names: Callable[[str, str], Iterable[str]]) -> str:
+    def _named(
+        self,
+        column: str,
+        term: Term,
+        names: Callable[[str, str], Iterable[str]],
+    ) -> str:
         """Compare a column that has one of a few values, and is empty where it has none."""
         values = [name for value in term.values for name in names(str(value), term.op)]
-        return self._one_of(column, term, [*values, ""] if term.op == "!=" else values)
+        return self._one_of(
+            column,
+            term,
+            [*values, ""] if term.op == "!=" else values,
+        )
 
     def _variant(self, value: str) -> str:
         found = self._variants([value])
@@ -359,7 +400,9 @@ class _Compiler:
         if not found:
             told = value.name if isinstance(value, Named) else f"{value}"
             raise QueryError(
-                f"rule: there is no rule {told!r}", term.at, nearest(told, ids.values())
+                f"rule: there is no rule {told!r}",
+                term.at,
+                nearest(told, ids.values()),
             )
         return found
 

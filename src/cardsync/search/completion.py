@@ -77,7 +77,8 @@ def _spaced(text: str, hidden: str) -> list[Completion]:
     """Return the selectors that begin with a value that has a space in it."""
     if not (found := _SPACED.search(hidden)):
         return []
-    at, begun = found.start(1), folded(_SPACES.sub(" ", found.group(2)))
+    at = found.start(1)
+    begun = folded(_SPACES.sub(" ", found.group(2)))
     meant = dict.fromkeys(name for written, name in SELECTORS.items() if written.startswith(begun))
     return [Completion(at, text[at : found.start(2)] + _quoted(name)) for name in meant]
 

@@ -24,7 +24,12 @@ from cardsync.search.words import folded
 class QueryError(ValueError):
     """A search can't be read; the error has the place, the reason and the nearest valid word."""
 
-    def __init__(self, message: str, offset: int, nearest: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        offset: int,
+        nearest: str | None = None,
+    ) -> None:
         super().__init__(f"{message}; did you mean {nearest}?" if nearest else message)
         self.offset = offset
         self.nearest = nearest
@@ -44,7 +49,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     if len(word) > _GUESSED_CHARACTERS:
         return None
-    best, most = None, 0.0
+    best = None
+    most = 0.0
     alike = SequenceMatcher(b=word.casefold()[:_GUESSED_CHARACTERS])
     for name in known:
         alike.set_seq1(name.casefold()[:_GUESSED_CHARACTERS])
@@ -53,7 +59,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
             and alike.quick_ratio() > most
             and (ratio := alike.ratio()) > most
         ):
-            best, most = name, ratio
+            best = name
+            most = ratio
     return best
 
 

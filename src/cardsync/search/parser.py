@@ -102,7 +102,11 @@ class _Parser:
         run = _RUN.match(self._text, start).group()  # type: ignore[union-attr]
         if op := _OP.search(run):
             self._at = start + op.end()
-            return self._term(run[: op.start()], op.group(), start)
+            return self._term(
+                run[: op.start()],
+                op.group(),
+                start,
+            )
         self._at = start + len(run)
         if not folded(run):
             raise QueryError("there is nothing to look for in this word", start)
@@ -172,7 +176,9 @@ class _Parser:
 
     def _selector(self) -> str | None:
         """Return the longest selector that stands here, with any space between its words."""
-        longest, begun, at = None, "", self._at
+        longest = None
+        begun = ""
+        at = self._at
         while word := _VALUE.match(self._text, at):
             begun += folded(word.group())
             if begun in SELECTORS:

@@ -125,7 +125,13 @@ def asks_for_gone(tree: Tree) -> bool:
 
 
 # Fields are printed by their shortest names.
-_SHORT = {"set": "s", "number": "cn", "rarity": "r", "printing": "f", "game": "pl"}
+_SHORT = {
+    "set": "s",
+    "number": "cn",
+    "rarity": "r",
+    "printing": "f",
+    "game": "pl",
+}
 
 
 def print_query(tree: Tree) -> str:

@@ -33,7 +33,8 @@ SELECTOR_BEGINNINGS = frozenset(
     name[: space.start()] for name in SELECTORS for space in re.finditer(" ", name)
 )
 
-_ROUND, _SQUARE = ("(", ")"), ("[", "]")
+_ROUND = ("(", ")")
+_SQUARE = ("[", "]")
 _SPACES = f"[ {without_spaces(' ')}]"
 _APART = f"{SET}{RARITY}"
 _OF_WORD = re.compile("[a-z0-9]")

@@ -21,7 +21,16 @@ from cardsync.texts import apart, is_ascii, spaced, stripped, table, together, w
 
 # Normalisation leaves these signs apart, although people write both.
 _SAME = str.maketrans(
-    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "’": "'", "‘": "'", "ʼ": "'"}
+    {
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "’": "'",
+        "‘": "'",
+        "ʼ": "'",
+    }
 )
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
@@ -30,7 +39,11 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 
 # These signs separate the fields of a search text. No text holds them: control characters are
 # folded to spaces.
-NAME, SET, RARITY, NUMBER, TOTAL = "\x1f", "\x1e", "\x1d", "\x1c", "\x1b"
+NAME = "\x1f"
+SET = "\x1e"
+RARITY = "\x1d"
+NUMBER = "\x1c"
+TOTAL = "\x1b"
 # This sign is a space at which no word of the name begins.
 _SPACE = "\x1a"
 
@@ -77,7 +90,11 @@ def without_spaces(plain: str) -> str:
 
 
 def search_text(
-    name: str, set_name: str, rarity: str, number_key: str, number_total: str | None
+    name: str,
+    set_name: str,
+    rarity: str,
+    number_key: str,
+    number_total: str | None,
 ) -> str:
     number = (
         f"{NUMBER}{_CONTROLS.sub('', number_key)}{TOTAL}{_CONTROLS.sub('', number_total or '')}"
@@ -92,7 +109,8 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
     Cards that already have `number_key` and `number_total` need no number.
     """
     number = cards if "number_key" in cards.columns else number_columns(cards["number"])
-    key, total = number["number_key"], number["number_total"].fill_null("")
+    key = number["number_key"]
+    total = number["number_total"].fill_null("")
     parts = {
         "name": _of_distinct(cards["product_name"], name_text, _ascii_names),
         "set": _of_distinct(cards["set_name"], plain_text, _ascii_plain),
@@ -110,9 +128,20 @@ def _of_distinct(
 ) -> pl.Series:
     """Return `_each` of texts that repeat; each distinct text is processed once."""
     known = texts.unique(maintain_order=True)
-    made = pl.DataFrame({"text": known, "made": _each(known, one, ascii_ones)})
+    made = pl.DataFrame(
+        {
+            "text": known,
+            "made": _each(known, one, ascii_ones),
+        }
+    )
     rows = texts.rename("text").to_frame()
-    return rows.join(made, on="text", how="left", nulls_equal=True, maintain_order="left")["made"]
+    return rows.join(
+        made,
+        on="text",
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )["made"]
 
 
 def _each(

@@ -6,20 +6,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 KINDS = ("full", "pricing", "orders", "refunds", "feedback", "sales", "account")
-# Kinds whose work the server finishes by importing and pricing; the others end with the agent's
-# log.
+# The server finishes the work of these kinds by importing and pricing; the others end with the
+# agent's log.
 INVENTORY_KINDS = ("full", "pricing")
-# Kinds that fetch orders: the others can't end a first sync, whatever their log says.
+# These kinds fetch orders; the others cannot end a first sync, whatever their log says.
 ORDER_KINDS = ("full", "orders", "refunds", "feedback")
 
 
 def read_kind(value: Any) -> str:
-    """An absent, unknown or non-string kind means full."""
+    """Read a kind: an absent, unknown or non-string one means full."""
     return value if isinstance(value, str) and value in KINDS else "full"
 
 
 def merge_kinds(waiting: str | None, new: str) -> str:
-    """Two requests before a cycle takes them: full wins, else the newer."""
+    """Merge two requests that came before a cycle takes them: full wins, else the newer."""
     return "full" if "full" in (waiting, new) else new
 
 
@@ -31,7 +31,9 @@ def is_stale(
     now: datetime,
     stale_after: timedelta,
 ) -> bool:
-    """No refresh for long, nobody writing, nothing accepted unfinished."""
+    """Whether a lock is stale: it was not refreshed for long, no worker writes, and no accepted
+    upload is unfinished.
+    """
     if lease_is_live or uploads_open:
         return False
     return refreshed_at is None or now - refreshed_at > stale_after

@@ -1,5 +1,5 @@
-"""A lease while it is held: kept alive beside long steps, asked after between them, or had for
-one reading. A lease in, nothing out.
+"""A lease while a worker holds it: renewed beside long steps, checked between them, or taken for
+one reading. A lease goes in; nothing comes out.
 
 A worker whose lease was taken over, or whose run was cancelled, finds out at its next boundary;
 until then it writes nothing.
@@ -52,13 +52,17 @@ async def renewing(database: Database, lease: Lease) -> AsyncIterator[None]:
 
 @dataclass(frozen=True)
 class UnderLease:
-    """How `work/runner.py` holds a piece of work that writes prices."""
+    """The hold with which `work/runner.py` takes a piece of work that writes prices."""
 
     holder: str
 
     async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> Lease | None:
         return await take_lease(
-            session, piece.seller_id, self.holder, clock.now(), settings.lease_seconds
+            session,
+            piece.seller_id,
+            self.holder,
+            clock.now(),
+            settings.lease_seconds,
         )
 
     async def release(self, session: AsyncSession, hold: Lease) -> None:
@@ -73,8 +77,9 @@ class UnderLease:
 async def held_to_read(
     database: Database, seller_id: int, holder: str, seconds: float
 ) -> AsyncIterator[None]:
-    """Keep others from changing prices during one reading. Where somebody is at it already, or
-    left his lease behind, there is nothing to keep: the reader's snapshot has to do."""
+    """Keep others from changing prices during one reading. Where another holder writes already, or
+    left a lease behind, this takes no lease: the reader's snapshot has to do.
+    """
     async with database.tenant(seller_id) as session:
         is_free = (await locked(session, seller_id)).lease_token is None
         lease = (
@@ -92,7 +97,7 @@ async def held_to_read(
 
 
 async def boundary(database: Database, lease: Lease) -> None:
-    """A boundary between two long steps that write nothing: the lease renewed.
+    """Renew the lease at a boundary between two long steps that write nothing.
 
     Raises LeaseLost or CancelRequested.
     """

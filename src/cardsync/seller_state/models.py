@@ -15,7 +15,7 @@ from cardsync.database.columns import FALSE, Base, Moment
 class SyncState(Base):
     __tablename__ = "sync_state"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    # What the seller asked for and no cycle has taken yet.
+    # The seller's request, while no cycle has taken it.
     requested_kind: Mapped[str | None] = mapped_column(Text)
     requested_at: Mapped[datetime | None] = mapped_column(Moment)
     # The sync-in-progress lock; held while lock_kind is set.
@@ -26,9 +26,9 @@ class SyncState(Base):
     lock_taken_at: Mapped[datetime | None] = mapped_column(Moment)
     lock_refreshed_at: Mapped[datetime | None] = mapped_column(Moment)
     lock_uploaded: Mapped[bool] = mapped_column(server_default=FALSE)
-    # The plan that went with the lock, for the holder who asks again.
+    # The plan that went with the lock, for a holder that polls again.
     lock_plan: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    # The newest cycle handed out, remembered past its lock until its log arrives.
+    # The newest cycle handed out, stored past its lock until its log arrives.
     cycle_trigger: Mapped[str | None] = mapped_column(Text)
     cycle_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
     # The price-mutation lease; live while lease_expires_at is ahead.
@@ -40,7 +40,7 @@ class SyncState(Base):
     work_done: Mapped[int] = mapped_column(server_default="0")
     work_total: Mapped[int] = mapped_column(server_default="0")
     # Accepted inventory uploads that are not finished, and the one that waits for the seller's
-    # word.
+    # answer.
     uploads_open: Mapped[int] = mapped_column(server_default="0")
     review_upload_id: Mapped[int | None] = mapped_column(BigInteger)
     # Results.
@@ -49,17 +49,22 @@ class SyncState(Base):
     history_fetched_at: Mapped[datetime | None] = mapped_column(Moment)
     scheduled_failures: Mapped[int] = mapped_column(server_default="0")
     last_failure_at: Mapped[datetime | None] = mapped_column(Moment)
-    # From when on the agent's open tasks wait for it, price tasks by themselves:
-    # agentwork/tasks.py keeps them, the heartbeat reads them.
+    # The time from which the agent's open tasks wait for it, and the price tasks among them:
+    # agentwork/tasks.py writes both, the heartbeat reads them.
     tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
     price_tasks_due_at: Mapped[datetime | None] = mapped_column(Moment)
+    # The kinds of task that the agent last said it can do; null means that it never said any.
+    agent_kinds: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
     # Hash of the set of (id, target) that the export would send; null while a run is changing it.
     export_fingerprint: Mapped[str | None] = mapped_column(Text)
-    # Until when the export serves a rollback instead; null when none is ready or served.
+    # The time until which the export serves a rollback instead; null when none is ready or served.
     rollback_until: Mapped[datetime | None] = mapped_column(Moment)
-    # Until when the export is held back because a rollback is being prepared.
+    # The time until which the export is held back because a rollback is being prepared.
     rollback_preparing_until: Mapped[datetime | None] = mapped_column(Moment)
-    # From when on the fingerprint says too much: a sale whose prices are asked for is over then.
+    # Whether quick-add entries are published or pending: the export looks for them only then.
+    quick_add_waits: Mapped[bool] = mapped_column(server_default=FALSE)
+    # The time from which the fingerprint is out of date: then a sale ends whose prices the cards
+    # have.
     export_until: Mapped[datetime | None] = mapped_column(Moment)
-    # The sales that were on when a run was last begun because one started or ended.
+    # The sales that were active when a run was last begun because one started or ended.
     sales_in_force: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), server_default="{}")

@@ -14,18 +14,18 @@ from datetime import datetime, timedelta
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync.access.caller import Caller
+from cardsync.access.caller import SellerState
 from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS, is_stale, merge_kinds
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 from cardsync.work.piece import CancelRequested, LeaseLost
 
 
-def lease_is_live(state: Caller | SyncState, now: datetime) -> bool:
+def lease_is_live(state: SellerState | SyncState, now: datetime) -> bool:
     return state.lease_expires_at is not None and state.lease_expires_at > now
 
 
-def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) -> bool:
+def lock_is_stale(state: SellerState | SyncState, now: datetime, settings: Settings) -> bool:
     # A cancelled cycle does not go stale: its cancellation is ended, and its request not offered
     # again.
     if state.lock_kind is None or state.cancel_requested_at is not None:
@@ -40,7 +40,7 @@ def lock_is_stale(state: Caller | SyncState, now: datetime, settings: Settings) 
 
 
 async def locked(session: AsyncSession, seller_id: int) -> SyncState:
-    """The seller's row, ours until the transaction ends."""
+    """Lock the seller's row until the transaction ends."""
     statement = select(SyncState).where(SyncState.seller_id == seller_id).with_for_update()
     return (await session.execute(statement.execution_options(populate_existing=True))).scalar_one()
 
@@ -53,7 +53,7 @@ def clear_lock(state: SyncState) -> None:
 
 
 def count_failure(state: SyncState, now: datetime) -> None:
-    """A scheduled cycle counts once, however many of its uploads fail before it ends."""
+    """Count the failure of a scheduled cycle once, however many of its uploads fail before it ends."""
     counted = (
         state.last_failure_at
         and state.lock_taken_at
@@ -65,8 +65,8 @@ def count_failure(state: SyncState, now: datetime) -> None:
 
 
 def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
-    """What a cancelled cycle leaves: nothing of it is open, it counts as failed when it was
-    scheduled, and nothing is offered again.
+    """Clear a cancelled cycle: no part of it stays open, it counts as failed if it was scheduled,
+    and its request is not offered again.
     """
     count_failure(state, now)
     clear_lock(state)
@@ -75,14 +75,14 @@ def drop_cancelled_lock(state: SyncState, now: datetime) -> None:
 
 
 def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None:
-    """A stale cycle counts as failed when it was scheduled; a manual request that it had taken is
-    offered again.
+    """Clear a stale cycle: it counts as failed if it was scheduled, and a manual request that it
+    had taken is offered again.
     """
     if not lock_is_stale(state, now, settings):
         return
     count_failure(state, now)
-    # What was requested meanwhile is the newer of the two. An inventory cycle that uploaded does
-    # not end here but with its worker.
+    # A request that came meanwhile is the newer of the two. An inventory cycle that uploaded ends
+    # with its worker, and not here.
     done = state.lock_uploaded and state.lock_kind in INVENTORY_KINDS
     if state.lock_trigger == "manual" and state.lock_kind and not done:
         newer = state.requested_kind
@@ -97,19 +97,28 @@ async def clear_stale_lock(
 
 
 def take_lock(
-    state: SyncState, kind: str, trigger: str, first_sync: bool, agent_id: str | None, now: datetime
+    state: SyncState,
+    kind: str,
+    trigger: str,
+    first_sync: bool,
+    agent_id: str | None,
+    now: datetime,
 ) -> None:
-    """For a cycle that begins now; what its holder is told besides, the plan, is the caller's to
-    note.
+    """Take the lock for a cycle that begins now; the caller notes the plan, which its holder gets
+    besides.
     """
-    state.lock_kind, state.lock_trigger, state.lock_agent_id = kind, trigger, agent_id
-    state.lock_first_sync, state.lock_uploaded = first_sync, False
+    state.lock_kind = kind
+    state.lock_trigger = trigger
+    state.lock_agent_id = agent_id
+    state.lock_first_sync = first_sync
+    state.lock_uploaded = False
     state.lock_taken_at = state.lock_refreshed_at = now
-    state.cycle_trigger, state.cycle_first_sync = trigger, first_sync and kind in ORDER_KINDS
+    state.cycle_trigger = trigger
+    state.cycle_first_sync = first_sync and kind in ORDER_KINDS
 
 
 def note_request(state: SyncState, kind: str, now: datetime) -> None:
-    """A manual request, for the next poll to hand out; of two kinds `full` wins."""
+    """Note a manual request, which the next poll hands out; of two kinds `full` wins."""
     state.requested_kind = merge_kinds(state.requested_kind, kind)
     state.requested_at = now
 
@@ -120,7 +129,7 @@ def refresh(state: SyncState, now: datetime) -> None:
 
 
 async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Activity of the cycle keeps its lock fresh; no-op when there is none."""
+    """Refresh the cycle's lock after its activity; nothing happens when there is none."""
     await session.execute(
         text(
             "UPDATE sync_state SET lock_refreshed_at = :now WHERE seller_id = :id AND lock_kind IS NOT NULL"
@@ -132,7 +141,7 @@ async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> 
 async def upload_accepted(
     session: AsyncSession, seller_id: int, now: datetime, settings: Settings
 ) -> str:
-    """Count the upload as open work under the lock, taking the lock for old agents and people
+    """Count the upload as open work under the lock, and take the lock for old agents and for people
     with curl. Returns the trigger.
     """
     state = await locked(session, seller_id)
@@ -155,9 +164,14 @@ class Lease:
 
 
 async def take_lease(
-    session: AsyncSession, seller_id: int, holder: str, now: datetime, seconds: float
+    session: AsyncSession,
+    seller_id: int,
+    holder: str,
+    now: datetime,
+    seconds: float,
 ) -> Lease | None:
-    """None while another holder's lease is live or a cancellation has to be ended first.
+    """Take the lease; None while another holder's lease is live or a cancellation has to be ended
+    first.
 
     An expired lease is taken over.
     """
@@ -194,10 +208,9 @@ async def hold_lease(
 ) -> None:
     """Renew, report progress and fence, as the last statement before a commit.
 
-    Raises LeaseLost when another holder has it, or when the progress that stands there is not
-    `after`, because the database lost a commit of ours: the caller's transaction must roll back.
-    Raises CancelRequested when the seller cancelled: nothing of this transaction is committed
-    either.
+    Raises LeaseLost when another holder has it, or when the stored progress is not `after`, because
+    the database lost a commit of ours: the caller's transaction must roll back. Raises
+    CancelRequested when the seller cancelled: this transaction is not committed either.
     """
     row = (
         await session.execute(
@@ -229,7 +242,7 @@ async def hold_lease(
 
 
 async def look(session: AsyncSession, lease: Lease) -> None:
-    """The same two questions in the middle of a transaction, writing nothing.
+    """Check the same two conditions in the middle of a transaction, without writing.
 
     Raises LeaseLost or CancelRequested.
     """
@@ -244,9 +257,9 @@ async def look(session: AsyncSession, lease: Lease) -> None:
 
 
 async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
-    """The seller's state row, locked before the upload's as confirm and discard do.
+    """Lock the seller's state row before the upload's, as confirm and discard do.
 
-    Raises LeaseLost when it isn't ours any more.
+    Raises LeaseLost when another worker has taken the lease.
     """
     state = await locked(session, lease.seller_id)
     if state.lease_token != lease.token:
@@ -255,8 +268,8 @@ async def own_state(session: AsyncSession, lease: Lease) -> SyncState:
 
 
 async def release_lease(session: AsyncSession, lease: Lease) -> None:
-    """A recorded cancellation stays recorded: only `cancel.end` takes it away, together with what
-    was cancelled.
+    """Release the lease. A recorded cancellation stays recorded: only `cancel.end` removes it,
+    together with the work that was cancelled.
     """
     await session.execute(
         text("""
@@ -271,8 +284,8 @@ async def release_lease(session: AsyncSession, lease: Lease) -> None:
 async def upload_finished(
     session: AsyncSession, seller_id: int, outcome: str, now: datetime
 ) -> None:
-    """One open upload less. `outcome` is completed, failed or in_review. Like any upload, its end
-    keeps the cycle's lock fresh.
+    """Count one open upload less. `outcome` is completed, failed or in_review. Like any upload, its
+    end refreshes the cycle's lock.
 
     The inventory cycle's lock is cleared when its last upload is finished; only a completed one
     counts as a sync.

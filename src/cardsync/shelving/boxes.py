@@ -8,6 +8,8 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import limits
+from cardsync.access.caller import Caller
 from cardsync.cards.visible import VISIBLE
 from cardsync.shelving.place import Place
 
@@ -40,7 +42,8 @@ class CardInSlot(msgspec.Struct):
     drift: bool
 
 
-async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) -> list[BoxBody]:
+async def boxes(session: AsyncSession, caller: Caller) -> list[BoxBody]:
+    """Return the boxes in which something lies that the caller sees."""
     rows = await session.execute(
         text(f"""
             SELECT l.box, count(DISTINCT l.slot), count(DISTINCT l.card_id),
@@ -49,22 +52,24 @@ async def boxes(session: AsyncSession, seller_id: int, member_id: int | None) ->
              WHERE l.seller_id = :seller AND c.seller_id = :seller AND {VISIBLE}
              GROUP BY l.box ORDER BY l.box
         """),
-        {"seller": seller_id, "member": member_id},
+        {"seller": caller.seller_id, "member": caller.member_id},
     )
     return [BoxBody(*row) for row in rows]
 
 
 async def lying_in(
-    session: AsyncSession, seller_id: int, box: int, page: int, per_page: int, member_id: int | None
+    session: AsyncSession, caller: Caller, box: int, page: int, per_page: int
 ) -> tuple[list[CardInSlot], int]:
     """Return a page of the cards that lie in a box, and the number of all of them.
 
-    A box in which nothing lies is an empty box.
+    A box in which nothing lies is an empty box, whatever its number.
     """
+    if not 1 <= box <= limits.SHELF_NUMBER:
+        return [], 0
     here = {
-        "seller": seller_id,
+        "seller": caller.seller_id,
         "box": box,
-        "member": member_id,
+        "member": caller.member_id,
         "limit": per_page,
         "offset": (page - 1) * per_page,
     }

@@ -36,7 +36,12 @@ class Shelved:
 
 
 async def put(
-    session: AsyncSession, caller: Caller, card_id: int, place: Place, quantity: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    card_id: int,
+    place: Place,
+    quantity: int,
+    now: datetime,
 ) -> Shelved:
     """Add `quantity` pieces to the place. Raises NotFound, InvalidPayload."""
     name = await _begin(session, caller, card_id)
@@ -131,7 +136,11 @@ async def _begin(session: AsyncSession, caller: Caller, card_id: int) -> str:
         "SELECT c.product_name FROM card c"
         f" WHERE c.seller_id = :seller AND c.id = :card AND {VISIBLE}"
     )
-    named = {"seller": caller.seller_id, "card": card_id, "member": caller.member_id}
+    named = {
+        "seller": caller.seller_id,
+        "card": card_id,
+        "member": caller.member_id,
+    }
     name: str | None = await session.scalar(query, named)
     if name is None:
         raise _unknown(card_id)
@@ -146,7 +155,11 @@ _HERE = "seller_id = :seller AND card_id = :card AND box = :box AND slot = :slot
 
 
 async def _add(
-    session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int
+    session: AsyncSession,
+    seller_id: int,
+    card_id: int,
+    place: Place,
+    quantity: int,
 ) -> None:
     added = await session.execute(
         text("""
@@ -172,7 +185,11 @@ async def _add(
 
 
 async def _take(
-    session: AsyncSession, seller_id: int, card_id: int, place: Place, quantity: int | None
+    session: AsyncSession,
+    seller_id: int,
+    card_id: int,
+    place: Place,
+    quantity: int | None,
 ) -> int:
     """Take pieces from a place and return their number."""
     here = {"seller": seller_id, "card": card_id, **place._asdict()}

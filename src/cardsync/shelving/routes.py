@@ -19,7 +19,15 @@ from cardsync.settings import Settings
 from cardsync.shelving import boxes, places
 from cardsync.shelving.many import put_many
 from cardsync.shelving.place import Place
-from cardsync.shelving.shown import BoxPage, PutCards, ShelvedCard, Shelves, shelved_card
+from cardsync.shelving.shown import (
+    BoxPage,
+    PutCards,
+    ShelvedCard,
+    Shelves,
+    box_page,
+    put_cards,
+    shelved_card,
+)
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_MEMBERS,
@@ -81,7 +89,7 @@ WRITES = problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.NotFound, errors.StockPr
 @get("/shelves", responses=problems(*READS))
 async def read_shelves(caller: Caller, session: AsyncSession) -> Shelves:
     """The boxes in which something lies."""
-    return Shelves(await boxes.boxes(session, caller.seller_id, caller.member_id))
+    return Shelves(await boxes.boxes(session, caller))
 
 
 # A box that is no number is an unknown address.
@@ -95,13 +103,9 @@ async def read_box(
         int, Parameter(ge=1, le=limits.PLACES_PER_PAGE_MOST)
     ] = limits.PLACES_PER_PAGE,
 ) -> BoxPage:
-    """What lies in a box, slot by slot; an unused box is an empty one."""
-    if not 1 <= box <= limits.SHELF_NUMBER:
-        return BoxPage(box, [], 0, page, per_page, 0)
-    cards, total = await boxes.lying_in(
-        session, caller.seller_id, box, page, per_page, caller.member_id
-    )
-    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
+    """Show the cards in a box, slot by slot; an unused box is an empty one."""
+    found = await boxes.lying_in(session, caller, box, page, per_page)
+    return box_page(box, page, per_page, *found)
 
 
 @post("/shelves/put", status_code=200, responses=WRITES)
@@ -111,7 +115,14 @@ async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedC
     More than are on hand is allowed, and drift.
     """
     return shelved_card(
-        await places.put(session, caller, data.card_id, _place(data), data.quantity, clock.now())
+        await places.put(
+            session,
+            caller,
+            data.card_id,
+            _place(data),
+            data.quantity,
+            clock.now(),
+        )
     )
 
 
@@ -127,18 +138,32 @@ async def put_many_cards(
     """Put what of a selection lies nowhere yet into a row of slots."""
     start = Place(data.box, data.start_slot)
     done = await put_many(
-        session, caller, data, start, data.per_slot, clock.now(), settings.read_seconds
+        session,
+        caller,
+        data,
+        start,
+        data.per_slot,
+        clock.now(),
+        settings.read_seconds,
     )
-    first, last = (place.code if place else None for place in (done.first, done.last))
-    return PutCards(done.cards, done.quantity, done.requested, done.truncated, first, last)
+    return put_cards(done)
 
 
 @post("/shelves/move", status_code=200, responses=WRITES)
 async def move_card(caller: Caller, session: AsyncSession, data: Move) -> ShelvedCard:
     """Move a card, or some of it, to another slot."""
-    origin, target = _place(data.origin), _place(data.target)
+    origin = _place(data.origin)
+    target = _place(data.target)
     return shelved_card(
-        await places.move(session, caller, data.card_id, origin, target, data.quantity, clock.now())
+        await places.move(
+            session,
+            caller,
+            data.card_id,
+            origin,
+            target,
+            data.quantity,
+            clock.now(),
+        )
     )
 
 
@@ -146,7 +171,14 @@ async def move_card(caller: Caller, session: AsyncSession, data: Move) -> Shelve
 async def remove_card(caller: Caller, session: AsyncSession, data: Remove) -> ShelvedCard:
     """Take a card, or some of it, off the shelves. How many are on hand stays as it is."""
     return shelved_card(
-        await places.remove(session, caller, data.card_id, _place(data), data.quantity, clock.now())
+        await places.remove(
+            session,
+            caller,
+            data.card_id,
+            _place(data),
+            data.quantity,
+            clock.now(),
+        )
     )
 
 

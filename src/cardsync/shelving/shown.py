@@ -6,6 +6,7 @@ import msgspec
 
 from cardsync.cards.shown import Location
 from cardsync.shelving.boxes import BoxBody, CardInSlot
+from cardsync.shelving.many import PutTogether
 from cardsync.shelving.places import Shelved
 
 
@@ -49,10 +50,25 @@ class BoxPage(msgspec.Struct):
     total_pages: int
 
 
+def box_page(box: int, page: int, per_page: int, cards: list[CardInSlot], total: int) -> BoxPage:
+    return BoxPage(box, cards, total, page, per_page, -(-total // per_page))
+
+
+def put_cards(done: PutTogether) -> PutCards:
+    first, last = (place.code if place else None for place in (done.first, done.last))
+    return PutCards(done.cards, done.quantity, done.requested, done.truncated, first, last)
+
+
 def shelved_card(card: Shelved) -> ShelvedCard:
     locations = [
         Location(place.box, place.slot, place.code, quantity) for place, quantity in card.places
     ]
     first = locations[0].code if locations else None
     unshelved = max(card.on_hand - card.quantity, 0)
-    return ShelvedCard(card.card_id, locations, first, unshelved, card.quantity > card.on_hand)
+    return ShelvedCard(
+        card.card_id,
+        locations,
+        first,
+        unshelved,
+        card.quantity > card.on_hand,
+    )

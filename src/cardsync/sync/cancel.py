@@ -1,9 +1,9 @@
-"""Cancelling a sync: the seller's word in; out the lock cleared at once, or a cancellation
-recorded for the worker that writes.
+"""Cancelling a sync: the seller's request goes in; either the lock is cleared at once, or a
+cancellation is recorded for the worker that writes.
 
-The worker finds it at its next boundary (`state.hold_lease`) and ends it here. Of a worker that
-died meanwhile, whoever comes first ends it: poll, heartbeat, the next cancel or upload, another
-worker. Nobody goes on with a cancelled import.
+The worker finds it at its next boundary (`state.hold_lease`) and ends it here. If the worker has
+died meanwhile, the first process that comes by ends it: poll, heartbeat, the next cancel or upload,
+another worker. No worker resumes a cancelled import.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.activity import Activity
-from cardsync.access.caller import Caller
+from cardsync.access.activity import Activity, note
+from cardsync.access.caller import Caller, SellerState
 from cardsync.cards.exported import fingerprint
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
@@ -24,15 +24,15 @@ from cardsync.sync.models import SyncCycle
 from cardsync.work.jobs import Work
 from cardsync.work.metrics import UPLOADS
 
-# Whose runs stop at the seller's word: an import, and a pricing of the stored cards, be it an
-# import's or on demand.
+# The seller's cancellation stops the runs of these holders: an import, and a pricing of the stored
+# cards, whether it follows an import or was requested.
 REPRICE = "reprice"
 _WORKERS = ("sync", REPRICE)
 
 
-def is_left(state: Caller | SyncState, now: datetime) -> bool:
-    """A cancellation was recorded and nobody holds the lease any more: its worker died before it
-    could end it.
+def is_left(state: SellerState | SyncState, now: datetime) -> bool:
+    """Whether a cancellation was recorded and the lease is free: its worker died before it could
+    end it.
     """
     return state.cancel_requested_at is not None and not sync_state.lease_is_live(state, now)
 
@@ -40,7 +40,7 @@ def is_left(state: Caller | SyncState, now: datetime) -> bool:
 async def cancel_sync(
     session: AsyncSession, caller: Caller, now: datetime
 ) -> Literal["cancelled", "cancelling"]:
-    """`cancelled` when all is done, `cancelling` while a worker is on its way to its next
+    """Return `cancelled` when all is done, `cancelling` while a worker is on its way to its next
     boundary. Raises NoSyncInProgress.
     """
     caller.must_be_owner()
@@ -50,6 +50,8 @@ async def cancel_sync(
     working = state.lease_holder in _WORKERS and sync_state.lease_is_live(state, now)
     if state.lock_kind is None and state.cancel_requested_at is None and not working:
         raise errors.NoSyncInProgress
+    if state.cancel_requested_at is None:
+        note(session, caller, "sync.cancel_requested", "the sync shall stop", now)
     if working:
         state.cancel_requested_at = state.cancel_requested_at or now
         return "cancelling"
@@ -58,9 +60,9 @@ async def cancel_sync(
 
 
 async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """End what a worker left that died after the cancellation was recorded.
+    """End the cancelled work that a dead worker left.
 
-    True if there was one.
+    Return whether there was any.
     """
     state = await sync_state.locked(session, seller_id)
     if not is_left(state, now):
@@ -70,7 +72,7 @@ async def end_left(session: AsyncSession, seller_id: int, now: datetime) -> bool
 
 
 async def end_held(work: Work, lease: sync_state.Lease) -> None:
-    """End what the seller cancelled while this worker wrote; slabs already committed stay.
+    """End the work that the seller cancelled while this worker wrote; slabs already committed stay.
 
     Raises LeaseLost.
     """
@@ -79,11 +81,11 @@ async def end_held(work: Work, lease: sync_state.Lease) -> None:
 
 
 async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
-    """Cancel what is not finished, let go of lock and lease, write the cancelled cycle. The row
-    is locked, and no worker but us is at it.
+    """Cancel all unfinished work, release lock and lease, write the cancelled cycle. The row is
+    locked, and no other worker is writing.
 
-    Committed slabs stay, and so does a request that waits for its turn: the cancelled cycle's own
-    was consumed when it was taken.
+    Committed slabs stay, and so does a waiting request: the cancelled cycle's own request was
+    consumed when the cycle took it.
     """
     if state.lease_holder == REPRICE:
         await _cancel_reprice(session, state.seller_id, now)
@@ -91,15 +93,15 @@ async def end(session: AsyncSession, state: SyncState, now: datetime) -> None:
         await _end_sync(session, state, now)
     state.cancel_requested_at = None
     if state.lease_holder in _WORKERS or not sync_state.lease_is_live(state, now):
-        # Without the token, a worker that was only thought dead can't commit another slab.
+        # Without the token, a worker that only seemed dead cannot commit another slab.
         state.lease_holder = state.lease_token = state.lease_expires_at = state.work_phase = None
         if state.export_fingerprint is None:
             state.export_fingerprint = await fingerprint(session, state.seller_id)
 
 
 def _is_of_a_sync(state: SyncState) -> bool:
-    """A pricing on demand has no lock; one that was taken since its cancellation is another
-    matter.
+    """Whether the lock belongs to the cancelled work. A pricing on demand has no lock; a lock that
+    was taken since its cancellation belongs to other work.
     """
     if state.lease_holder != REPRICE or state.cancel_requested_at is None:
         return True
@@ -111,7 +113,10 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
     if state.review_upload_id in cancelled:
         state.review_upload_id = None
     await _write_cycle(
-        session, state, [cycle for cycle in cancelled.values() if cycle is not None], now
+        session,
+        state,
+        [cycle for cycle in cancelled.values() if cycle is not None],
+        now,
     )
     sync_state.drop_cancelled_lock(state, now)
     summary = f"sync cancelled, with {len(cancelled)} uploads that were not finished"
@@ -127,7 +132,7 @@ async def _end_sync(session: AsyncSession, state: SyncState, now: datetime) -> N
 
 
 async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """The run that the lease was taken for: the oldest open one."""
+    """Return the run for which the lease was taken: the oldest open one."""
     run_id = await session.scalar(
         text("""
             UPDATE price_run
@@ -155,8 +160,8 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
 async def _cancel_uploads(
     session: AsyncSession, seller_id: int, now: datetime
 ) -> dict[int, str | None]:
-    """Every open inventory upload and its price run; returns the ids with the cycles that they
-    came of.
+    """Cancel every open inventory upload and its price run; return the uploads' ids with their
+    cycles.
     """
     ended = await session.execute(
         text("""
@@ -180,8 +185,8 @@ async def _cancel_uploads(
 async def _write_cycle(
     session: AsyncSession, state: SyncState, cycles: list[str], now: datetime
 ) -> None:
-    """The rows of the cycles that the uploads named; a cycle that named none gets a row of its
-    own.
+    """Write the rows of the cycles that the uploads named; a cycle that none of them named gets a
+    row of its own.
     """
     known = await session.scalars(
         text("""

@@ -1,5 +1,5 @@
-"""The cooldown after a completed full or pricing cycle: how long it still lasts, and what a
-manual request meets. Pure.
+"""The cooldown after a completed full or pricing cycle: the row's facts go in; the remaining
+seconds and the rule that binds come out. Pure.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ SECOND = timedelta(seconds=1)
 
 
 def whole_seconds(span: timedelta) -> int:
-    """Rounded up: whoever waits so long has waited enough."""
+    """Return the seconds, rounded up, so that a client that waits as long has waited enough."""
     return -(-span // SECOND)
 
 
 def remaining_seconds(last_pricing_at: datetime | None, cooldown: timedelta, now: datetime) -> int:
-    """0 outside the cooldown, else at least 1.
+    """Return 0 outside the cooldown, else at least 1.
 
     Hosts whose clocks differ never make it longer than it is.
     """
@@ -27,7 +27,8 @@ def remaining_seconds(last_pricing_at: datetime | None, cooldown: timedelta, now
 
 
 def meets(remaining: int, *, metering: bool, paid: bool) -> Meets:
-    """With metering everyone waits or spends a credit; without it only free accounts wait.
+    """Whether the cooldown binds: with metering everyone waits or spends a credit; without it only
+    free accounts wait.
 
     It binds every kind of sync.
     """

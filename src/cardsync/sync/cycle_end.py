@@ -1,8 +1,8 @@
-"""What a cycle's first log does to the seller's row: the lock, the schedule, the history flags.
-The log and the row in, the row changed.
+"""The effect of a cycle's first log on the seller's row (the lock, the schedule, the history
+flags): the log and the row go in; the row comes out changed.
 
-A log without a lock is only recorded, save that it may end a first sync; so is one of another
-cycle than the lock's.
+A log without a lock is only recorded, except that it may end a first sync; the same holds for a log
+of another cycle than the lock's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.agentwork.tasks import complete_waiting
 from cardsync.seller_state.kinds import INVENTORY_KINDS, ORDER_KINDS
 from cardsync.seller_state.models import SyncState
 from cardsync.seller_state.state import clear_lock, count_failure
@@ -21,9 +22,9 @@ from cardsync.sync.planner import HISTORY_STEPS, STEPS
 
 
 def is_of_another(state: SyncState, row: SyncCycle | None, agent_id: str | None) -> bool:
-    """Whether a log that arrives belongs to another cycle than the lock's: the agent says that it
-    is not the lock's holder, or its cycle was heard of (by an upload or a screenshot) before the
-    lock was taken."""
+    """Whether a log belongs to another cycle than the lock's: the agent says that it does not hold
+    the lock, or an upload or a screenshot named the cycle before the lock was taken.
+    """
     if state.lock_kind is None or state.lock_taken_at is None:
         return False
     if agent_id is not None and state.lock_agent_id is not None and agent_id != state.lock_agent_id:
@@ -38,16 +39,18 @@ async def end_cycle(
     results: Mapping[str, str],
     now: datetime,
 ) -> tuple[str | None, bool]:
-    """The log of the newest cycle handed out, whose lock may be over.
+    """Apply the log of the newest cycle handed out, whose lock may be over.
 
     Returns that cycle's trigger and first_sync.
     """
-    trigger, first_sync = state.cycle_trigger, state.cycle_first_sync
+    trigger = state.cycle_trigger
+    first_sync = state.cycle_first_sync
     if first_sync and history_is_fetched(
         status, results, orders_before=await _orders_fetched(session, state.seller_id)
     ):
         state.history_fetched_at = now
-        # What succeeded in this first sync says nothing about the next one that is asked for.
+        await complete_waiting(session, state.seller_id, "backfill_orders", now)
+        # The successes of this first sync do not count for the next one that is requested.
         first_sync = False
         await session.execute(
             text("UPDATE sync_step SET in_first_sync = false WHERE seller_id = :id"),
@@ -67,7 +70,7 @@ async def end_cycle(
 
 
 def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
-    # A cycle that uploaded no inventory imported none: partial, it did not complete.
+    # A cycle that uploaded no inventory imported none: it is partial and did not complete.
     if status == "success":
         state.last_sync_at = now
         if state.lock_kind in INVENTORY_KINDS:
@@ -80,12 +83,10 @@ def _end_by_log(state: SyncState, status: str, now: datetime) -> None:
 
 
 def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before: bool) -> bool:
-    """Whether a first sync is over with this log: the orders came, and no step that needs them
-    failed.
+    """Whether this log ends a first sync: the orders came, and no step that needs them failed.
 
-    A step that was skipped had nothing to bring. Orders may be skipped too where they came
-    earlier in the same first sync (`orders_before`). A log without steps, or with names alone
-    that are not ours, says it by its status. Pure.
+    A skipped step had no data to bring. Orders may be skipped too where they came earlier in the
+    same first sync (`orders_before`). For a log without steps of ours, its status decides. Pure.
     """
     if not results.keys() & STEPS.keys():
         return status == "success"
@@ -96,7 +97,7 @@ def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before
 
 
 async def _orders_fetched(session: AsyncSession, seller_id: int) -> bool:
-    """Whether an earlier log of this first sync told that the orders came."""
+    """Whether an earlier log of this first sync reported that the orders came."""
     query = select(SyncStep.name).where(
         SyncStep.seller_id == seller_id, SyncStep.name == "fetch_orders", SyncStep.in_first_sync
     )

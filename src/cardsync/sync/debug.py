@@ -1,8 +1,8 @@
-"""Debug screenshots: a cycle's picture in, an object and a row out, and both away again when they
-are old.
+"""Debug screenshots: a cycle's picture comes in; an object and a row are stored, and both are
+deleted when they are old.
 
-The object is written before the row that names it; one whose row never came is swept with the old
-ones (processes/retention.py). Reading them belongs to the seller's members, who sign in.
+The object is written before the row that names it; an object whose row never came is swept with the
+old ones (processes/retention.py). Only the seller's members, who sign in, read them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
+from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.seller_state.state import locked, refresh
 from cardsync.settings import Settings
@@ -39,11 +40,16 @@ class DebugScreenshotBody(msgspec.Struct, kw_only=True):
 
 
 async def keep_screenshot(
-    database: Database, store: Store, settings: Settings, seller_id: int, body: DebugScreenshotBody
+    database: Database,
+    caller: Caller,
+    store: Store,
+    settings: Settings,
+    body: DebugScreenshotBody,
 ) -> None:
-    """Raises PayloadTooLarge, InvalidPayload, or NotFound when no cycle is named and there is
-    none.
+    """Store a screenshot. Raises PayloadTooLarge, InvalidPayload, or NotFound when the request
+    names no cycle and there is none.
     """
+    seller_id = caller.seller_id
     try:
         png = await asyncio.to_thread(read_screenshot, body.screenshot)
     except BadScreenshot as e:
@@ -93,9 +99,9 @@ async def _keep_row(
 async def _newest_cycle(
     session: AsyncSession, seller_id: int, sync_cycle_id: str | None = None
 ) -> int:
-    """Of those with that client's id, if there is one.
+    """Find the newest cycle: among those with that client's id, if the seller has any.
 
-    By our own order: what agents call the start may lie in the future.
+    The order is ours: the start that an agent reports may lie in the future.
     """
     query = select(func.max(SyncCycle.id)).where(SyncCycle.seller_id == seller_id)
     if sync_cycle_id is not None:
@@ -113,9 +119,9 @@ def _kept(settings: Settings) -> timedelta:
 
 @jobs.task(name="sync.drop_screenshots", queue="housekeeping", pass_context=True)
 async def drop_screenshots(context: procrastinate.JobContext, seller_id: int) -> None:
-    """Delete the seller's rows that are too old, and say when the next ones will be.
+    """Delete the seller's rows that are too old, and return when the next ones will be.
 
-    Their objects go by their own age.
+    Their objects are deleted by their own age.
     """
     work = work_of(context)
     async with work.database.tenant(seller_id) as session:

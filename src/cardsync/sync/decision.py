@@ -1,4 +1,5 @@
-"""Shall this seller's agent run a cycle now? Facts (time included) in, decision out. Pure.
+"""Decide whether this seller's agent runs a cycle now: facts (time included) go in; a decision
+comes out. Pure.
 
 Precedence: in_progress > manual_request > auto_sync_paused > scheduled > no_sync_needed
 (decisions.md, section 3).
@@ -53,30 +54,31 @@ def due_at(
     last_failure_at: datetime | None,
     retry: timedelta,
 ) -> datetime | None:
-    """When the schedule wants the next cycle; None means at once.
+    """Return when the schedule wants the next cycle; None means at once.
 
     Failures in a row double the wait, up to the interval.
     """
     due = last_pricing_at + interval if last_pricing_at else None
     if not failures or last_failure_at is None:
         return due
-    # Capped before the shift: 2^60 minutes is no timedelta.
+    # The exponent is capped before the shift: 2^60 minutes is no timedelta.
     wait: timedelta = min(retry * 2 ** min(failures - 1, 20), interval)
     return max(due, last_failure_at + wait) if due else last_failure_at + wait
 
 
 def in_quiet_hours(now: datetime, hours: str | None, time_zone: str) -> bool:
-    """Whether a clock on the seller's wall shows a time within `22:00-06:00`: its end included no
-    more, across midnight or not.
+    """Whether a clock on the seller's wall shows a time within `22:00-06:00`, across midnight or
+    not; the end is not included.
 
-    Reading the wall clock needs no arithmetic over the days when it jumps: hours that it skips
-    are over when it has passed them, hours that it shows twice are quiet twice. A span that ends
-    where it begins is none.
+    Reading the wall clock needs no arithmetic over the days when it jumps: hours that it skips are
+    over when it has passed them, hours that it shows twice are quiet twice. A span that ends where
+    it begins is empty.
     """
     if hours is None:
         return False
     start, _, end = hours.partition("-")
-    begins, ends = time.fromisoformat(start), time.fromisoformat(end)
+    begins = time.fromisoformat(start)
+    ends = time.fromisoformat(end)
     wall = now.astimezone(ZoneInfo(time_zone)).time()
     return begins <= wall < ends if begins <= ends else wall >= begins or wall < ends
 
@@ -87,7 +89,7 @@ def decide(facts: SyncFacts) -> SyncDecision:
     if lock is not None:
         holder = facts.agent_id is not None and facts.agent_id == lock.agent_id
         if holder and not lock.uploaded:
-            # A lost answer costs nothing: the holder hears the same again.
+            # A lost answer costs nothing: the holder gets the same one again.
             manual = lock.trigger == "manual"
             reason = "manual_request" if manual else "scheduled"
             return SyncDecision("sync", reason, manual or requested, lock.kind, lock.first_sync)
@@ -115,9 +117,9 @@ def phase(
     in_review: bool,
     push: str | None,
 ) -> str:
-    """`phase` of GET /status.
+    """Return `phase` of GET /status.
 
-    `push` is push_queued or pushing where the account pushes prices at all.
+    `push` is push_queued or pushing, where the account pushes prices at all.
     """
     if cancelling and lease_is_live:
         return "cancelling"
@@ -125,14 +127,15 @@ def phase(
         return work_phase
     if uploads_open:
         return "queued"
-    # Also when an upload fell into a cycle of another kind: its agent collects on.
+    # The phase is the same when an upload fell into a cycle of another kind: its agent goes on
+    # collecting.
     if lock_held:
         return "collecting"
     if in_review:
         return "awaiting_review"
     if push == "pushing":
         return push
-    # A sync that was asked for comes before prices that wait: they may wait for a seller who
+    # A requested sync comes before prices that wait, because those may wait for a seller who
     # imports them by hand.
     if requested:
         return "requested"

@@ -1,8 +1,8 @@
-"""A heartbeat: the agent's caller in, what it is told about its account out.
+"""A heartbeat: the agent's caller comes in; the facts about its account go out.
 
-The steady state writes nothing. A heartbeat writes where time left something undone: it clears a
-stale lock, ends a cancelled cycle whose worker died, and cancels price tasks that the account may
-no longer run.
+The steady state writes nothing. A heartbeat writes only where the passing of time left work: it
+clears a stale lock, ends a cancelled cycle whose worker died, and cancels price tasks that the
+account may no longer run.
 """
 
 from __future__ import annotations
@@ -25,16 +25,22 @@ class Beat(NamedTuple):
 
 
 async def heartbeat(database: Database, caller: Caller, now: datetime, settings: Settings) -> Beat:
-    if sync_state.lock_is_stale(caller, now, settings) or cancel.is_left(caller, now):
+    state = caller.state
+    if sync_state.lock_is_stale(state, now, settings) or cancel.is_left(state, now):
         async with database.tenant(caller.seller_id) as session:
             await cancel.end_left(session, caller.seller_id, now)
             await sync_state.clear_stale_lock(session, caller.seller_id, now, settings)
     allowed = caller.entitlements(now)
-    if tasks.lost(caller.price_tasks_due_at, allowed.price_tasks, now):
-        # Time made the account read-only (a trial's end): no change of it cancelled them.
+    if tasks.lost(state.price_tasks_due_at, allowed.price_tasks, now):
+        # Time made the account read-only (a trial's end), so no change of the account has cancelled
+        # them.
         async with database.tenant(caller.seller_id) as session:
             await tasks.cancel_lost(session, caller.seller_id, now)
     waiting = tasks.advertised(
-        caller.tasks_due_at, caller.price_tasks_due_at, allowed.price_tasks, now
+        state.tasks_due_at,
+        state.price_tasks_due_at,
+        state.agent_kinds,
+        allowed.price_tasks,
+        now,
     )
     return Beat(waiting, allowed.sync_mode, allowed.upload_approved)

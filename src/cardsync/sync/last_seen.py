@@ -1,7 +1,7 @@
-"""When agents were last heard of: noted in memory per heartbeat, flushed by one set-wise
-statement a second.
+"""The times when agents last called: each heartbeat notes one in memory, and one set-wise statement
+a second writes them.
 
-A process that is killed forgets at most one second of it, which the next heartbeat makes good.
+A process that is killed loses at most one second of them, and the next heartbeat brings newer ones.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import structlog
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.access.caller import Caller
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.sync.models import AgentSeen
@@ -41,29 +42,34 @@ class LastSeen:
         self._in_writing: dict[int, tuple[datetime, str | None, str | None]] = {}
 
     def note(
-        self, seller_id: int, now: datetime, version: str | None, platform: str | None
+        self,
+        seller_id: int,
+        now: datetime,
+        version: str | None,
+        platform: str | None,
     ) -> None:
         self._noted[seller_id] = (now, version, platform)
 
     async def flush(self) -> None:
         if not self._noted:
             return
-        noted, self._noted = self._noted, {}
+        noted = self._noted
+        self._noted = {}
         self._in_writing = noted
         try:
             await self._write(noted)
         except BaseException:
-            # What was noted meanwhile is newer.
+            # A time that was noted meanwhile is newer.
             self._noted = noted | self._noted
             raise
         finally:
             self._in_writing = {}
 
-    async def at(self, session: AsyncSession, seller_id: int) -> datetime | None:
-        """The newest of what is stored and what this process has not written yet."""
-        unwritten = self._noted.get(seller_id) or self._in_writing.get(seller_id)
+    async def at(self, session: AsyncSession, caller: Caller) -> datetime | None:
+        """Return the newest of the stored time and the one that is not written yet."""
+        unwritten = self._noted.get(caller.seller_id) or self._in_writing.get(caller.seller_id)
         stored = await session.scalar(
-            select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == seller_id)
+            select(AgentSeen.last_seen_at).where(AgentSeen.seller_id == caller.seller_id)
         )
         return max(
             (moment for moment in (stored, unwritten and unwritten[0]) if moment), default=None

@@ -1,9 +1,10 @@
-"""Cycle logs: what an agent reports of a cycle in, one row a cycle out, merged by the client's
-`sync_cycle_id`.
+"""Cycle logs: an agent's report of a cycle goes in; one row a cycle comes out, merged by the
+client's `sync_cycle_id`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -17,7 +18,11 @@ from cardsync.seller_state.state import locked, refresh
 from cardsync.sync.cycle_end import end_cycle, is_of_another
 from cardsync.sync.models import SyncCycle
 from cardsync.sync.planner import STEPS
+from cardsync.sync.price_events import note_price_events
 
+# Orders stand on a floor above: the door hands in who asks the agent for what a cycle did not bring,
+# knowing when it began.
+AskForMissing = Callable[[AsyncSession, int, datetime, datetime], Awaitable[None]]
 CycleId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
@@ -48,18 +53,24 @@ async def place_cycle(
     trigger: str | None,
     now: datetime,
 ) -> None:
-    """The placeholder of a cycle whose upload or screenshot came before its log: failed, until
-    the log says otherwise.
+    """Insert the placeholder of a cycle whose upload or screenshot came before its log. It counts
+    as failed until the log replaces it.
     """
     if sync_cycle_id is None:
         return
     await session.execute(
         text("""
-            INSERT INTO sync_cycle (seller_id, sync_cycle_id, status, placeholder, trigger_source, started_at, logged_at)
+            INSERT INTO sync_cycle (seller_id, sync_cycle_id, status, placeholder, trigger_source,
+                started_at, logged_at)
             VALUES (:seller, :cycle, 'failed', true, :trigger, :now, :now)
             ON CONFLICT (seller_id, sync_cycle_id) WHERE sync_cycle_id IS NOT NULL DO NOTHING
         """),
-        {"seller": seller_id, "cycle": sync_cycle_id, "trigger": trigger, "now": now},
+        {
+            "seller": seller_id,
+            "cycle": sync_cycle_id,
+            "trigger": trigger,
+            "now": now,
+        },
     )
 
 
@@ -75,24 +86,27 @@ async def record_cycle(
     caller: Caller,
     log: CycleLog,
     agent_id: str | None,
+    ask_for_missing: AskForMissing,
     now: datetime,
 ) -> None:
     """Insert or update the cycle's row.
 
-    Only the first log of a cycle moves the lock; a repeated one only updates the row. A cycle
-    whose `started_at` cannot be read counts as begun now.
+    Only the first log of a cycle moves the lock, and asks for what is still missing; a repeated
+    one only updates the row. A cycle whose `started_at` cannot be read counts as begun now.
     """
     started_at = clock.read_moment(log.started_at) or now
-    # The state row first: two logs of one cycle at the same time go one after the other.
+    # The state row is locked first: two logs of one cycle at the same time go one after the other.
     state = await locked(session, caller.seller_id)
     refresh(state, now)
     row = await _row_of(session, caller.seller_id, log.sync_cycle_id, started_at)
-    # Of a step that was tried again, the last try.
+    # If a step was tried again, its last try counts.
     results = {step.name: step.status for step in log.steps or ()}
     succeeded = {name for name, result in results.items() if result == "success"} - _told_before(
         row
     )
     trigger, first_sync = None, False
+    if (row is None or row.placeholder) and log.status != "failed":
+        await ask_for_missing(session, caller.seller_id, started_at, now)
     if (row is None or row.placeholder) and not is_of_another(state, row, agent_id):
         trigger, first_sync = await end_cycle(session, state, log.status, results, now)
     await _note_successes(session, caller.seller_id, succeeded, now, first_sync=first_sync)
@@ -100,12 +114,14 @@ async def record_cycle(
         row = SyncCycle(seller_id=caller.seller_id, sync_cycle_id=log.sync_cycle_id)
         session.add(row)
     _fill(row, log, trigger, started_at, now)
+    await session.flush()
+    await note_price_events(session, caller.seller_id, log.sync_cycle_id)
 
 
 async def _row_of(
     session: AsyncSession, seller_id: int, sync_cycle_id: str | None, started_at: datetime
 ) -> SyncCycle | None:
-    """The cycle's row: by its id, else the nameless one of the cycle that was cancelled after
+    """Find the cycle's row: by its id, else the nameless one of the cycle that was cancelled after
     this one had begun.
     """
     if sync_cycle_id is None:
@@ -121,31 +137,48 @@ async def _row_of(
     )
     row = (await session.scalars(nameless.order_by(SyncCycle.id.desc()).limit(1))).one_or_none()
     if row is not None:
-        row.sync_cycle_id, row.placeholder = sync_cycle_id, True
+        row.sync_cycle_id = sync_cycle_id
+        row.placeholder = True
     return row
 
 
 def _told_before(row: SyncCycle | None) -> set[str]:
-    """What an earlier log of the cycle told succeeded then, not now."""
+    """Return the steps that an earlier log of the cycle reported as succeeded; their time is that
+    log's.
+    """
     return {step["name"] for step in row.steps if step["status"] == "success"} if row else set()
 
 
 def _fill(
-    row: SyncCycle, log: CycleLog, trigger: str | None, started_at: datetime, now: datetime
+    row: SyncCycle,
+    log: CycleLog,
+    trigger: str | None,
+    started_at: datetime,
+    now: datetime,
 ) -> None:
-    # A cycle that the seller cancelled stays so, whatever its agent made of that.
+    # A cycle that the seller cancelled stays cancelled, whatever its agent reports.
     row.status = "cancelled" if row.status == "cancelled" else log.status
     row.placeholder = False
     row.trigger_source = row.trigger_source or trigger
     row.steps = [msgspec.to_builtins(step) for step in log.steps or ()]
-    row.agent_version, row.platform = log.agent_version, log.platform
-    row.duration_ms, row.started_at, row.logged_at = log.duration_ms, started_at, now
+    row.agent_version = log.agent_version
+    row.platform = log.platform
+    row.duration_ms = log.duration_ms
+    row.started_at = started_at
+    row.logged_at = now
 
 
 async def _note_successes(
-    session: AsyncSession, seller_id: int, names: set[str], now: datetime, *, first_sync: bool
+    session: AsyncSession,
+    seller_id: int,
+    names: set[str],
+    now: datetime,
+    *,
+    first_sync: bool,
 ) -> None:
-    """What the planner calls fresh. Names that are not in its registry are kept in the log only."""
+    """Store the successes that the planner calls fresh. Names that are not in its registry stay in
+    the log only.
+    """
     known = sorted(names & STEPS.keys())
     if not known:
         return
@@ -154,8 +187,14 @@ async def _note_successes(
             INSERT INTO sync_step (seller_id, name, last_succeeded_at, in_first_sync)
             SELECT :seller, name, :now, :first_sync FROM unnest(CAST(:names AS text[])) name
             ON CONFLICT (seller_id, name) DO UPDATE
-               SET last_succeeded_at = excluded.last_succeeded_at, in_first_sync = excluded.in_first_sync
+               SET last_succeeded_at = excluded.last_succeeded_at,
+                   in_first_sync = excluded.in_first_sync
              WHERE sync_step.last_succeeded_at <= excluded.last_succeeded_at
         """),
-        {"seller": seller_id, "now": now, "first_sync": first_sync, "names": known},
+        {
+            "seller": seller_id,
+            "now": now,
+            "first_sync": first_sync,
+            "names": known,
+        },
     )

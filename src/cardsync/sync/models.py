@@ -1,6 +1,5 @@
-"""Tables of the sync protocol: `sync_state` (one row a seller: request, lock, lease, results),
-`sync_cycle` (logs), `sync_step`, `debug_screenshot`, and the global `agent_seen`, which web
-processes flush set-wise across sellers.
+"""Tables of the sync protocol: `sync_cycle` (logs), `sync_step`, `debug_screenshot`, and the global
+`agent_seen`, which web processes flush set-wise across sellers.
 """
 
 from __future__ import annotations
@@ -39,6 +38,8 @@ class SyncCycle(Base):
     placeholder: Mapped[bool] = mapped_column(server_default=FALSE)
     trigger_source: Mapped[str | None] = mapped_column(Text)
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
+    # What was told of files of prices that the cycle imported or could not import.
+    price_events: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default="[]")
     agent_version: Mapped[str | None] = mapped_column(Text)
     platform: Mapped[str | None] = mapped_column(Text)
     duration_ms: Mapped[int | None] = mapped_column(BigInteger)
@@ -47,14 +48,13 @@ class SyncCycle(Base):
 
 
 class SyncStep(Base):
-    """When each step of the agent's registry last succeeded, as cycle logs told it."""
+    """The time when each step of the agent's registry last succeeded, as cycle logs reported it."""
 
     __tablename__ = "sync_step"
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     last_succeeded_at: Mapped[datetime] = mapped_column(Moment)
-    # Whether that was in a cycle handed out with first_sync: then the step's whole history is
-    # fetched.
+    # True if that was in a cycle handed out with first_sync: such a step fetches the whole history.
     in_first_sync: Mapped[bool] = mapped_column(server_default=FALSE)
 
 
@@ -79,9 +79,9 @@ class DebugScreenshot(Base):
 
 
 class AgentSeen(Base):
-    """Global: when a seller's agent was last heard of.
+    """Global: the time when a seller's agent last called.
 
-    Many sellers' rows are written by one statement a second.
+    One statement a second writes many sellers' rows.
     """
 
     __tablename__ = "agent_seen"

@@ -1,8 +1,8 @@
-"""Which steps of the agent's registry a cycle of some kind shall run: kind, capabilities and last
-successes in, a plan out. Pure.
+"""The steps of the agent's registry that a cycle runs: kind, capabilities and last successes go in;
+a plan comes out. Pure.
 
-The registry is decisions.md's, section 3: names, what each step needs first, the kind that it is
-a kind's own, freshness.
+The registry is that of decisions.md, section 3: names, the steps that each one needs first, the
+kind that exists for it, freshness.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Advertised: TypeAlias = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Step:
-    """`kind` is the cycle that exists for this step; other kinds run it only because something of
-    theirs needs it.
+    """A step of the registry. `kind` is the cycle that exists for this step; other kinds run it
+    only because one of their steps needs it.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Step:
     version: int = 1
 
 
-# In an order in which every step comes after what it needs.
+# In this order every step comes after the steps that it needs.
 STEPS: dict[str, Step] = {
     "export_inventory": Step("pricing", 900),
     "upload_inventory": Step("pricing", 900, ("export_inventory",)),
@@ -47,7 +47,7 @@ STEPS: dict[str, Step] = {
     "refresh_account": Step("account", 86_400),
 }
 PRICING_CHAIN = tuple(name for name, step in STEPS.items() if step.kind == "pricing")
-# What a first sync is there for: orders, and everything that hangs on them.
+# A first sync exists for these: orders, and every step that depends on them.
 HISTORY_STEPS = tuple(name for name, step in STEPS.items() if "fetch_orders" in (name, *step.needs))
 
 
@@ -59,7 +59,7 @@ class Skipped(msgspec.Struct):
 
 
 class Plan(msgspec.Struct):
-    """The steps to run, dependencies first, and those that are fresh; or, with `error`, none."""
+    """The steps to run, dependencies first, and the steps that are fresh; or, with `error`, none."""
 
     kind: str
     steps: list[str]
@@ -78,11 +78,10 @@ class PlanFacts:
 
 
 def read_capabilities(values: Iterable[str] | None) -> Advertised | None:
-    """`step@version, step, …` of all the parameters together; None when there are none, or more
-    than 2 KB of them.
+    """Read `step@version, step, …` of all the parameters together; None when there are none, or
+    more than 2 KB of them.
 
-    A name without a version means 1. Names that we don't know and versions that are no number say
-    nothing.
+    A name without a version means 1. Unknown names and versions that are no number are ignored.
     """
     texts = list(values or ())
     if (
@@ -104,7 +103,7 @@ def own_steps(kind: str) -> tuple[str, ...]:
 
 
 def steps_of(kind: str, *, read_only: bool) -> tuple[str, ...]:
-    """The kind's own steps and all that they need, dependencies first."""
+    """Return the kind's own steps and all that they need, dependencies first."""
     wanted = set(own_steps(kind))
     for name in reversed(STEPS):
         if name in wanted:
@@ -115,8 +114,8 @@ def steps_of(kind: str, *, read_only: bool) -> tuple[str, ...]:
 
 
 def make_plan(facts: PlanFacts) -> Plan:
-    """Refused as a whole when a step that has to run is not advertised in the version that we
-    need.
+    """Refuse the plan as a whole when the agent does not advertise a needed step in the needed
+    version.
     """
     wanted = steps_of(facts.kind, read_only=facts.read_only)
     kept = own_steps(facts.kind) if facts.manual else ()
@@ -127,7 +126,12 @@ def make_plan(facts: PlanFacts) -> Plan:
         needed = STEPS[missing[0]].version
         return Plan(facts.kind, [], [], f"capability_mismatch: {missing[0]}@{needed}")
     skipped = [
-        Skipped(name, "fresh", facts.last_successes[name], STEPS[name].freshness_seconds)
+        Skipped(
+            name,
+            "fresh",
+            facts.last_successes[name],
+            STEPS[name].freshness_seconds,
+        )
         for name in wanted
         if name not in steps
     ]
@@ -135,9 +139,10 @@ def make_plan(facts: PlanFacts) -> Plan:
 
 
 def _fresh_steps(facts: PlanFacts, wanted: Iterable[str]) -> set[str]:
-    """The pricing chain is fresh as a whole or not at all: an upload needs the file that this
+    """Treat the pricing chain as fresh as a whole or not at all: an upload needs the file that this
     very cycle exports, and waiting for the repricing of an upload that was not made would call a
-    failed sync done."""
+    failed sync done.
+    """
     fresh = {name for name in wanted if _is_fresh(name, facts)}
     chain = {name for name in wanted if name in PRICING_CHAIN}
     return fresh if chain <= fresh else fresh - chain

@@ -17,7 +17,9 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
-from cardsync.access.caller import Caller
+from cardsync.access.caller import Caller, SellerState
+from cardsync.agentwork.kinds import named_kinds
+from cardsync.agentwork.tasks import remember_kinds
 from cardsync.database.hot_reads import PolledQuery
 from cardsync.database.session import Database
 from cardsync.seller_state.models import SyncState
@@ -38,18 +40,22 @@ async def answer_poll(
     settings: Settings,
 ) -> SyncDecision:
     """The decision for one poll, taken under the row's lock only where the poll changes it."""
-    decision = decide(facts_of(caller, caller, agent_id, now, settings))
-    if changes_something(caller, decision, agent_id, now, settings):
+    said = named_kinds(capabilities)
+    if said is not None and said != caller.state.agent_kinds:
+        async with database.tenant(caller.seller_id) as session:
+            await remember_kinds(session, caller, said)
+    decision = decide(facts_of(caller, caller.state, agent_id, now, settings))
+    if changes_something(caller.state, decision, agent_id, now, settings):
         async with database.tenant(caller.seller_id) as session:
             advertised = read_capabilities(capabilities)
             return await poll(session, caller, agent_id, advertised, now, settings)
     await keep(database, caller, agent_id, now)
-    return told_again(caller, decision)
+    return told_again(caller.state, decision)
 
 
 def facts_of(
     caller: Caller,
-    state: Caller | SyncState,
+    state: SellerState | SyncState,
     agent_id: str | None,
     now: datetime,
     settings: Settings,
@@ -64,14 +70,15 @@ def facts_of(
             # Who is told once more to run a cycle that is being cancelled would begin it anew.
             state.lock_uploaded or state.cancel_requested_at is not None,
         )
-    minutes = caller.sync_interval_minutes or settings.sync_interval_minutes
+    account = caller.account
+    minutes = account.sync_interval_minutes or settings.sync_interval_minutes
     return SyncFacts(
         now=now,
         requested_kind=state.requested_kind,
         lock=lock,
         agent_id=agent_id,
-        auto_sync_paused=caller.auto_sync_paused,
-        first_sync_due=state.history_fetched_at is None or caller.full_history_requested,
+        auto_sync_paused=account.auto_sync_paused,
+        first_sync_due=state.history_fetched_at is None or account.full_history_requested,
         next_due_at=due_at(
             state.last_pricing_at,
             timedelta(minutes=minutes),
@@ -79,11 +86,11 @@ def facts_of(
             state.last_failure_at,
             timedelta(seconds=settings.sync_retry_seconds),
         ),
-        in_quiet_hours=in_quiet_hours(now, caller.quiet_hours, caller.time_zone),
+        in_quiet_hours=in_quiet_hours(now, account.quiet_hours, account.time_zone),
     )
 
 
-def holds_lock(state: Caller | SyncState, agent_id: str | None) -> bool:
+def holds_lock(state: SellerState | SyncState, agent_id: str | None) -> bool:
     return state.lock_kind is not None and agent_id is not None and state.lock_agent_id == agent_id
 
 
@@ -104,27 +111,31 @@ RETURNING seller_id
 
 
 def changes_something(
-    caller: Caller, decision: SyncDecision, agent_id: str | None, now: datetime, settings: Settings
+    state: SellerState,
+    decision: SyncDecision,
+    agent_id: str | None,
+    now: datetime,
+    settings: Settings,
 ) -> bool:
     """Whether this poll has to go through `poll`: it takes the lock, clears a stale one or ends a
     cancelled cycle.
     """
-    takes = decision.action == "sync" and caller.lock_kind is None
+    takes = decision.action == "sync" and state.lock_kind is None
     return (
         takes
-        or lock_is_stale(caller, now, settings)
-        or cancel.is_left(caller, now)
-        or _grows_old(caller, agent_id, now, settings)
+        or lock_is_stale(state, now, settings)
+        or cancel.is_left(state, now)
+        or _grows_old(state, agent_id, now, settings)
     )
 
 
-def _grows_old(caller: Caller, agent_id: str | None, now: datetime, settings: Settings) -> bool:
+def _grows_old(state: SellerState, agent_id: str | None, now: datetime, settings: Settings) -> bool:
     """Whether a lock's holder has not refreshed it for so long that it must happen now, whoever
     holds the row.
     """
-    if not holds_lock(caller, agent_id) or caller.uploads_open or caller.lock_refreshed_at is None:
+    if not holds_lock(state, agent_id) or state.uploads_open or state.lock_refreshed_at is None:
         return False
-    return now - caller.lock_refreshed_at > timedelta(seconds=settings.stale_lock_seconds / 2)
+    return now - state.lock_refreshed_at > timedelta(seconds=settings.stale_lock_seconds / 2)
 
 
 async def keep(database: Database, caller: Caller, agent_id: str | None, now: datetime) -> None:
@@ -132,18 +143,19 @@ async def keep(database: Database, caller: Caller, agent_id: str | None, now: da
 
     Beside open work it need not: none goes stale, and who ends the work refreshes it.
     """
+    state = caller.state
     if (
-        holds_lock(caller, agent_id)
-        and not caller.uploads_open
-        and caller.lock_refreshed_at is not None
+        holds_lock(state, agent_id)
+        and not state.uploads_open
+        and state.lock_refreshed_at is not None
     ):
-        moments = (clock.microseconds(moment) for moment in (caller.lock_refreshed_at, now))
+        moments = (clock.microseconds(moment) for moment in (state.lock_refreshed_at, now))
         await database.polled.first_row(caller.seller_id, REFRESH, *moments)
 
 
-def told_again(caller: Caller, decision: SyncDecision) -> SyncDecision:
+def told_again(state: SellerState, decision: SyncDecision) -> SyncDecision:
     """What the lock's holder is told once more, as it was told when it took the lock."""
-    return _with_plan(decision, caller.lock_plan) if decision.action == "sync" else decision
+    return _with_plan(decision, state.lock_plan) if decision.action == "sync" else decision
 
 
 def _with_plan(decision: SyncDecision, told: Any) -> SyncDecision:
@@ -198,7 +210,7 @@ async def _plan(
     now: datetime,
 ) -> Plan | None:
     """Only for sellers who opted in, and agents that say what they can do."""
-    if advertised is None or not caller.planner_opt_in:
+    if advertised is None or not caller.account.planner_opt_in:
         return None
     query = select(SyncStep).where(SyncStep.seller_id == caller.seller_id)
     return make_plan(

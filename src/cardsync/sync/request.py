@@ -1,5 +1,5 @@
-"""A manual request for a sync: refused inside the cooldown where that binds, else noted for the
-next poll.
+"""A manual request for a sync: it is refused where the cooldown binds, else noted for the next
+poll.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
+from cardsync.agentwork.kinds import REQUESTED
+from cardsync.agentwork.tasks import enqueue_task, waiting_task
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.kinds import merge_kinds
 from cardsync.seller_state.models import SyncState
 from cardsync.settings import Settings
 from cardsync.sync.cooldown import meets, remaining_seconds
+
+BACKFILL = "backfill_orders"
 
 
 async def request_sync(
@@ -28,10 +32,12 @@ async def request_sync(
     *,
     full_history: bool = False,
 ) -> None:
-    """Under the row lock: a cycle that ends meanwhile starts its cooldown before or after.
+    """Note a request under the row lock: a cycle that ends meanwhile starts its cooldown before or
+    after.
 
-    With `full_history` the cycle that takes the request is a first sync again. Raises
-    MeteredCooldown or Cooldown.
+    With `full_history` the cycle that takes the request is a first sync again, and a task waits for
+    an agent that runs no cycle; whichever comes first does the other's work. Raises MeteredCooldown
+    or Cooldown.
     """
     state = await sync_state.locked(session, caller.seller_id)
     if (
@@ -40,7 +46,8 @@ async def request_sync(
     ):
         _refuse_in_cooldown(state, caller, now, settings)
         sync_state.note_request(state, kind, now)
-    # Else it waits already: asked again, it is answered again.
+        note(session, caller, "sync.requested", f"sync of kind {kind}", now)
+    # Otherwise a request waits already, and a second one gets the same answer.
     if full_history:
         await _ask_for_history(session, caller, now)
 
@@ -52,10 +59,12 @@ def _refuse_in_cooldown(
         state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now
     )
     match meets(
-        remaining, metering=caller.credits_metering_enabled, paid=caller.entitlements(now).paid
+        remaining,
+        metering=caller.account.credits_metering_enabled,
+        paid=caller.entitlements(now).paid,
     ):
         case "metered":
-            raise errors.MeteredCooldown(remaining, caller.credit_balance)
+            raise errors.MeteredCooldown(remaining, caller.account.credit_balance)
         case "free":
             raise errors.Cooldown(remaining)
 
@@ -67,3 +76,5 @@ async def _ask_for_history(session: AsyncSession, caller: Caller, now: datetime)
     """)
     if await session.scalar(asked, {"id": caller.seller_id}) is not None:
         note(session, caller, "account.changed", "full_history_requested=true", now)
+        if await waiting_task(session, caller.seller_id, BACKFILL, now) is None:
+            await enqueue_task(session, caller.seller_id, BACKFILL, {}, now, priority=REQUESTED)

@@ -1,6 +1,6 @@
 """The sync protocol over HTTP: heartbeat, decision, status, request, log.
 
-Polled by every agent, so the steady state writes nothing.
+Every agent polls it, so the steady state writes nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.accounts import sellers
 from cardsync.catalog.product_lines import CATEGORY_IDS
 from cardsync.database.session import Database
+from cardsync.orders.sales_backfill import ask_for_missing_months
 from cardsync.pricing.export.price_updates import run_waits
 from cardsync.releases.offer import Installation
 from cardsync.releases.update import update_fields
@@ -64,7 +65,7 @@ class HeartbeatBody(msgspec.Struct):
     platform: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
 
-# Who is asking, where there may be several installations.
+# The installation that sends the request, where the seller may have several.
 AgentId = Annotated[
     str | None,
     Parameter(required=False, description="Random per installation; names the lock's holder"),
@@ -72,7 +73,7 @@ AgentId = Annotated[
 
 
 class SyncRequest(msgspec.Struct):
-    """`full_history`: the orders of all years are fetched anew, as in a first sync."""
+    """With `full_history` the agent fetches the orders of all years anew, as in a first sync."""
 
     kind: Any = None
     full_history: bool = False
@@ -81,8 +82,8 @@ class SyncRequest(msgspec.Struct):
 @post("/heartbeat", status_code=200, opt=POLLED, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> Polled[Heartbeat]:
     """Keep-alive: notes the agent as seen and clears a stale sync lock."""
-    # Nothing injected into the two polls: dependencies are resolved anew with each request,
-    # several in a task group, which costs as much as the work itself.
+    # The two polls have no injected dependencies: the framework resolves those anew with each
+    # request, several in a task group, which costs as much as the work itself.
     caller, state = provide_caller(request), request.app.state
     database: Database = state.database
     settings: Settings = state.settings
@@ -90,7 +91,9 @@ async def heartbeat(request: ApiRequest, data: HeartbeatBody | None = None) -> P
     body = data or HeartbeatBody()
     state.last_seen.note(caller.seller_id, now, body.version, body.platform)
     alive = await beat(database, caller, now, settings)
-    lines = [ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.product_lines]
+    lines = [
+        ProductLineBody(name, CATEGORY_IDS.get(name, 0)) for name in caller.account.product_lines
+    ]
     asks = Installation(str(caller.seller_id), body.version, body.platform)
     origin = settings.origin_for(request.headers.get("host"))
     return Polled(
@@ -111,7 +114,7 @@ async def pending(
         Parameter(required=False, description="The agent's steps: `step@version`, comma-separated"),
     ] = None,
 ) -> Polled[Pending]:
-    """Whether this seller's agent shall run a cycle now.
+    """Decide whether this seller's agent runs a cycle now.
 
     An answer of `sync` takes the sync lock.
     """
@@ -128,30 +131,32 @@ def _agent(agent_id: str | None) -> str | None:
     return storable(agent_id[:200]) if agent_id else None
 
 
-@get("/status", opt=BY_EITHER | POLLED, security=[A_SESSION], responses=problems(*BEHIND_A_KEY))
+@get(
+    "/status", opt=BY_ANY | POLLED, security=[A_SESSION, A_TOKEN], responses=problems(*BEHIND_A_KEY)
+)
 async def status(
     request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings
 ) -> Status:
-    """What the seller's sync is doing."""
+    """Show the phase and the progress of the seller's sync."""
     now = clock.now()
     seen: LastSeen = request.app.state.last_seen
     current = await status_of(session, caller, run_waits, now, settings)
-    return status_body(current, caller.last_sync_at, await seen.at(session, caller.seller_id))
+    return status_body(current, caller.state.last_sync_at, await seen.at(session, caller))
 
 
 @post(
     "/sync/request",
     status_code=200,
-    opt=SYNC_REQUEST | BY_EITHER,
-    security=[A_SESSION],
+    opt=SYNC_REQUEST | BY_ANY,
+    security=[A_SESSION, A_TOKEN],
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
 )
 async def request_sync(
     caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
 ) -> Requested:
-    """Ask for a sync; the next poll hands it out.
+    """Request a sync; the next poll hands it out.
 
-    Asking again changes nothing, of two kinds `full` wins.
+    A second request changes nothing, except that of two kinds `full` wins.
     """
     asked = data or SyncRequest()
     kind, history = read_kind(asked.kind), asked.full_history
@@ -174,8 +179,8 @@ async def request_sync(
     security=[A_SESSION],
 )
 async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancelled]:
-    """Stop the sync that is in progress: at once, or as soon as the worker that writes has
-    reached a slab boundary.
+    """Stop the sync that is in progress: at once, or as soon as the worker that writes has reached
+    a slab boundary.
     """
     status = await cancel.cancel_sync(session, caller, clock.now())
     return Response(Cancelled(status), status_code=200 if status == "cancelled" else 202)
@@ -183,12 +188,12 @@ async def cancel_sync(caller: Caller, session: AsyncSession) -> Response[Cancell
 
 @delete("/sync/approve_upload", status_code=200, responses=problems(*FOR_AGENTS))
 async def clear_upload_approval(caller: Caller, session: AsyncSession) -> UploadApproval:
-    """The one-time upload that the seller approved is made."""
+    """Record that the agent made the one-time upload that the seller approved."""
     await sellers.clear_upload_approval(session, caller)
     return UploadApproval("ok", False)
 
 
-# Text, because JSON would send `null` where nothing is meant.
+# The answer is text, because JSON would send `null` for an empty one.
 @post(
     "/sync/log",
     status_code=201,
@@ -200,7 +205,7 @@ async def log_cycle(
 ) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()
-    await record_cycle(session, caller, data, _agent(agent_id), now)
+    await record_cycle(session, caller, data, _agent(agent_id), ask_for_missing_months, now)
 
 
 @post(
@@ -212,8 +217,10 @@ async def log_cycle(
 async def debug_cycle(
     caller: Caller, database: Database, store: Store, settings: Settings, data: DebugScreenshotBody
 ) -> None:
-    """Keep a picture of the agent's browser with its cycle: the one named, else the newest."""
-    await keep_screenshot(database, store, settings, caller.seller_id, data)
+    """Store a picture of the agent's browser with its cycle: the one that it names, else the
+    newest.
+    """
+    await keep_screenshot(database, caller, store, settings, data)
 
 
 router = Router(

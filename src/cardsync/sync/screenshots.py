@@ -1,6 +1,7 @@
-"""Is this a PNG that we keep? Base64 text in, the picture's bytes out, or the reason why not. Pure.
+"""The check of a screenshot: base64 text goes in; the picture's bytes, or the reason of a refusal,
+come out. Pure.
 
-The picture itself is never decoded: what is checked is the container, chunk by chunk.
+The picture itself is never decoded: the container is checked, chunk by chunk.
 """
 
 from __future__ import annotations
@@ -16,17 +17,24 @@ from cardsync.errors import PayloadTooLarge
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _IHDR = struct.Struct(">IIBBBBB")
 # Bit depths that each colour type may have.
-_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_DEPTHS = {
+    0: (1, 2, 4, 8, 16),
+    2: (8, 16),
+    3: (1, 2, 4, 8),
+    4: (8, 16),
+    6: (8, 16),
+}
 
 
 class BadScreenshot(Exception):
-    """Not base64 of a whole PNG; the message says what is wrong with it."""
+    """The text is not base64 of a whole PNG; the message names the fault."""
 
 
 def read_screenshot(encoded: str) -> bytes:
-    """Raises BadScreenshot, or PayloadTooLarge before anything is decoded.
+    """Decode and check a screenshot. Raises BadScreenshot, or PayloadTooLarge before anything is
+    decoded.
 
-    CPU work: call it in a thread.
+    This is CPU work: call it in a thread.
     """
     if _decoded_size(encoded) > limits.SCREENSHOT_BYTES:
         raise PayloadTooLarge(
@@ -45,13 +53,16 @@ def _decoded_size(encoded: str) -> int:
 
 
 def check_png(data: bytes) -> None:
-    """Signature, IHDR first, every chunk's CRC, IEND last and nothing after it.
+    """Check the signature, that IHDR comes first, every chunk's CRC, and that IEND comes last with
+    no byte after it.
 
     Raises BadScreenshot.
     """
     if not data.startswith(_SIGNATURE):
         raise BadScreenshot("it does not begin with the PNG signature")
-    view, at, kind = memoryview(data), len(_SIGNATURE), b""
+    view = memoryview(data)
+    at = len(_SIGNATURE)
+    kind = b""
     while at < len(data):
         if kind == b"IEND":
             raise BadScreenshot("something follows its end")

@@ -1,4 +1,4 @@
-"""What the sync protocol answers, as the JSON's structs. Pure."""
+"""The answers of the sync protocol, as the JSON's structs. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a seller's sync is doing: the caller's row in, the phase and its progress out.
+"""The state of a seller's sync: the caller's row goes in; the phase and its progress come out.
 
-A cycle that is over counts as over, though nobody has come by yet to end it.
+A cycle that is over counts as over, even before a process has ended it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cardsync.settings import Settings
 from cardsync.sync import cancel
 from cardsync.sync.decision import phase
 
-# Pricing stands on a floor above: the door hands its answer in, and it is asked for only where
-# the account pushes prices.
+# Pricing stands on a floor above, so the door passes in a function that answers for it; it is
+# called only where the account pushes prices.
 RunWaits = Callable[[AsyncSession, int], Awaitable[bool]]
 
 
 class SyncStatus(NamedTuple):
-    """`progress` is what is done and the total, while a worker writes."""
+    """`progress` holds the finished part and the total, while a worker writes."""
 
     in_progress: bool
     sync_mode: str
@@ -40,24 +40,25 @@ async def status_of(
     settings: Settings,
 ) -> SyncStatus:
     allowed = caller.entitlements(now)
-    cancelled = cancel.is_left(caller, now)
+    state = caller.state
+    cancelled = cancel.is_left(state, now)
     held = (
-        caller.lock_kind is not None
+        state.lock_kind is not None
         and not cancelled
-        and not sync_state.lock_is_stale(caller, now, settings)
+        and not sync_state.lock_is_stale(state, now, settings)
     )
-    live = sync_state.lease_is_live(caller, now)
+    live = sync_state.lease_is_live(state, now)
     full = allowed.sync_mode == "full"
     current = phase(
         lock_held=held,
-        requested=caller.requested_kind is not None,
-        uploads_open=0 if cancelled else caller.uploads_open,
+        requested=state.requested_kind is not None,
+        uploads_open=0 if cancelled else state.uploads_open,
         lease_is_live=live,
-        work_phase=caller.work_phase,
-        cancelling=caller.cancel_requested_at is not None,
-        in_review=caller.review_upload_id is not None
+        work_phase=state.work_phase,
+        cancelling=state.cancel_requested_at is not None,
+        in_review=state.review_upload_id is not None
         or (full and await run_waits(session, caller.seller_id)),
         push=await tasks.push_of(session, caller.seller_id, now) if full else None,
     )
-    progress = (caller.work_done, caller.work_total) if live and caller.work_total else None
+    progress = (state.work_done, state.work_total) if live and state.work_total else None
     return SyncStatus(held, allowed.sync_mode, current, progress)

@@ -1,6 +1,6 @@
-"""Around every request: an id, which stands in the response header, error bodies and every log
-line; one metric, and one log line unless it is a good poll; where the caller stands with its
-limits; and that no browser guesses what the answer is.
+"""The frame around every request: an id, which stands in the response header, error bodies and
+every log line; one metric; one log line unless it is a good poll; the caller's rate limits in the
+headers; and a header that forbids browsers to guess the type.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from prometheus_client import Counter, Histogram
 
 from cardsync import clock
+from cardsync.access.activity import REQUEST_ID
 from cardsync.access.patience import client_left
 from cardsync.access.rate_limits.admission import told
 from cardsync.work import metric_files
@@ -46,7 +47,7 @@ def _incoming_id(scope: Scope) -> str:
 
 
 def observing(app: ASGIApp) -> ASGIApp:
-    """Middleware: the request id, where the caller stands with its limits, one metric and, unless
+    """Middleware: add the request id and the caller's rate limits, and write one metric and, unless
     it is a good poll, one log line a request.
     """
 
@@ -71,7 +72,11 @@ def observing(app: ASGIApp) -> ASGIApp:
                 _account(scope, message["status"], clock.monotonic() - started, request_id)
             await send(message)
 
-        await app(scope, receive, answer)
+        given = REQUEST_ID.set(request_id)
+        try:
+            await app(scope, receive, answer)
+        finally:
+            REQUEST_ID.reset(given)
 
     return observed
 
@@ -94,7 +99,7 @@ def _account(scope: HTTPScope, status: int, seconds: float, request_id: str) -> 
     requests.inc()
     took.observe(seconds)
     if status >= 400 or route not in _QUIET:
-        # A caller that went away is nobody's trouble.
+        # A caller that went away is no error.
         tell = log.debug if client_left(scope) else log.info
         tell(
             "request",

@@ -24,17 +24,17 @@ Source: TypeAlias = bytes | bytearray | memoryview | Path | BinaryIO
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 128 * 1024
-# Small enough that what is made of a piece doesn't matter beside the file, large enough that
-# beginning it doesn't.
+# Pieces are small, so that their results are small beside the file, and large, so that starting one
+# costs little.
 PIECE_BYTES = 4 * 1024 * 1024
 # isal's stubs declare its exception class as an instance, and leave its file class untyped.
 _ISAL_ERROR = cast("type[Exception]", igzip_lib.error)
 
 
 class BadGzip(Exception):
-    """Not whole gzip: damaged, truncated, or followed by something else.
+    """The body is not whole gzip: it is damaged, truncated, or followed by other bytes.
 
-    The caller knows which refusal that is.
+    The caller chooses the refusal.
     """
 
 
@@ -43,7 +43,9 @@ def is_gzip(first_bytes: bytes | bytearray | memoryview) -> bool:
 
 
 def inflate(source: Source, cap: int) -> bytes:
-    """Raises BadGzip, and DecompressedTooLarge once there would be more than `cap` bytes."""
+    """Inflate a file. Raises BadGzip, and DecompressedTooLarge once there would be more than `cap`
+    bytes.
+    """
     out = io.BytesIO()
     for chunk in _inflated(source, cap):
         out.write(chunk)
@@ -51,8 +53,8 @@ def inflate(source: Source, cap: int) -> bytes:
 
 
 def pieces(body: bytes, cap: int) -> Iterator[bytes]:
-    """The bytes themselves or inflated, in order: each piece is inflated while the one before it
-    is read. Raises as `inflate`.
+    """Yield the bytes themselves or inflated, in order: each piece is inflated while the one before
+    it is read. Raises as `inflate`.
     """
     if not is_gzip(body):
         return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
@@ -60,7 +62,7 @@ def pieces(body: bytes, cap: int) -> Iterator[bytes]:
 
 
 def plain(body: bytes, cap: int) -> bytes:
-    """The bytes themselves or inflated, as the first two say.
+    """Return the bytes themselves, or inflated if the first two bytes say gzip.
 
     Raises InvalidGzip or DecompressedTooLarge.
     """
@@ -73,8 +75,8 @@ def plain(body: bytes, cap: int) -> bytes:
 
 
 def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
-    """Inflate to the end without keeping the output: its first `head` bytes and how many there
-    are. Raises as `inflate`.
+    """Inflate to the end without storing the output: return its first `head` bytes and its length.
+    Raises as `inflate`.
     """
     first = bytearray()
     total = 0
@@ -86,7 +88,7 @@ def check_gzip(source: Source, cap: int, head: int) -> tuple[bytes, int]:
 
 
 def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
-    """Each part is there until the next."""
+    """Yield the parts; each is there until the next."""
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     total = 0
     with _opened(source) as file:
@@ -95,7 +97,7 @@ def _inflated(source: Source, cap: int) -> Iterator[memoryview]:
             raise BadGzip("it does not begin with 1f 8b")
         file.seek(-2, io.SEEK_CUR)
         reader = igzip.IGzipFile(fileobj=file, mode="rb")  # type: ignore[no-untyped-call]
-        # One byte more than is allowed is asked for, so that a bomb costs no more than the cap.
+        # The read takes one byte more than is allowed, so that a bomb costs no more than the cap.
         while got := _read(reader, buffer[: cap - total + 1]):
             total += got
             if total > cap:

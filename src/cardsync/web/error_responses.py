@@ -1,7 +1,7 @@
-"""Every failure as an answer: `Problem`s as they say, everything unforeseen as InternalError in
-JSON or HTML.
+"""Every failure as an answer: `Problem`s with their own status and sentence, every other error as
+InternalError in JSON or HTML.
 
-A 5xx never tells a message, SQL or a path; the request id connects what the caller sees with the
+A 5xx never shows a message, SQL or a path; the request id connects the caller's answer with the
 log.
 """
 
@@ -51,7 +51,7 @@ ADVICE = {
 # and application/json weigh the same, and lets `*/*` outweigh the q that application/json names;
 # the tests of this module hold the cases. So the header is read here.
 def _quality(accept: str) -> dict[str, float]:
-    """Media ranges of an Accept header with their q; what can't be read counts as q=0."""
+    """Read the media ranges of an Accept header with their q; a q that cannot be read counts as 0."""
     ranges = {}
     for part in accept.split(","):
         kind, *parameters = [piece.strip() for piece in part.split(";")]
@@ -68,8 +68,8 @@ def _quality(accept: str) -> dict[str, float]:
 
 
 def wants_html(accept: str | None) -> bool:
-    """True if text/html is named with a higher q than application/json gets; a wildcard lends
-    json its own.
+    """Return True if text/html is named with a higher q than application/json gets; a wildcard
+    lends json its own.
     """
     ranges = _quality(accept or "")
     json = ranges.get("application/json", ranges.get("application/*", ranges.get("*/*", 0.0)))
@@ -90,28 +90,37 @@ def internal_error(request: AnyRequest, status: int, message: str) -> Response[A
             request_id=request_id,
         )
     code = CODES.get(status, "internal_server_error")
-    body = {"error": message, "code": code, "status": status, "request_id": request_id}
+    body = {
+        "error": message,
+        "code": code,
+        "status": status,
+        "request_id": request_id,
+    }
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=headers)
 
 
 def problem(request: AnyRequest, exc: errors.Problem) -> Response[Any]:
     return Response(
-        exc.body(), status_code=exc.status, media_type=MediaType.JSON, headers=exc.headers
+        exc.body(),
+        status_code=exc.status,
+        media_type=MediaType.JSON,
+        headers=exc.headers,
     )
 
 
 def _unread_body(exc: ValidationException) -> str:
-    """The field and the reason of a body that has the wrong shape."""
+    """Return the field and the reason of a body that has the wrong shape."""
     details = exc.extra if isinstance(exc.extra, list) else []
     reasons = [_reason(item) for item in details if isinstance(item, dict)]
     return "; ".join(reasons) or "the body has the wrong shape"
 
 
 def _reason(item: dict[str, Any]) -> str:
-    """`data` is the framework's word for the body; all it has to say of one that is missing is
-    that word.
+    """Describe a missing body. The framework calls the body `data`, and for a missing one it gives
+    only that word.
     """
-    key, message = item.get("key") or "body", item.get("message")
+    key = item.get("key") or "body"
+    message = item.get("message")
     return (
         "the body is missing"
         if message == "'data'"
@@ -120,7 +129,7 @@ def _reason(item: dict[str, Any]) -> str:
 
 
 def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
-    """What the framework itself refuses."""
+    """Render a refusal of the framework itself."""
     if isinstance(exc, ValidationException):
         return problem(request, errors.InvalidPayload(_unread_body(exc)))
     if isinstance(exc, MethodNotAllowedException):
@@ -141,18 +150,22 @@ def http_exception(request: AnyRequest, exc: HTTPException) -> Response[Any]:
 
 
 def away(request: AnyRequest, exc: Exception) -> Response[Any]:
-    """The database is away, all its connections are taken, or it ended a statement that took too
-    long.
+    """Answer 503: the database is away, all its connections are taken, or it ended a statement that
+    took too long.
     """
     if isinstance(getattr(exc, "orig", exc), psycopg.errors.QueryCanceled):
         log.warning("read_took_too_long", request_id=request_id_of(request.scope))
         return problem(request, errors.ServiceUnavailable(TOO_LONG))
-    log.warning("database_away", kind=type(exc).__name__, request_id=request_id_of(request.scope))
+    log.warning(
+        "database_away",
+        kind=type(exc).__name__,
+        request_id=request_id_of(request.scope),
+    )
     return problem(request, errors.ServiceUnavailable())
 
 
 def store_away(request: AnyRequest, exc: Exception) -> Response[Any]:
-    """The disk is full or read-only, or the bucket is out of reach."""
+    """Answer 503: the disk is full or read-only, or the bucket is out of reach."""
     reason = errno.errorcode.get(getattr(exc, "errno", None) or 0, "")
     log.warning(
         "object_store_away",

@@ -1,4 +1,6 @@
-"""For operators: `/healthz` says the process lives, `/readyz` says what it depends on is there."""
+"""Health for operators: `/healthz` answers while the process lives, `/readyz` while the systems
+that it depends on answer.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from cardsync.web.request import ApiRequest
 
 log = structlog.get_logger(__name__)
 
-# Probes come from several sides; each second's truth is dear where writing is.
+# Probes come from several sides, and a store's writes cost money; one answer serves all probes of a
+# few seconds.
 STORE_STATE_SECONDS = 3
 
 
@@ -36,7 +39,7 @@ class Readiness(msgspec.Struct):
 
 @get("/healthz", tags=["health"])
 async def healthz() -> Health:
-    """The process answers."""
+    """Show that the process answers."""
     return Health("ok")
 
 
@@ -50,9 +53,9 @@ async def healthz() -> Health:
 async def readyz(
     request: ApiRequest, database: Database, settings: Settings
 ) -> Response[Readiness]:
-    """Database, migrations, queue and object store; 503 names what is missing."""
+    """Check database, migrations, queue and object store; a 503 names the missing ones."""
     patience.allow(request.scope, patience.POLLED, settings)
-    # A little less: what hangs is told by its name.
+    # The limit is a little shorter, so that the answer can still name the check that hangs.
     seconds = settings.polled_seconds * 0.8
     database_checks, store_check = await asyncio.gather(
         _database_checks(database, seconds), _store_check(request.app.state.store_health, seconds)
@@ -65,7 +68,7 @@ async def readyz(
 
 
 class StoreHealth:
-    """Whether the object store takes bytes. It is asked by one at a time, every few seconds."""
+    """Whether the object store takes bytes. One request at a time tests it, every few seconds."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,8 +1,8 @@
-"""A refusal while the body is still coming, because it is too large or there is no room for it: its
+"""A refusal while the body is still coming, because it is too large or there is no room for it: the
 rest is read before the answer goes out, up to a bound.
 
-A client that sends all before it reads, as plain ones do, would find the connection reset and not
-the answer.
+A plain client sends everything before it reads; otherwise it would find the connection reset, and
+no answer.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from contextlib import suppress
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, ReceiveMessage, Scope, Send
 
-# Too large, and a store or a database that is away: who is told that shall act on it.
+# The body is too large, or a store or a database is away: the client needs this answer in order to
+# act on it.
 TOLD_AT_THE_END = {413, 503}
-# What is thrown away costs little; who sends more, or slower, is cut off.
+# Reading and dropping this much costs little; a client that sends more, or more slowly, is cut off.
 REST_BYTES = 100_000_000
 REST_SECONDS = 10.0
 
@@ -30,7 +31,8 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
         async def received() -> ReceiveMessage:
             nonlocal begun, ended
             message = await receive()
-            begun, ended = True, not message.get("more_body", False)
+            begun = True
+            ended = not message.get("more_body", False)
             return message
 
         async def answer(message: Message) -> None:
@@ -49,14 +51,17 @@ def reading_rests(app: ASGIApp) -> ASGIApp:
 
 
 def _waits_to_be_asked(scope: Scope) -> bool:
-    """Who announces a body by `Expect: 100-continue` sends none before it is asked for."""
+    """A client that announces a body by `Expect: 100-continue` sends none before the server invites
+    it.
+    """
     return any(
         name == b"expect" and b"100-continue" in value.lower() for name, value in scope["headers"]
     )
 
 
 async def _throw_away(receive: Receive) -> None:
-    size, more = 0, True
+    size = 0
+    more = True
     while more and size <= REST_BYTES:
         message = await receive()
         size += len(message.get("body", b""))  # type: ignore[arg-type]

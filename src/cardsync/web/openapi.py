@@ -1,5 +1,5 @@
-"""The interface description: generated from the routes, completed with what all of them have in
-common, in git as openapi.json.
+"""The interface description: generated from the routes, completed with the parts that all of them
+share, in git as openapi.json.
 
 The framework describes parameters, bodies and the answers that a route names; `complete` adds the
 request id, the headers of refusals, the codes behind each status, and the 500 that any route may
@@ -21,6 +21,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, OpenAPI, SecurityScheme, Tag
 
 from cardsync import __version__, errors
+from cardsync.access.access_tokens import READ, WRITE
 from cardsync.access.tokens import COOKIE
 from cardsync.web.request import InternalError, problems
 
@@ -33,8 +34,10 @@ TAGS = [
     Tag("pulls", "Pull sessions, and the marks of the orders in them"),
     Tag("shelves", "Boxes and slots, and which cards lie in them"),
     Tag("contributions", "Cards that members have in hand and no marketplace lists yet"),
+    Tag("quick-add", "What a seller wants to list: drafts, published, sent, and how it ended"),
     Tag("account", "The settings of an account"),
     Tag("agent work", "Work that waits for the agent"),
+    Tag("activity", "What was done, by whom, and undoing it"),
     Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("cards", "Cards as they are searched and read"),
     Tag("lists", "Lists of cards, and the cards on them"),
@@ -52,6 +55,10 @@ SESSION = (
     f"A member who signed in (POST /api/session). The cookie is __Host-{COOKIE} where the service is reached by https. Methods other than "
     "GET and HEAD need the session's CSRF token in X-CSRF-Token and no other site's Origin."
 )
+A_TOKENS_USE = (
+    "A token of an assistant or a script, cst_…, with the scope that the route names: mcp:read to read, mcp:write to write. "
+    "A route that names no token refuses them."
+)
 TEXT = {"type": "string"}
 REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
 LIMITS = {
@@ -63,7 +70,7 @@ HEADERS = {
         "schema": TEXT,
     },
     "WWW-Authenticate": {
-        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent (RFC 6750)',
+        "description": 'Bearer realm="cardsync", with error="invalid_token" when credentials were sent, and with error="insufficient_scope" and the scope that is missing (RFC 6750)',
         "schema": TEXT,
     },
     "Retry-After": {
@@ -84,7 +91,7 @@ HEADERS = {
 }
 # The header that belongs to a refusal of that status, whatever the route.
 OF_STATUS = {"401": "WWW-Authenticate", "405": "Allow", "429": "Retry-After", "503": "Retry-After"}
-OF_CODE = {"mutex_held": "Retry-After"}
+OF_CODE = {"mutex_held": "Retry-After", "insufficient_scope": "WWW-Authenticate"}
 ERROR_BODY = {"$ref": "#/components/schemas/ErrorBody"}
 
 
@@ -102,6 +109,7 @@ def openapi_config() -> OpenAPIConfig:
                 "session": SecurityScheme(
                     type="apiKey", security_scheme_in="cookie", name=COOKIE, description=SESSION
                 ),
+                "token": SecurityScheme(type="http", scheme="bearer", description=A_TOKENS_USE),
             }
         ),
         path="/openapi",
@@ -113,7 +121,7 @@ def openapi_config() -> OpenAPIConfig:
 
 
 def document(app: Litestar) -> str:
-    """The text of openapi.json."""
+    """Return the text of openapi.json."""
     schema = app.openapi_schema.to_schema()
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -154,7 +162,8 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     for name in ("Selection", "PutMany"):
         _tell_ids(components["schemas"][name]["properties"])
     for operations in schema["paths"].values():
-        for operation in operations.values():
+        for method, operation in operations.items():
+            _tell_tokens(method, operation)
             operation["responses"] = _answers(operation["responses"])
             _tell_reports(operation["responses"])
             if operation.get("security"):
@@ -162,6 +171,30 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
             if "requestBody" in operation:
                 _tell_body(operation["requestBody"])
     return schema
+
+
+def _tell_tokens(method: str, operation: dict[str, Any]) -> None:
+    """The scope that a token needs here, or the refusal that it gets."""
+    security = operation.get("security", [])
+    schemes = {name for item in security for name in item}
+    if "token" in schemes:
+        named = [scopes for item in security for scopes in item.values() if scopes]
+        scopes = named[0] if named else [READ if method in ("get", "head") else WRITE]
+        operation["security"] = [
+            *(item for item in security if "token" not in item), {"token": scopes},
+        ]  # fmt: skip
+        _tell_refusal(operation["responses"], errors.InsufficientScope)
+    elif {"api_key", "session"} <= schemes:
+        _tell_refusal(operation["responses"], errors.KeyRequired)
+
+
+def _tell_refusal(responses: dict[str, Any], kind: type[errors.Problem]) -> None:
+    """Add a refusal that many routes share to those that the route names itself."""
+    status = str(kind.status)
+    told = problems(kind)[kind.status].description
+    if status in responses:
+        told = f"{responses[status]['description']}; {told}"
+    responses[status] = {**responses.get(status, {}), "description": told}
 
 
 def _answers(responses: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +205,7 @@ def _answers(responses: dict[str, Any]) -> dict[str, Any]:
     }
     told["500"] = {"$ref": "#/components/responses/InternalError"}
     if "304" in told:
-        # It repeats what a 200 would say about caching (RFC 9110, section 15.4.5).
+        # It repeats the caching headers of a 200 (RFC 9110, section 15.4.5).
         told["304"]["headers"] |= {
             name: header
             for name, header in told["200"]["headers"].items()
@@ -187,7 +220,7 @@ _REPORTS = [
 
 
 def _tell_reports(answers: dict[str, Any]) -> None:
-    """An inventory upload's report is a report with more fields, and so is both."""
+    """Merge the two shapes: an inventory upload's report is a report with more fields."""
     for answer in answers.values():
         for content in answer.get("content", {}).values():
             if content["schema"].get("oneOf") == _REPORTS:
@@ -201,14 +234,14 @@ def _tell_limits(answers: dict[str, Any]) -> None:
 
 
 def _is_framework(answer: dict[str, Any]) -> bool:
-    """The framework's guess at validation failures, which we answer as 422."""
+    """Remove the framework's guess at validation failures, which we answer as 422."""
     schemas = [content["schema"] for content in answer.get("content", {}).values()]
     return any("status_code" in schema.get("properties", {}) for schema in schemas)
 
 
 def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """With its headers and, for a refusal, the codes that `web.problems` names in the description
-    as the schema's choice.
+    """Add a response's headers and, for a refusal, the codes that `web.problems` names in the
+    description as the schema's choice.
     """
     headers = {
         name: {"schema": TEXT, **header} for name, header in answer.get("headers", {}).items()
@@ -248,7 +281,7 @@ def _internal_error(status: str, code: str, description: str) -> dict[str, Any]:
 
 
 def _tell_body(body: dict[str, Any]) -> None:
-    """A JSON body may be gzipped, and may be absent where null is as good."""
+    """Describe a JSON body: it may be gzipped, and may be absent where null means the same."""
     form = body["content"].get("application/json")
     if form is None or len(body["content"]) > 1:
         return
@@ -260,7 +293,7 @@ def _tell_body(body: dict[str, Any]) -> None:
 
 
 def _tell_ids(properties: dict[str, Any]) -> None:
-    """A selection reads its ids itself."""
+    """Describe a selection's ids, which it reads itself."""
     for name in ("marketplace_ids", "card_ids"):
         [ids] = [form for form in properties[name]["oneOf"] if form["type"] == "array"]
         ids["items"] = {"type": "integer"}

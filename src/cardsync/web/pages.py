@@ -1,8 +1,8 @@
-"""What every page shares: the environment that renders templates, the headers that a page is
-sent with, and the files that it links.
+"""The shared parts of every page: the environment that renders templates, the headers that a page
+is sent with, and the files that it links.
 
-The frame and the failure page lie in `web/templates`; a package with pages of its own keeps them
-in its own `templates` and is named where the environment is made.
+The frame and the failure page lie in `web/templates`; a package with pages of its own has them in
+its own `templates` and is named where the environment is made.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.response import Template
 from litestar.template.config import TemplateConfig
 
-# The policy allows no script, no frame and no other site, and no cache keeps what a page says of
-# a member. The referrer policy keeps an invitation's token to ourselves, and lets our own forms
-# say their origin.
+# The policy allows no script, no frame and no other site, and no cache stores a page about a
+# member. The referrer policy hides an invitation's token from other sites, and lets our own forms
+# name their origin.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -32,9 +32,9 @@ ASSETS = {"pages.css": "text/css", "mark.svg": "image/svg+xml"}
 
 
 def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
-    """Litestar's template engine over the `templates` of web and of these packages.
+    """Return Litestar's template engine over the `templates` of web and of these packages.
 
-    Every value is escaped, and a template that names a value nobody gave it fails.
+    Every value is escaped, and a template fails that names a value without getting it.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -48,7 +48,11 @@ def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
 
 
 def page(
-    template: str, status: int = 200, headers: dict[str, str] | None = None, /, **values: Any
+    template: str,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    /,
+    **values: Any,
 ) -> Template:
     return Template(
         template,

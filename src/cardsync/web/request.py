@@ -1,5 +1,5 @@
-"""What every route shares: the request class that reads JSON by the wire rules, the caller and
-session dependencies, the descriptions of failures for OpenAPI.
+"""The shared parts of every route: the request class that reads JSON by the wire rules, the caller
+and session dependencies, and the descriptions of failures for OpenAPI.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class InternalError(msgspec.Struct):
 
 
 class Deleted(msgspec.Struct):
-    """What is told of a thing that is gone."""
+    """The answer about a thing that is gone."""
 
     deleted: bool
 
@@ -63,8 +63,8 @@ def media_type(headers: Headers) -> str:
 
 
 def storable(value: Any) -> Any:
-    """The same JSON value with U+FFFD for every NUL, which PostgreSQL stores neither as text nor
-    as JSON.
+    """Return the same JSON value with U+FFFD for every NUL, which PostgreSQL stores neither as text
+    nor as JSON.
     """
     match value:
         case str():
@@ -77,16 +77,16 @@ def storable(value: Any) -> Any:
 
 
 def takes_json(headers: Headers) -> None:
-    """Raises UnsupportedMediaType for a Content-Type that can't be meant as JSON, gzipped or
-    not.
-    """
+    """Refuse a Content-Type that cannot mean JSON, gzipped or not. Raises UnsupportedMediaType."""
     kind = media_type(headers)
     if kind not in _JSON_TYPES and not kind.endswith("+json"):
         raise errors.UnsupportedMediaType(f"this endpoint takes application/json, not {kind}")
 
 
 class ApiRequest(Request[Any, Any, State]):
-    """A JSON body may come gzipped whatever its Content-Type says; the first two bytes decide."""
+    """Return the body, inflated if it is gzip. It may be, whatever its Content-Type says; the first
+    two bytes decide.
+    """
 
     async def json(self) -> Any:
         takes_json(self.headers)
@@ -104,7 +104,7 @@ class ApiRequest(Request[Any, Any, State]):
 
 
 class Polled(Response[T]):
-    """A struct as JSON with status 200, straight to the wire: what the framework does for any
+    """Send a struct as JSON with status 200, straight to the wire: the framework's usual work for a
     response costs more than the encoding.
     """
 
@@ -120,20 +120,23 @@ class Polled(Response[T]):
 
 
 def provide_caller(request: Request[Any, Any, Any]) -> Caller:
-    """The seller whom the middleware let in."""
+    """Return the seller whom the middleware let in."""
     return cast(Caller, request.scope["caller"])  # type: ignore[typeddict-item]
 
 
 async def provide_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """One transaction in the caller's scope, committed before the response is sent."""
+    """Yield one transaction in the caller's scope, committed before the response is sent."""
     database: Database = state.database
     async with database.tenant(caller.seller_id) as session:
         yield session
 
 
 async def provide_bounded_session(state: State, caller: Caller) -> AsyncIterator[AsyncSession]:
-    """The same for what selects cards by a search, or waits for who does."""
-    database, settings = provide_database(state), provide_settings(state)
+    """Yield such a transaction for a request that selects cards by a search, or waits for one that
+    does.
+    """
+    database = provide_database(state)
+    settings = provide_settings(state)
     async with database.bounded(caller.seller_id, settings.read_seconds) as session:
         yield session
 
@@ -151,16 +154,17 @@ def provide_database(state: State) -> Database:
 
 
 def reading(request: Request[Any, Any, State]) -> AbstractAsyncContextManager[Reading]:
-    """One of the caller's readings, without injection: as with the polls, that would cost a tenth
-    of a page of orders.
+    """Yield one of the caller's readings, without injection: as with the polls, that would cost a
+    tenth of a page of orders.
     """
-    database, settings = provide_database(request.app.state), provide_settings(request.app.state)
+    database = provide_database(request.app.state)
+    settings = provide_settings(request.app.state)
     return database.readings.of(provide_caller(request).seller_id, settings.read_seconds)
 
 
 def problems(*kinds: type[errors.Problem]) -> dict[int, ResponseSpec]:
-    """OpenAPI's error answers of a route: one entry a status, naming its codes or, for bodies of
-    their own, their `status`.
+    """Build OpenAPI's error answers of a route: one entry a status, which names its codes or, for
+    bodies of their own, their `status`.
     """
     by_status: dict[int, list[type[errors.Problem]]] = {}
     for kind in kinds:

@@ -34,11 +34,11 @@ SALES = "sales"
 
 
 class WorkDue(Base):
-    """Global: which seller's stream has accepted work, since when. Written in the tenant's own
-    transaction.
+    """Global: the sellers' streams that have accepted work, and since when. Each is written in the
+    tenant's own transaction.
 
-    And what of it was put back: which upload, run, event or rollback, how often, since when, and
-    until when it rests.
+    It also says which upload, run, event or rollback was put back, how often, since when, and until
+    when it rests.
     """
 
     __tablename__ = "work_due"
@@ -54,7 +54,7 @@ class WorkDue(Base):
 
 @dataclass(frozen=True)
 class Work:
-    """What every task needs; the worker passes it along with each job."""
+    """The objects that every task needs; the worker passes them along with each job."""
 
     settings: Settings
     database: Database
@@ -66,7 +66,7 @@ def work_of(context: procrastinate.JobContext) -> Work:
 
 
 def turn_of(task: Task[Any, Any, Any], seller_id: int) -> str:
-    """The name under which one nudge of a seller waits, and no second one."""
+    """Return the name under which one nudge of a seller waits, and no second one."""
     return f"{task.name}:{seller_id}"
 
 
@@ -78,14 +78,13 @@ _WAITING = text(
 async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id: int) -> None:
     """Defer `task` inside this session's transaction, unless the seller's turn is waiting already.
 
-    One turn does one piece of work and queues the next behind everybody else's: who uploads fifty
-    files keeps nobody waiting for fifty.
+    One turn does one piece of work and queues the next behind everybody else's: a seller who
+    uploads fifty files delays no other seller by fifty.
     """
     turn = turn_of(task, seller_id)
     connection = await driver(session)
     deferrer = task.configure(connection=connection, queueing_lock=turn)
-    # A turn that waits is held until our commit: no worker takes it up before there is what it is
-    # to find.
+    # A turn that waits is held until our commit: no worker takes it up before its work is there.
     while await session.scalar(_WAITING, {"turn": turn}) is None:
         with contextlib.suppress(AlreadyEnqueued):
             async with connection.transaction():
@@ -94,18 +93,22 @@ async def enqueue(session: AsyncSession, task: Task[Any, Any, Any], *, seller_id
 
 
 async def mark_due(session: AsyncSession, seller_id: int, stream: str) -> None:
-    """Tell the sweep, in the transaction that makes the work, that this stream has some."""
+    """Mark for the sweep, in the transaction that makes the work, that this stream has some."""
     await session.execute(
         text("""
             INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :now)
             ON CONFLICT (seller_id, stream) DO UPDATE SET due_at = excluded.due_at
         """),
-        {"seller_id": seller_id, "stream": stream, "now": clock.now()},
+        {
+            "seller_id": seller_id,
+            "stream": stream,
+            "now": clock.now(),
+        },
     )
 
 
 async def mark_due_by(session: AsyncSession, seller_id: int, stream: str, at: datetime) -> None:
-    """The same for work that has time until `at`; what was due earlier stays so."""
+    """Mark work that has time until `at`; an earlier due time stays."""
     await session.execute(
         text("""
             INSERT INTO work_due (seller_id, stream, due_at) VALUES (:seller_id, :stream, :at)

@@ -1,9 +1,9 @@
-"""The files that processes keep their metrics in, for the supervisor to read: their bytes are
+"""The files in which processes store their metrics, for the supervisor to read: their bytes are
 reserved before they are used.
 
 Prometheus' client maps files with holes into memory. Where the disk has no byte left for a hole,
-whoever counts dies of SIGBUS. A file that cannot be reserved lives in memory instead: its process
-goes on, and the next one tells its metrics again.
+the process that counts dies of SIGBUS. A file that cannot be reserved lives in memory instead: its
+process goes on, and the next one reports its metrics again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 # All routes' counts find room in it.
 RESERVED_BYTES = 1 << 20
-# What a value takes beside its name.
+# The bytes of a value beside its name.
 _VALUE_BYTES = 32
 
 
@@ -44,13 +44,13 @@ class ReservedDict(MmapedDict):
         return value
 
     def write_value(self, key: str, value: float, timestamp: float) -> None:
-        # Without room the value is kept by whoever counts, and written the next time.
+        # Without room the process that counts holds the value, and writes it the next time.
         with suppress(OSError):
             super().write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
 
 
 def _reserved(path: Path) -> str:
-    """Under another name until it is whole: who reads it meanwhile would find it empty."""
+    """Write the file under another name until it is whole: a reader in between would find it empty."""
     draft = path.with_suffix(".draft")
     try:
         with draft.open("wb") as file:
@@ -65,6 +65,8 @@ def _reserved(path: Path) -> str:
 
 
 def reserve() -> None:
-    """Before the first metric is counted. Elsewhere than on Linux files stay as they are."""
+    """Prepare the files before the first metric is counted. Elsewhere than on Linux files stay as
+    they are.
+    """
     if hasattr(os, "memfd_create"):
         prometheus_client.values.MmapedDict = ReservedDict  # type: ignore[attr-defined]

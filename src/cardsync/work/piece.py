@@ -1,5 +1,5 @@
-"""What every piece of accepted work has, whichever stream it is of: an upload, a price run, a
-rollback, an event. And the two reasons for which a worker stops although nothing failed.
+"""The columns of every piece of accepted work, whatever its stream: an upload, a price run, a
+rollback, an event. Besides, the two reasons for which a worker stops although nothing failed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 
 class LeaseLost(Exception):
-    """Another worker took the piece over; whatever was being written must not be committed."""
+    """Another worker took the piece over; the open transaction must not be committed."""
 
 
 class CancelRequested(Exception):

@@ -1,6 +1,6 @@
-"""Items of an iterator made ahead: each in a thread of its own while the one before it is used.
+"""Items of an iterator, made ahead: each in a thread of its own while the one before it is used.
 
-What goes wrong comes where it would.
+An error is raised at the item where the iterator would have raised it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _END: Final = object()
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The thread ends with the iteration, however that ends."""
+    """Yield the items; the thread ends with the iteration, however that ends."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, _END)
         while (item := coming.result()) is not _END:

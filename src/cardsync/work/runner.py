@@ -61,24 +61,26 @@ H = TypeVar("H")
 
 
 class Holding(Protocol[H]):
-    """What keeps other workers away from a piece: the seller's lease, or the piece's own row."""
+    """A hold that keeps other workers away from a piece: the seller's lease, or the piece's own
+    row.
+    """
 
     async def take(self, session: AsyncSession, piece: Piece, settings: Settings) -> H | None:
-        """None while another worker has it."""
+        """Take the hold; None while another worker has it."""
 
     async def release(self, session: AsyncSession, hold: H) -> None:
-        """Raises LeaseLost when another worker has it by now."""
+        """Renew the hold. Raises LeaseLost when another worker has it by now."""
 
     def kept(self, database: Database, hold: H) -> AbstractAsyncContextManager[None]:
         """Keep the hold alive beside the work."""
 
 
 async def _nothing_before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Most streams have nothing to end before a turn."""
+    """Do nothing: most streams have nothing to end before a turn."""
 
 
 def _needs_no_mark(piece: Any, now: datetime) -> None:
-    """The tables of most streams do not tell that a piece was begun."""
+    """Do nothing: the tables of most streams do not say that a piece was begun."""
 
 
 def _max_starts(piece: Any) -> int:
@@ -91,11 +93,11 @@ async def _nothing_left(work: Work, seller_id: int) -> bool:
 
 @dataclass(frozen=True)
 class Stream(Generic[P, H]):
-    """How the pieces of one stream are found, held, worked and ended.
+    """The description of one stream: how its pieces are found, held, worked and ended.
 
     `work` ends its piece and releases the hold in its last transaction. `fail` does so for a piece
-    that is given up, with the code and the sentence of the failure where it has any; `cancel` for
-    one that the seller cancelled, which goes on later where there is none.
+    that is given up, with the code and the sentence of the failure where it has any; `cancel` does
+    so for one that the seller cancelled; without it such a piece goes on later.
     """
 
     name: str
@@ -104,13 +106,13 @@ class Stream(Generic[P, H]):
     work: Callable[[Work, H, P], Awaitable[None]]
     fail: Callable[[Work, H, P, str | None, str], Awaitable[None]]
     cancel: Callable[[Work, H], Awaitable[None]] | None = None
-    # In the transaction that takes up, before anything is looked for.
+    # `before` runs in the transaction that takes a piece up, before the search for one.
     before: Callable[[AsyncSession, int, datetime], Awaitable[None]] = _nothing_before
-    # What the piece tells from its start on; its `attempts` are those before this one.
+    # `begin` marks the piece as begun in its tables; its `attempts` are those before this one.
     begin: Callable[[P, datetime], None] = _needs_no_mark
-    # After so many starts a piece that kills its workers is given up.
+    # A piece that kills its workers is given up after so many starts.
     most_starts: Callable[[P], int] = _max_starts
-    # When no piece is open; False leaves the stream's mark to the sweep.
+    # `nothing_left` runs when no piece is open; False leaves the stream's mark to the sweep.
     nothing_left: Callable[[Work, int], Awaitable[bool]] = _nothing_left
 
 
@@ -130,7 +132,7 @@ async def take_turn(
     context: procrastinate.JobContext,
     seller_id: int,
 ) -> None:
-    """One turn of a seller; the next one is queued behind everybody else's."""
+    """Run one turn of a seller; the next one is queued behind everybody else's."""
     work = work_of(context)
     if await work_off_one(stream, work, seller_id):
         async with work.database.tenant(seller_id) as session:
@@ -138,17 +140,26 @@ async def take_turn(
 
 
 async def work_off_one(
-    stream: Stream[P, H], work: Work, seller_id: int, *, counted: bool = True
+    stream: Stream[P, H],
+    work: Work,
+    seller_id: int,
+    *,
+    counted: bool = True,
 ) -> bool:
     """Work off the oldest piece.
 
-    True if there may be more to do at once. False if there is nothing, if another worker has it,
-    or if it has to wait: the sweep comes back. A start that is not `counted` may end unsaid.
+    True if there may be more to do at once. False if there is no piece, if another worker has it,
+    or if it has to wait: the sweep comes back. A start that is not `counted` may end without a
+    record.
     """
     taken = await _take_up(stream, work, seller_id, int(counted))
     if not isinstance(taken, _Taken):
         return taken
-    bound = log.bind(seller_id=seller_id, stream=stream.name, work_id=taken.piece.id)
+    bound = log.bind(
+        seller_id=seller_id,
+        stream=stream.name,
+        work_id=taken.piece.id,
+    )
     try:
         try:
             async with stream.holding.kept(work.database, taken.hold):
@@ -166,11 +177,15 @@ async def work_off_one(
 
 
 async def _take_up(
-    stream: Stream[P, H], work: Work, seller_id: int, counted: int
+    stream: Stream[P, H],
+    work: Work,
+    seller_id: int,
+    counted: int,
 ) -> _Taken[P, H] | bool:
-    """The oldest piece, held; or the answer of a turn that ends without one."""
+    """Return the oldest piece, held; or the answer of a turn that ends without one."""
     async with work.database.tenant(seller_id) as session:
-        due, now = await due_of(session, seller_id, stream.name), clock.now()
+        due = await due_of(session, seller_id, stream.name)
+        now = clock.now()
         await stream.before(session, seller_id, now)
         piece = await stream.oldest(session, seller_id)
         if piece is not None:
@@ -179,7 +194,7 @@ async def _take_up(
             hold = await stream.holding.take(session, piece, work.settings)
             if hold is None:
                 return False
-            # Read again under the hold: who had it before may have ended the piece since.
+            # The piece is read again under the hold: the earlier holder may have ended it since.
             piece = await stream.oldest(session, seller_id)
             if piece is None:
                 await stream.holding.release(session, hold)
@@ -194,9 +209,14 @@ async def _take_up(
 
 
 async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
-    """Work, and settle how it ended. False if the piece rests."""
-    piece, hold = taken.piece, taken.hold
-    bound = log.bind(seller_id=piece.seller_id, stream=stream.name, work_id=piece.id)
+    """Work, and settle the end. False if the piece rests."""
+    piece = taken.piece
+    hold = taken.hold
+    bound = log.bind(
+        seller_id=piece.seller_id,
+        stream=stream.name,
+        work_id=piece.id,
+    )
     try:
         if piece.attempts > (most := stream.most_starts(piece)):
             bound.error("work_given_up", kind="starts", times=most, failures=piece.failures)
@@ -209,7 +229,14 @@ async def _work(stream: Stream[P, H], work: Work, taken: _Taken[P, H]) -> bool:
         bound.info("work_failed", code=problem.code)
         await stream.fail(work, hold, piece, problem.code, str(problem))
     except Exception as e:
-        match setback(e, piece.seller_id, stream.name, piece.id, taken.due, piece.failures):
+        match setback(
+            e,
+            piece.seller_id,
+            stream.name,
+            piece.id,
+            taken.due,
+            piece.failures,
+        ):
             case PutBack() as back:
                 await _put_back(stream, work, taken, piece.failures, back)
                 return False

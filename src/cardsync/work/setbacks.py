@@ -1,8 +1,10 @@
-"""What becomes of work that failed: the error, how often the work was put back, and the time in;
-out whether it is put back and until when, tried again at once, or given up and why. Pure.
+"""The judgement of failed work: the error, the number of times the work was put back, and the time
+go in; the verdict comes out: put back and until when, tried again at once, or given up with a
+reason. Pure.
 
-A dependency that is away is waited for, longer each time, as it is not the work's fault. Not for
-ever: what was put back often enough for long enough is given up, and so is what can never succeed.
+Work waits for a dependency that is away, longer each time, as that is not the work's fault. It does
+not wait for ever: work that was put back often enough for long enough is given up, and so is work
+that can never succeed.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ LONGEST_PAUSE = timedelta(minutes=10)
 
 
 class Kind(StrEnum):
-    """Why work failed; as it stands in the log."""
+    """The cause of a failure, as it stands in the log."""
 
     AWAY = "away"
     NO_ROOM = "no_room"
@@ -48,8 +50,9 @@ _WHY = {
     Kind.MISSING: "the uploaded file is no longer in the object store",
 }
 
-# SQLSTATE classes that speak of the server's state, not of what was asked: connection, shutdown,
-# resources, rollback, lock. And a server that takes no writes: it is being replaced by another.
+# These SQLSTATE classes report the server's state, and no fault of the statement: connection,
+# shutdown, resources, rollback, lock. A server that takes no writes is one of them: another one is
+# replacing it.
 _AWAY_CLASSES = ("08", "57", "53", "40", "55", "25006")
 _NO_ROOM_STATE = "53100"
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
@@ -64,7 +67,7 @@ _AWAY = {
 
 @dataclass(frozen=True)
 class Tries:
-    """How often a piece of work was put back, and since when."""
+    """The number of times a piece of work was put back, and the first time."""
 
     times: int = 0
     since: datetime | None = None
@@ -72,7 +75,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class PutBack:
-    """The work rests until then; `tries` are those to remember."""
+    """The work rests until then; `tries` are the tries to store."""
 
     kind: Kind
     until: datetime
@@ -81,14 +84,14 @@ class PutBack:
 
 @dataclass(frozen=True)
 class TryAgain:
-    """At once; `failures` are those to remember."""
+    """The work is tried again at once; `failures` is the number to store."""
 
     failures: int
 
 
 @dataclass(frozen=True)
 class GiveUp:
-    """`why` is for the seller, and empty where the failure says nothing to a seller."""
+    """The work ends. `why` is for the seller, and empty where the failure says nothing to a seller."""
 
     kind: Kind
     why: str
@@ -98,7 +101,7 @@ Setback = PutBack | TryAgain | GiveUp
 
 
 def kind_of(error: BaseException) -> Kind:
-    """Whose fault it was."""
+    """Return the cause of a failure."""
     match error:
         case DBAPIError():
             return kind_of(error.orig) if error.orig is not None else Kind.AWAY
@@ -118,7 +121,7 @@ def kind_of(error: BaseException) -> Kind:
 def _of_database(error: psycopg.Error) -> Kind:
     state = error.sqlstate
     if state is None:
-        # A connection that was lost or not to be had has no state.
+        # A connection that was lost, or could not be made, has no state.
         lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return Kind.AWAY if lost else Kind.OWN
     if state == _NO_ROOM_STATE:
@@ -127,8 +130,8 @@ def _of_database(error: psycopg.Error) -> Kind:
 
 
 def _of_system(error: OSError) -> Kind:
-    """An OSError by itself says little: damaged gzip is one, and so is a folder in a file's
-    place.
+    """Tell the cause of an OSError. By itself it says little: damaged gzip is one, and so is a
+    folder in a file's place.
     """
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror) or error.errno in _AWAY:
         return Kind.AWAY
@@ -138,13 +141,14 @@ def _of_system(error: OSError) -> Kind:
 
 
 def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> Setback:
-    """`failures` of the work itself came before this one."""
+    """Judge a failure. `failures` of the work itself came before this one."""
     kind = kind_of(error)
     if kind is Kind.MISSING:
         return GiveUp(kind, _WHY[kind])
     if kind is Kind.OWN:
         return GiveUp(kind, "") if failures + 1 >= MAX_FAILURES else TryAgain(failures + 1)
-    since, times = tries.since or now, tries.times + 1
+    since = tries.since or now
+    times = tries.times + 1
     if times > MAX_TIMES and now - since >= MAX_AGE:
         return GiveUp(
             kind, f"given up after {times} attempts in {_told(now - since)}: {_WHY[kind]}"
@@ -153,7 +157,7 @@ def decide(error: BaseException, tries: Tries, failures: int, now: datetime) -> 
 
 
 def _pause(times: int) -> timedelta:
-    # Capped before it is multiplied: 2^99 seconds is no timedelta.
+    # The exponent is capped before it multiplies: 2^99 seconds is no timedelta.
     doubled: timedelta = FIRST_PAUSE * 2 ** min(times - 1, 20)
     return min(doubled, LONGEST_PAUSE)
 

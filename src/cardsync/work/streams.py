@@ -1,6 +1,6 @@
-"""What the streams of accepted work share: where uploads' bytes lie and which upload is next;
-each stream's mark for the sweep, and what becomes of its oldest piece of work when that fails
-(`work/setbacks.py`).
+"""The shared parts of the streams of accepted work: the place of uploads' bytes and the choice of
+the next upload; each stream's mark for the sweep, and the fate of its oldest piece of work when
+that fails (`work/setbacks.py`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ OPEN = ("queued", "processing")
 
 
 def private_key(seller_id: int, suffix: str) -> str:
-    """A new name for accepted bytes, which no URL reaches."""
+    """Return a new name for accepted bytes, which no URL reaches."""
     return f"accepted/u{seller_id}/{uuid.uuid4()}.{suffix}"
 
 
 async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upload | None:
     statement = (
         select(Upload)
-        .where(Upload.seller_id == seller_id, Upload.stream == stream, Upload.state.in_(OPEN))
+        .where(
+            Upload.seller_id == seller_id,
+            Upload.stream == stream,
+            Upload.state.in_(OPEN),
+        )
         .order_by(Upload.id)
         .limit(1)
     )
@@ -42,13 +46,16 @@ async def oldest_open(session: AsyncSession, seller_id: int, stream: str) -> Upl
 
 
 def begin_upload(upload: Upload, now: datetime) -> None:
-    """From its first start on its report says so."""
-    upload.state, upload.begun_at = "processing", upload.begun_at or now
+    """Mark the upload as begun, so that its report says so from its first start on."""
+    upload.state = "processing"
+    upload.begun_at = upload.begun_at or now
 
 
 @dataclass(frozen=True)
 class Due:
-    """A stream's mark; read before looking for work, so that `forget` takes no newer one away."""
+    """A stream's mark; a turn reads it before it looks for work, so that `forget` removes no newer
+    one.
+    """
 
     at: datetime
     put_back_id: int | None
@@ -56,13 +63,11 @@ class Due:
     rests_until: datetime | None
 
     def tries_of(self, work_id: int) -> Tries:
-        """Those of another piece of work are over."""
+        """Return the earlier setbacks of this piece; those of another piece of work are over."""
         return self.tries if self.put_back_id == work_id else Tries()
 
     def rests(self, work_id: int, now: datetime) -> bool:
-        """Whether that piece was put back and its pause is not over: a nudge may come all the
-        same.
-        """
+        """Whether that piece was put back and its pause is not over: a nudge may come all the same."""
         return (
             self.put_back_id == work_id and self.rests_until is not None and now < self.rests_until
         )
@@ -77,13 +82,16 @@ async def due_of(session: AsyncSession, seller_id: int, stream: str) -> Due | No
     if row is None:
         return None
     return Due(
-        row.due_at, row.put_back_id, Tries(row.put_back_times, row.put_back_since), row.rests_until
+        row.due_at,
+        row.put_back_id,
+        Tries(row.put_back_times, row.put_back_since),
+        row.rests_until,
     )
 
 
 class Queue(NamedTuple):
-    """`ahead`: the seller's own uploads of the stream before this one, and the other sellers'
-    streams that wait for a turn. Nobody is named.
+    """The queue before an upload. `ahead` counts the seller's own uploads of the stream before this
+    one, and the other sellers' streams that wait for a turn, without names.
     """
 
     ahead: int
@@ -91,19 +99,26 @@ class Queue(NamedTuple):
 
 
 async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queue:
-    """How much comes before an upload that is queued, and for how long the longest of all that
-    wait has waited.
+    """Return the length of the queue before an upload, and how long the longest of all that wait
+    has waited.
     """
     row = (
         await session.execute(
             text("""
                 SELECT (SELECT count(*) FROM upload
-                         WHERE seller_id = :seller AND stream = :stream AND id < :id AND state IN ('queued', 'processing')) AS own,
+                         WHERE seller_id = :seller AND stream = :stream AND id < :id
+                             AND state IN ('queued', 'processing')) AS own,
                        count(*) FILTER (WHERE seller_id <> :seller) AS others, min(due_at) AS oldest
                   FROM work_due
-                 WHERE stream <> 'screenshots' AND due_at <= :now AND (rests_until IS NULL OR rests_until <= :now)
+                 WHERE stream <> 'screenshots' AND due_at <= :now
+                     AND (rests_until IS NULL OR rests_until <= :now)
             """),
-            {"seller": upload.seller_id, "stream": upload.stream, "id": upload.id, "now": now},
+            {
+                "seller": upload.seller_id,
+                "stream": upload.stream,
+                "id": upload.id,
+                "now": now,
+            },
         )
     ).one()
     oldest = min(row.oldest or now, upload.received_at)
@@ -111,11 +126,13 @@ async def queue_of(session: AsyncSession, upload: Upload, now: datetime) -> Queu
 
 
 async def forget(session: AsyncSession, seller_id: int, stream: str, due: Due | None) -> None:
-    """Only the mark that was read: an upload accepted since has set a newer one."""
+    """Remove only the mark that was read: an upload accepted since has set a newer one."""
     if due is not None:
         await session.execute(
             delete(WorkDue).where(
-                WorkDue.seller_id == seller_id, WorkDue.stream == stream, WorkDue.due_at == due.at
+                WorkDue.seller_id == seller_id,
+                WorkDue.stream == stream,
+                WorkDue.due_at == due.at,
             )
         )
 
@@ -128,18 +145,24 @@ def setback(
     due: Due | None,
     failures: int,
 ) -> Setback:
-    """What becomes of a stream's oldest piece of work, which failed; the log says it."""
+    """Decide the fate of a stream's oldest piece of work, which failed, and log it."""
     now = clock.now()
     tries = due.tries_of(work_id) if due is not None else Tries()
     decided = decide(error, tries, failures, now)
     bound = log.bind(
-        seller_id=seller_id, stream=stream, work_id=work_id, error=type(error).__name__
+        seller_id=seller_id,
+        stream=stream,
+        work_id=work_id,
+        error=type(error).__name__,
     )
     match decided:
         case PutBack():
             pause = round((decided.until - now).total_seconds())
             bound.warning(
-                "work_put_back", kind=decided.kind, times=decided.tries.times, pause_seconds=pause
+                "work_put_back",
+                kind=decided.kind,
+                times=decided.tries.times,
+                pause_seconds=pause,
             )
         case TryAgain():
             bound.exception("work_crashed", exc_info=error, failures=decided.failures)
@@ -155,14 +178,19 @@ def setback(
 
 
 async def rest(
-    session: AsyncSession, seller_id: int, stream: str, work_id: int, back: PutBack
+    session: AsyncSession,
+    seller_id: int,
+    stream: str,
+    work_id: int,
+    back: PutBack,
 ) -> None:
-    """Remember, beside what the caller puts back, until when it rests; the sweep comes back to it
-    then.
+    """Store how long a piece rests, in the transaction in which the caller puts it back; the sweep
+    comes back to it then.
     """
     await session.execute(
         text("""
-            INSERT INTO work_due AS w (seller_id, stream, due_at, put_back_id, put_back_times, put_back_since, rests_until)
+            INSERT INTO work_due AS w (seller_id, stream, due_at, put_back_id, put_back_times,
+                put_back_since, rests_until)
             VALUES (:seller, :stream, :now, :work, :times, :since, :until)
             ON CONFLICT (seller_id, stream) DO UPDATE
                SET put_back_id = excluded.put_back_id, put_back_times = excluded.put_back_times,

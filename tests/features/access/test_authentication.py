@@ -94,6 +94,8 @@ ROUTES = [
     ("PATCH", "/api/pricing/settings"),
     ("GET", "/api/v1/pricing/explain/1"),
     ("POST", "/api/v1/tasks"),
+    ("GET", "/api/v1/agent/activity"),
+    ("POST", "/api/v1/agent/activity/1/undo"),
     ("GET", "/api/account"),
 ]
 # What takes members alone refuses any good key, in tests/features/access/test_sessions.py.

@@ -4,28 +4,16 @@ The tables of `roles.py` say who may do what.
 """
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 
 from browsers import joined, signed_in
 from builders import a_csv, a_row
+from credentials import KEY_OR_SESSION
+from requests_of_routes import DOCUMENT, ROUTES, asked
 from roles import AGENTS, OWNERS, STAFF, STRANGERS
 
-DOCUMENT = json.loads((Path(__file__).parents[3] / "openapi.json").read_text())
-ROUTES = {
-    f"{method.upper()} {path}" for path, methods in DOCUMENT["paths"].items() for method in methods
-}
 MEMBERS = STAFF | OWNERS
-
-# A body without which the framework refuses a request before the operation has seen who asks.
-BODIES = {
-    "POST /api/v1/tasks": {"kind": "refresh_orders"},
-    "POST /api/lists": {"name": "Binder"},
-    "PATCH /api/lists/{list_id}": {"name": "Folder"},
-    "POST /api/pricing/rules/reorder": {"ids": []},
-}
 
 
 def test_every_route_stands_in_exactly_one_table():
@@ -34,24 +22,11 @@ def test_every_route_stands_in_exactly_one_table():
     assert sum(map(len, tables)) == len(ROUTES)
 
 
-async def asked(browser, route):
-    """The status and the code of the answer to a request of that route."""
-    method, path = route.split(" ")
-    path = path.replace("{preset}", "premium")
-    path = re.sub(r"\{\w+\}", "1", path)
-    takes_json = "requestBody" in DOCUMENT["paths"][route.split(" ")[1]][method.lower()]
-    options = {"json": BODIES.get(route, {})} if takes_json else {}
-    headers = {"X-Idempotency-Key": "once"} if path.endswith("skip_wait") else {}
-    answer = await browser.send(method, path, headers=headers, **options)
-    if "json" not in answer.headers.get("content-type", "") or answer.status_code < 400:
-        return answer.status_code, ""
-    return answer.status_code, answer.json().get("code", "")
-
-
 async def refused_to(browser, wanted):
     """Of the wanted routes, those that refuse the member with the code."""
     found = {
-        route: await asked(browser, route) for route in sorted(wanted - {"DELETE /api/session"})
+        route: await asked(browser.send, route)
+        for route in sorted(wanted - {"DELETE /api/session"})
     }
     assert not [route for route, (status, _) in found.items() if status >= 500]
     return {route: code for route, (status, code) in found.items() if status == 403}
@@ -103,7 +78,9 @@ def test_the_interface_says_who_is_refused():
         return json.dumps(DOCUMENT["paths"][path][method.lower()]["responses"].get("403", {}))
 
     assert {route for route in ROUTES if '"owner_required"' in codes(route)} == OWNERS
-    assert {route for route in ROUTES if '"key_required"' in codes(route)} == AGENTS
+    assert {
+        route for route in ROUTES if '"key_required"' in codes(route)
+    } == AGENTS | KEY_OR_SESSION
 
 
 async def test_staff_can_not_set_prices_by_any_way(a_seller):

@@ -464,3 +464,21 @@ def test_what_a_member_command_refuses_is_one_sentence(create, result, run):
     assert "there is no member" in refused(run("member", "reset-password", 999999))
     assert "only owner" in refused(run("member", "remove", owner["member_id"]))
     assert "only owner" in refused(run("member", "role", owner["member_id"], "staff"))
+
+
+def test_tokens_are_created_listed_and_revoked(create, run, result):
+    seller = create()["seller_id"]
+    both = ("--scope", "mcp:read", "--scope", "mcp:write", "--days", 30)
+    token = result("token", "create", seller, *both)
+    assert set(token) == {"token_id", "token"}
+    [listed] = result("token", "list", seller)["tokens"]
+    assert (listed["token_id"], listed["scopes"]) == (token["token_id"], ["mcp:read", "mcp:write"])
+    assert token["token"] not in json.dumps(listed)
+    assert "good" in run("token", "list", seller).stdout
+    assert run("token", "revoke", token["token_id"]).exit_code == 0
+    [listed] = result("token", "list", seller)["tokens"]
+    assert listed["revoked_at"]
+    assert "there is no token" in refused(run("token", "revoke", 2**40))
+    assert "there is no seller" in refused(run("token", "create", 2**40, "--scope", "mcp:read"))
+    assert run("token", "create", seller).exit_code == 2
+    assert run("token", "create", seller, "--scope", "all").exit_code == 2

@@ -245,7 +245,7 @@ async def ends_in_what_a_plain_model_says(a_seller, steps):
 of_any_steps = given(
     steps=st.lists(st.tuples(uploads(), st.integers(0, 2), st.booleans()), min_size=4, max_size=16)
 )
-test_any_sequence_of_uploads = settings(max_examples=10, **QUICK)(
+test_any_sequence_of_uploads = settings(max_examples=5, **QUICK)(
     of_any_steps(ends_in_what_a_plain_model_says)
 )
 test_very_many_sequences_of_uploads = pytest.mark.soak(
@@ -265,7 +265,7 @@ def history(chance: random.Random) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize(
-    "seed", [1, 2, 3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 24))]
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 24))]
 )
 async def test_split_repeated_shuffled_and_interleaved_it_is_the_same_history(a_seller, seed):
     """As long as everything came once more after its order, no order of arrival matters."""

@@ -144,7 +144,7 @@ async def spent(seller: Seller) -> dict[str, tuple[int, Decimal]]:
 
 @pytest.mark.slow
 async def test_months_of_a_shop(a_seller):
-    await lives(await a_seller(), 1, days=120)
+    await lives(await a_seller(), 1, days=50)
 
 
 @pytest.mark.soak

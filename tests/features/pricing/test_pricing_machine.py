@@ -584,7 +584,7 @@ class Pricing(RuleBasedStateMachine):
 
 
 EVERYDAY = settings(
-    max_examples=7,
+    max_examples=4,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

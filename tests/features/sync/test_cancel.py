@@ -22,6 +22,11 @@ pytestmark = pytest.mark.slow
 # Six slabs: as many for each of the two writers, so each is full.
 ROWS, SLAB, ABSENT = 300, 50, 30
 SLABS = ROWS // SLAB
+# Where a worker is stopped: every day at the ends and between, in the soak at every boundary.
+BOUNDARIES = [
+    boundary if boundary in (0, 1, SLABS) else pytest.param(boundary, marks=pytest.mark.soak)
+    for boundary in range(SLABS + 1)
+]
 BEFORE = [a_row(n, market="1.20", price="1.00") for n in range(1, ROWS + ABSENT + 1)]
 AFTER = [a_row(n, market="1.50", price="1.10") for n in range(1, ROWS + 1)]
 # Who waits for a lock; what it waits for would be hidden from our role.
@@ -166,7 +171,7 @@ async def test_uploads_that_wait_are_cancelled_at_once(a_seller):
     await next_one_is_whole(seller)
 
 
-@pytest.mark.parametrize("boundary", range(SLABS + 1))
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_a_worker_stops_at_its_next_slab_boundary(a_seller, boundary):
     seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
@@ -185,7 +190,7 @@ async def test_a_worker_stops_at_its_next_slab_boundary(a_seller, boundary):
     await next_one_is_whole(seller)
 
 
-@pytest.mark.parametrize("boundary", range(SLABS + 1))
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_a_worker_that_is_left_alone_goes_to_its_end(a_seller, boundary):
     """The other outcome: nobody cancels, and afterwards there is nothing left to cancel."""
     seller = await a_synced_shop(a_seller)
@@ -199,7 +204,7 @@ async def test_a_worker_that_is_left_alone_goes_to_its_end(a_seller, boundary):
     assert await cycles(seller) == []
 
 
-@pytest.mark.parametrize("boundary", range(SLABS + 1))
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_what_a_dead_worker_had_begun_is_cancelled_at_once(a_seller, boundary):
     seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
@@ -255,7 +260,7 @@ async def test_a_worker_that_dies_after_the_cancel_is_not_resumed(a_seller, boun
     await next_one_is_whole(seller)
 
 
-@pytest.mark.parametrize("boundary", range(SLABS + 1))
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 async def test_a_worker_that_was_thought_dead_writes_no_more(a_seller, boundary):
     seller = await a_synced_shop(a_seller)
     last = (await state_of(seller))["last_sync_at"]
@@ -554,6 +559,11 @@ async def test_it_is_told_in_the_activity(a_seller):
     await send(seller)
     await cancel(seller)
     told = await seller.service.sql(
-        seller.id, "SELECT action, summary FROM activity WHERE seller_id = :id", id=seller.id
+        seller.id,
+        "SELECT action, actor FROM activity WHERE seller_id = :id ORDER BY id",
+        id=seller.id,
     )
-    assert [row["action"] for row in told] == ["sync.cancelled"]
+    assert [tuple(row.values()) for row in told] == [
+        ("sync.cancel_requested", "key"),
+        ("sync.cancelled", "sync"),
+    ]

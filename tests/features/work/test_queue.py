@@ -40,11 +40,12 @@ async def turns(seller):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", ["inventory", "orders"])
+@pytest.mark.parametrize("uploads", [15, pytest.param(50, marks=pytest.mark.soak)])
 async def test_a_seller_with_many_uploads_keeps_one_with_a_single_one_waiting_for_one(
-    a_seller, stream
+    a_seller, stream, uploads
 ):
     many, single = await a_seller(), await a_seller()
-    for _ in range(50):
+    for _ in range(uploads):
         await uploaded(many, stream)
     assert await turns(many) == 1
     await uploaded(single, stream)

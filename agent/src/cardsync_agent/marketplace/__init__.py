@@ -24,8 +24,16 @@ class Marketplace(Protocol):
     def order_files(self, kind: Kind) -> list[OrderFile]:
         """Return the newest files of a kind, oldest first, at least one. Raises NoExport."""
 
-    def import_prices(self, prices: Path, *, staged: bool, note_staged: Callable[[], None]) -> Path:
-        """Deliver a price file exactly once; `note_staged` journals the point of no return.
+    def import_prices(
+        self,
+        prices: Path,
+        chosen: Callable[[bytes], bytes],
+        *,
+        staged: bool,
+        note_staged: Callable[[], None],
+    ) -> Path:
+        """Deliver the chosen rows of a price file exactly once; `note_staged` journals the point
+        of no return.
 
         Returns the place of the delivered file.
         """

@@ -25,9 +25,18 @@ class FolderMarketplace:
     def order_files(self, kind: Kind) -> list[OrderFile]:
         return take_of(self.inbox, kind, self._settle, self._sleep)
 
-    def import_prices(self, prices: Path, *, staged: bool, note_staged: Callable[[], None]) -> Path:
+    def import_prices(
+        self,
+        prices: Path,
+        chosen: Callable[[bytes], bytes],
+        *,
+        staged: bool,
+        note_staged: Callable[[], None],
+    ) -> Path:
         target = self.outbox / prices.name
-        durable.place(target, prices.read_bytes, staged=staged, note_staged=note_staged)
+        durable.place(
+            target, lambda: chosen(prices.read_bytes()), staged=staged, note_staged=note_staged
+        )
         return target
 
     def has_imported(self, prices: Path, *, staged: bool) -> bool:

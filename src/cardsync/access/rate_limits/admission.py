@@ -40,8 +40,14 @@ class RateLimits:
         """Return the buckets of GENERAL and of the narrower group that the route's `opt` declares,
         as far as their limits are on.
         """
-        group = group_of(opt)
-        return self._look_at(scope, f"k{key_id}", *dict.fromkeys((Group.GENERAL, group)))
+        return self._of_bearer(scope, f"k{key_id}", opt)
+
+    def of_token(self, scope: Scope, token_id: int, opt: Mapping[str, Any]) -> list[Bucket]:
+        """Return those of a token."""
+        return self._of_bearer(scope, f"t{token_id}", opt)
+
+    def _of_bearer(self, scope: Scope, holder: str, opt: Mapping[str, Any]) -> list[Bucket]:
+        return self._look_at(scope, holder, *dict.fromkeys((Group.GENERAL, group_of(opt))))
 
     async def admit_member(self, scope: Scope, member_id: int, opt: Mapping[str, Any]) -> None:
         """Admit one request of a member who is signed in, whichever of the member's browsers it

@@ -49,7 +49,8 @@ class Bucket:
 
     def say(self) -> int:
         """Return how many requests to report; they count as reported from now on."""
-        said, self.unsaid = self.unsaid, 0
+        said = self.unsaid
+        self.unsaid = 0
         return said
 
     def take_back(self, said: int) -> None:

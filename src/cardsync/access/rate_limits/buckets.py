@@ -127,7 +127,8 @@ class Buckets:
             log.warning("rate_limits_not_exchanged", kind=type(e).__name__)
 
     async def _exchange(self) -> None:
-        batch, self._asked = self._asked, {}
+        batch = self._asked
+        self._asked = {}
         said = [bucket.say() for bucket in batch.values()]
         spent = [
             times * bucket.limit.emission

@@ -38,14 +38,14 @@ async def card_page(
     card_id: int,
 ) -> Template:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
-        row, history = await read_card(reading, caller.seller_id, card_id, caller.member_id)
+        row, history = await read_card(reading, caller, card_id)
     card = with_history(row, history)
     async with database.tenant(caller.seller_id, snapshot=True) as session:
         why: dict[str, Any] | None = None
         if card.contribution is None:
             try:
                 why = await explain_card(
-                    session, store, caller.seller_id, card.marketplace_id, clock.now()
+                    session, caller.seller_id, store, card.marketplace_id, clock.now()
                 )
             except errors.NotFound:
                 why = None

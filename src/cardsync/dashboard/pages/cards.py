@@ -4,18 +4,18 @@ shop's cards, with the search as chips, goes out.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import psycopg
 from litestar import get
 from litestar.response import Template
 
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
-from cardsync.cards.queries import Found, find_cards
+from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.shell import PageRequest, show, url
 from cardsync.search.fields import QueryError
@@ -53,15 +53,13 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
     given = request.query_params.dict()
     wanted, page = read_filter(given), read_page(given)
     settings = provide_settings(request.app.state)
-    found, problem, at, chips = Found([], 0), "", 0, list[Chip]()
-    try:
+    chips = list[Chip]()
+    with suppress(QueryError):
         chips = chips_of(wanted.search)
-        async with reading(request) as reads:
-            found = await find_cards(reads, caller.seller_id, wanted, page, caller.member_id)
-    except QueryError as e:
-        problem, at = str(e), e.offset
-    except psycopg.errors.QueryCanceled:
-        problem = f"This search takes longer than {settings.read_seconds:g} s: ask for less."
+    async with reading(request) as reads:
+        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+    found = answer.found
+    problem, at = answer.problems[0] if answer.problems else ("", 0)
     address = partial(address_of, wanted, page)
     return show(
         request,
@@ -75,7 +73,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         chips=chips,
         search_problem=problem,
         before_problem=wanted.search[:at],
-        games=[("", "All games"), *((line, line.title()) for line in caller.product_lines)],
+        games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
         address=address,
     )
 

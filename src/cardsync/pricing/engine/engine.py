@@ -163,7 +163,12 @@ def price(
     return _with_receipt(frame, inputs.columns, set(cards.columns))
 
 
-def _run(rules: Sequence[Rule], seller: SellerPricing, now: datetime, sales: Sequence[Sale]) -> Run:
+def _run(
+    rules: Sequence[Rule],
+    seller: SellerPricing,
+    now: datetime,
+    sales: Sequence[Sale],
+) -> Run:
     if now.tzinfo is None:
         raise ValueError("now must have a time zone")
     for kind, known in (("rules", rules), ("sales", sales)):
@@ -180,10 +185,16 @@ def _governed(inputs: pl.DataFrame, run: Run) -> pl.LazyFrame:
     governed = inputs.with_columns(steps.governing_rule(run, resolved=resolved))
     if resolved:
         _need_known(
-            governed["rule_id"], {rule.id for rule in run.live}, "rules that may not govern"
+            governed["rule_id"],
+            {rule.id for rule in run.live},
+            "rules that may not govern",
         )
     return governed.lazy().join(
-        rule_parameters(run).lazy(), on="rule_id", how="left", maintain_order="left", validate="m:1"
+        rule_parameters(run).lazy(),
+        on="rule_id",
+        how="left",
+        maintain_order="left",
+        validate="m:1",
     )
 
 
@@ -197,12 +208,18 @@ def _on_sale(frame: pl.LazyFrame, inputs: pl.DataFrame, run: Run) -> pl.LazyFram
     sale = pl.lit(every_card, pl.Int64)
     if "sale_id" in inputs.columns:
         _need_known(
-            inputs["sale_id"], {sale.id for sale in run.active_sales}, "sales that are not active"
+            inputs["sale_id"],
+            {sale.id for sale in run.active_sales},
+            "sales that are not active",
         )
         sale = pl.col("sale_id")
     governed = pl.when(pl.col("rule_id").is_not_null()).then(sale)
     return frame.with_columns(sale_id=governed).join(
-        sale_parameters(run).lazy(), on="sale_id", how="left", maintain_order="left", validate="m:1"
+        sale_parameters(run).lazy(),
+        on="sale_id",
+        how="left",
+        maintain_order="left",
+        validate="m:1",
     )
 
 
@@ -280,7 +297,8 @@ class Summary:
 
 
 def summary(priced: pl.DataFrame) -> Summary:
-    target, current = pl.col("target"), pl.col("current_price")
+    target = pl.col("target")
+    current = pl.col("current_price")
     blocked = {
         code: (pl.col("blockers") & pl.lit(bit, pl.UInt16)) != 0
         for code, bit in BLOCKER_BIT.items()

@@ -75,7 +75,13 @@ def schedule_at(moment: datetime) -> FeeSchedule:
     )
 
 
-def net(price: int, schedule: FeeSchedule, level: FeeLevel, *, direct: bool) -> int:
+def net(
+    price: int,
+    schedule: FeeSchedule,
+    level: FeeLevel,
+    *,
+    direct: bool,
+) -> int:
     """Return the rest of a price without shipping after the fees, times 10,000."""
     kept = min(price * schedule.commission_bp[level], schedule.commission_most * WHOLE_BP)
     kept += price * schedule.processing_bp[level]

@@ -14,11 +14,17 @@ def day_start(now: datetime, zone: str) -> datetime:
 
 
 def week_start(now: datetime, zone: str) -> datetime:
-    return _midnight(now, zone, now.astimezone(ZoneInfo(zone)).weekday())
+    return _midnight(
+        now,
+        zone,
+        now.astimezone(ZoneInfo(zone)).weekday(),
+    )
 
 
 def _midnight(now: datetime, zone: str, days_ago: int) -> datetime:
     there = now.astimezone(ZoneInfo(zone))
     return datetime.combine(
-        there.date() - timedelta(days=days_ago), time(), ZoneInfo(zone)
+        there.date() - timedelta(days=days_ago),
+        time(),
+        ZoneInfo(zone),
     ).astimezone(UTC)

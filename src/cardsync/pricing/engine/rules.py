@@ -52,11 +52,21 @@ def _need_member(value: str, allowed: object, field: str) -> None:
     _need(value in names, field, f"must be one of {', '.join(names)}")
 
 
-def _need_range(value: int | None, low: int, high: int, field: str) -> None:
+def _need_range(
+    value: int | None,
+    low: int,
+    high: int,
+    field: str,
+) -> None:
     _need(value is None or low <= value <= high, field, f"must be between {low} and {high}")
 
 
-def _need_amount(units: int | None, low: int, high: int, field: str) -> None:
+def _need_amount(
+    units: int | None,
+    low: int,
+    high: int,
+    field: str,
+) -> None:
     # A seller who wrote dollars gets the answer in dollars.
     told = [f"-{dollars(-limit)}" if limit < 0 else dollars(limit) for limit in (low, high)]
     _need(units is None or low <= units <= high, field, f"must be between {told[0]} and {told[1]}")
@@ -274,7 +284,11 @@ def active_sales(sales: Iterable[Sale], now: datetime) -> list[Sale]:
 
 
 def _daily(bp: int, small_bp: int) -> Cap:
-    return Cap(bp, bp, small=SmallCap(below=50_000, up_bp=small_bp, down_bp=small_bp))
+    return Cap(
+        bp,
+        bp,
+        small=SmallCap(below=50_000, up_bp=small_bp, down_bp=small_bp),
+    )
 
 
 _PRESET = Rule(id=0, name="", priority=DEFAULT_PRIORITY, state="published")

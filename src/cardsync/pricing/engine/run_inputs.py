@@ -31,7 +31,12 @@ from cardsync.pricing.engine.rules import (
 
 TIME: Final = pl.Datetime("us", "UTC")
 # A price has the ending when its cents + 1 are a multiple of this number.
-ENDING_CENTS: Final[dict[Rounding, int]] = {"cent": 1, "x9": 10, "x99": 100, "x49_x99": 50}
+ENDING_CENTS: Final[dict[Rounding, int]] = {
+    "cent": 1,
+    "x9": 10,
+    "x99": 100,
+    "x49_x99": 50,
+}
 
 
 @dataclass(frozen=True)

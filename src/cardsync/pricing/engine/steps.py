@@ -66,7 +66,8 @@ def eligibility(run: Run) -> list[pl.Expr]:
 
     Eligibility is judged after steps 2 and 3, whose failures are reasons.
     """
-    governed, usable = pl.col("rule_id").is_not_null(), pl.col("source").is_not_null()
+    governed = pl.col("rule_id").is_not_null()
+    usable = pl.col("source").is_not_null()
     broken = true(pl.col("_broken"))
     lacking = governed & ~usable & ~broken
     custom = pl.col("custom").fill_null(False)
@@ -194,9 +195,11 @@ def hard_limits(run: Run) -> list[pl.Expr]:
 
 def bounds(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Apply the limits. The ceiling comes last: never_lower yields to it."""
-    low, high = pl.col("_low"), pl.col("_high")
+    low = pl.col("_low")
+    high = pl.col("_high")
     raised = price.clip(lower_bound=low)
-    too_high, too_low = raised > high, price < low
+    too_high = raised > high
+    too_low = price < low
     binding = [
         (too_high & (pl.col("_ceiling") == high), "ceiling"),
         (too_high, "largest_price"),
@@ -215,7 +218,8 @@ def cap_limits(run: Run) -> list[pl.Expr]:
     """Limit the distance of the price from the period's first price; a current price that is
     already outside is itself the limit.
     """
-    start, current = pl.col("period_start_price"), pl.col("current_price")
+    start = pl.col("period_start_price")
+    current = pl.col("current_price")
     small = true(start < pl.col("_small_below"))
     up = pl.when(small).then("_small_up").otherwise("_cap_up")
     down = pl.when(small).then("_small_down").otherwise("_cap_down")
@@ -228,7 +232,8 @@ def cap_limits(run: Run) -> list[pl.Expr]:
 
 
 def cap(price: pl.Expr, run: Run) -> list[pl.Expr]:
-    up, down = price > pl.col("_cap_high"), price < pl.col("_cap_low")
+    up = price > pl.col("_cap_high")
+    down = price < pl.col("_cap_low")
     limit = pl.when(true(up)).then("_cap_high").when(true(down)).then("_cap_low")
     held = limit.is_not_null() & pl.col("_cap_hold")
     return [
@@ -283,14 +288,19 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Round half-up to cents inside the limits (a floor's fraction rounds up, a ceiling's down),
     then up to the ending.
     """
-    lowest, highest = cents_up(_bound_below(run)), cents_down(pl.col("_high"))
-    rounded, ending_limit = cents(price), highest
+    lowest = cents_up(_bound_below(run))
+    highest = cents_down(pl.col("_high"))
+    rounded = cents(price)
+    ending_limit = highest
     if run.capped:
-        top, bottom = cents_down(pl.col("_cap_high")), cents_up(pl.col("_cap_low"))
-        stopped, limit = pl.col("after_cap"), pl.col("seller_limit")
+        top = cents_down(pl.col("_cap_high"))
+        bottom = cents_up(pl.col("_cap_low"))
+        stopped = pl.col("after_cap")
+        limit = pl.col("seller_limit")
         # A cap that binds stands before floor and ceiling; a price that steps 9 to 11 moved past it
         # stays past it.
-        up, down = true(limit < pl.col("after_bounds")), true(limit > pl.col("after_bounds"))
+        up = true(limit < pl.col("after_bounds"))
+        down = true(limit > pl.col("after_bounds"))
         lowest = pl.when(up).then(pl.min_horizontal(lowest, cents_down(stopped))).otherwise(lowest)
         highest = (
             pl.when(down).then(pl.max_horizontal(highest, cents_up(stopped))).otherwise(highest)
@@ -309,7 +319,9 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
             highest, where(top.is_not_null(), pl.max_horizontal(top, rounded))
         )
     lowest = pl.max_horizontal(
-        lowest, *(cents_up(low) for low in _raised_to(run)), pl.lit(1, pl.Int64)
+        lowest,
+        *(cents_up(low) for low in _raised_to(run)),
+        pl.lit(1, pl.Int64),
     )
     rounded = rounded.clip(lower_bound=lowest).clip(upper_bound=highest)
     ending = rounded + (pl.col("_ending") - 1 - rounded % pl.col("_ending"))
@@ -327,7 +339,11 @@ def _bound_below(run: Run) -> pl.Expr:
     current = pl.col("_never_lower")
     if run.on_sale:
         current = current & pl.col("sale_id").is_null()
-    return pl.max_horizontal("_floor", where(current, pl.col("current_price")), pl.lit(0, pl.Int64))
+    return pl.max_horizontal(
+        "_floor",
+        where(current, pl.col("current_price")),
+        pl.lit(0, pl.Int64),
+    )
 
 
 def _raised_to(run: Run) -> list[pl.Expr]:
@@ -341,7 +357,8 @@ def change(price: pl.Expr, run: Run) -> list[pl.Expr]:
     """Take a pin as it is. A move below the minimum keeps the current price, unless no marketplace
     could show that price.
     """
-    current, pin = pl.col("current_price"), pl.col("pin")
+    current = pl.col("current_price")
+    pin = pl.col("pin")
     keeps = ((price - current).abs() < max(run.seller.minimum_move, 1)) & (
         current >= UNITS_PER_CENT
     )

@@ -48,7 +48,7 @@ def export_sql(cards: str, which: str, price: str) -> str:
 
 
 def served(seller_id: int, ended: Sequence[int]) -> str:
-    """What is exported while these sales, with which targets were worked out, are not on."""
+    """Select the export while these sales are over, although the targets were computed with them."""
     which = EXPORTED.format(seller_id=int(seller_id))
     if not ended:
         return which
@@ -62,15 +62,16 @@ def csv_of(rows: bytes) -> bytes:
 
 def rollback_waits(caller: Caller, now: datetime) -> bool:
     """Whether a rollback is served in place of what the targets ask. Pure."""
-    return caller.rollback_until is not None and caller.rollback_until > now
+    until = caller.state.rollback_until
+    return until is not None and until > now
 
 
 def forced_reasons(caller: Caller, now: datetime) -> list[str]:
     """Why this account gets a header-only file whatever its targets are. Pure."""
-    holds = {*caller.entitlements(now).holds}
-    if caller.review_upload_id is not None:
+    holds, state = {*caller.entitlements(now).holds}, caller.state
+    if state.review_upload_id is not None:
         holds.add("awaiting_review")
-    if caller.rollback_preparing_until is not None and caller.rollback_preparing_until > now:
+    if state.rollback_preparing_until is not None and state.rollback_preparing_until > now:
         holds.add("rollback_preparing")
     return [reason for reason in REASONS if reason in holds]
 
@@ -96,15 +97,16 @@ def unchanged(caller: Caller, if_none_match: str | None, now: datetime) -> str |
         caller.entitlements(now).sync_mode != "read_only"
         or if_none_match is None
         or rollback_waits(caller, now)
+        or caller.state.quick_add_waits
     ):
         return None
-    forced = forced_reasons(caller, now)
-    is_known = holds_at(caller.export_fingerprint, caller.export_until, now)
-    if caller.price_tasks_due_at is not None or (not forced and not is_known):
+    forced, state = forced_reasons(caller, now), caller.state
+    is_known = holds_at(state.export_fingerprint, state.export_until, now)
+    if state.price_tasks_due_at is not None or (not forced and not is_known):
         # An agent may have the prices in hand, a run is changing them or a sale is over: that is
         # looked at with the cards.
         return None
-    etag = weak_etag(forced, caller.export_fingerprint or "")
+    etag = weak_etag(forced, state.export_fingerprint or "")
     return etag if matches(if_none_match, etag) else None
 
 

@@ -31,7 +31,12 @@ async def would_change(session: AsyncSession, seller_id: int, now: datetime) -> 
     ]
     stock = await read_stock(session, account, replace(live, rules=as_published))
     out = await asyncio.to_thread(
-        engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
+        engine.price,
+        stock.cards,
+        stock.run.rules,
+        stock.run.seller,
+        stock.run.now,
+        stock.run.sales,
     )
     return not out.filter(pl.col("changed") & pl.col("rule_id").is_in(drafts)).is_empty()
 

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.database.session import Database
+from cardsync.database.transaction_settings import joined_as_planned, joined_by_hash
 from cardsync.pricing.engine import breaker
 from cardsync.pricing.runs.confirmed import remember
 from cardsync.seller_state.state import Lease, hold_lease
@@ -46,9 +47,6 @@ _DROP_UNASKED = """
          WHERE c.seller_id = :seller AND c.marketplace_id = t.marketplace_id
            AND c.target_price IS NOT NULL)
 """
-# Statistics may know nothing of a seller's new rows: for each of them a nested loop would read all.
-JOINED_BY_HASH: Final = "SET LOCAL enable_nestloop = off"
-_AS_EVER = "SET LOCAL enable_nestloop TO DEFAULT"
 # The sales that targets were worked out with; one that was deleted has no row of its own any more.
 _SALES = """
     (SELECT DISTINCT sale_id FROM sale_target WHERE seller_id = :seller) t
@@ -110,10 +108,10 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
     earlier = noted.filter(pl.col("marketplace_id").is_in(found.priced.implode())).join(
         found.rows, on=list(_PAIR), how="anti"
     )
-    await session.execute(text(JOINED_BY_HASH))
+    await session.execute(text(joined_by_hash()))
     await session.execute(text(_DROP), {"seller": seller_id} | _arrays(earlier))
     await session.execute(text(_DROP_UNASKED), {"seller": seller_id})
-    await session.execute(text(_AS_EVER))
+    await session.execute(text(joined_as_planned()))
     await note_until(session, seller_id, now)
     if await ended_sales(session, seller_id, now):
         # Another run has to follow: this one priced other cards, or for a moment that is past.

@@ -18,7 +18,9 @@ from cardsync.access.caller import Caller
 from cardsync.agentwork.tasks import note_push
 from cardsync.cards.exported import fingerprint_served
 from cardsync.catalog.marketplace_columns import HEADER_ONLY
-from cardsync.database.session import Database, copy_bytes
+from cardsync.database.copy import copy_bytes
+from cardsync.database.session import Database
+from cardsync.database.transaction_settings import joined_by_hash
 from cardsync.pricing.export.content import (
     REASONS,
     csv_of,
@@ -29,7 +31,7 @@ from cardsync.pricing.export.content import (
     weak_etag,
 )
 from cardsync.pricing.export.drafts import would_change
-from cardsync.pricing.export.on_sale import JOINED_BY_HASH, ended_sales
+from cardsync.pricing.export.on_sale import ended_sales
 from cardsync.seller_state.models import SyncState
 
 _APPLIED_NOW = """
@@ -62,7 +64,7 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
     # Targets of sales that are over are not served, though no run has worked them out anew yet.
     ended = await ended_sales(session, caller.seller_id, now)
     if ended:
-        await session.execute(text(JOINED_BY_HASH))
+        await session.execute(text(joined_by_hash()))
     which = served(caller.seller_id, ended)
     if forced:
         waits = await session.scalar(text(f"SELECT EXISTS (SELECT FROM card c WHERE {which})"))
@@ -81,10 +83,13 @@ async def export(session: AsyncSession, caller: Caller, now: datetime) -> Export
 
 async def note_served(database: Database, caller: Caller, served: Export) -> None:
     """While a price push is open: the agent names by its SHA-256 the file that it imported."""
-    if served.empty_reason is None and caller.price_tasks_due_at is not None:
+    if served.empty_reason is None and caller.state.price_tasks_due_at is not None:
         async with database.tenant(caller.seller_id) as session:
             await note_push(
-                session, caller.seller_id, "files", hashlib.sha256(served.body).hexdigest()
+                session,
+                caller.seller_id,
+                "files",
+                hashlib.sha256(served.body).hexdigest(),
             )
 
 
@@ -96,7 +101,7 @@ async def _forced(
     A read_only seller looks at a run's file anyway.
     """
     reasons = set(forced_reasons(caller, now))
-    if read_only and caller.price_tasks_due_at is not None:
+    if read_only and caller.state.price_tasks_due_at is not None:
         applied = await session.scalar(text(_APPLIED_NOW), {"seller": caller.seller_id, "now": now})
         reasons |= {"apply_in_progress"} if applied else set()
     if not read_only and await run_waits(session, caller.seller_id):

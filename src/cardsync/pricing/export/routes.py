@@ -35,6 +35,16 @@ _CACHE = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
             documentation_only=True,
             description=f"Why the CSV is header-only, joined by commas: {', '.join(REASONS)}",
         ),
+        ResponseHeader(
+            "X-Price-Export-Kind",
+            documentation_only=True,
+            description="The kind of file: price_updates, rollback or quick_add",
+        ),
+        ResponseHeader(
+            "X-Quick-Add-Ids",
+            documentation_only=True,
+            description="Of a file of quick-add: its entries in the order of the rows, joined by commas",
+        ),
     ],
     responses={
         304: ResponseSpec(
@@ -54,14 +64,17 @@ async def price_updates(
     """The price changes as the marketplace's pricing CSV; header-only, with the reasons in
     X-Price-Export-Empty-Reason, if none.
 
-    While a rollback is ready or served, its file is the answer, whatever the account may push.
+    While a rollback is ready or served, its file is the answer, whatever the account may push;
+    after it what quick-add has published, with a positive Add to Quantity, each row in one file.
     """
     file = await served_file(database, caller, if_none_match, clock.now())
-    headers = dict(_CACHE)
+    headers = _CACHE | {"X-Price-Export-Kind": file.kind}
     if file.etag:
         headers["ETag"] = file.etag
     if file.body is None:
         return Response(b"", status_code=304, headers=headers)
+    if file.quick_add_ids:
+        headers["X-Quick-Add-Ids"] = ",".join(map(str, file.quick_add_ids))
     if file.empty_reason:
         headers["X-Price-Export-Empty-Reason"] = file.empty_reason
     return Response(file.body, media_type="text/csv", headers=headers)

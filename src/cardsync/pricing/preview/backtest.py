@@ -57,8 +57,10 @@ class Told:
         ).row(0)
         if not self.snapshots:
             self.before = int(before)
-        self.snapshots, self.changed = self.snapshots + 1, self.changed + counted.changed
-        self.after, self.blocked = int(after), counted.blocked
+        self.snapshots = self.snapshots + 1
+        self.changed = self.changed + counted.changed
+        self.after = int(after)
+        self.blocked = counted.blocked
         day = at.astimezone(ZoneInfo(self.zone)).date()
         earlier = self.days.get(day, {"changed": 0})["changed"]
         self.days[day] = {
@@ -70,7 +72,11 @@ class Told:
 
 
 async def backtest(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime, most: timedelta
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
+    most: timedelta,
 ) -> dict[str, Any]:
     """Return the answer in its form on the wire. Raises InvalidRule, InvalidQuery,
     InvalidPayload.
@@ -95,7 +101,15 @@ async def backtest(
     told = Told(account.time_zone)
     earlier = sold
     if kept:
-        await _go_through(session, account, run, kept, sold, told, lambda: clock.monotonic() > ends)
+        await _go_through(
+            session,
+            account,
+            run,
+            kept,
+            sold,
+            told,
+            lambda: clock.monotonic() > ends,
+        )
         earlier = sold.filter(pl.col("sold_at") < kept[0].at)
     return _answer(
         told, pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold])
@@ -104,7 +118,8 @@ async def backtest(
 
 def _span(body: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
     """Read a span: days of the seller's zone, both included, or moments."""
-    since, until = _moment(body, "from", zone), _moment(body, "to", zone)
+    since = _moment(body, "from", zone)
+    until = _moment(body, "to", zone)
     if since > until:
         raise errors.InvalidPayload("from: is after to")
     return since, until
@@ -121,7 +136,9 @@ def _moment(body: Mapping[str, Any], name: str, zone: str) -> datetime:
         day = date.fromisoformat(value) if len(value) == 10 else None
         if day is not None:
             begins = datetime.combine(
-                day + timedelta(days=name == "to"), datetime.min.time(), ZoneInfo(zone)
+                day + timedelta(days=name == "to"),
+                datetime.min.time(),
+                ZoneInfo(zone),
             )
             return begins - timedelta(microseconds=name == "to")
     except (ValueError, OverflowError):
@@ -142,7 +159,12 @@ async def _go_through(
     is_late: Callable[[], bool],
 ) -> None:
     pins = await pins_of(session, account.seller_id)
-    await snapshots.gather(session, account, replace(asked, now=kept[0].at), kept[-1].at)
+    await snapshots.gather(
+        session,
+        account,
+        replace(asked, now=kept[0].at),
+        kept[-1].at,
+    )
     shop: Shop | None = None
     chosen: Choices | None = None
     for place, snapshot in enumerate(kept):
@@ -161,7 +183,13 @@ async def _go_through(
         after = None if whole else kept[place - 1].at
         changed = await snapshots.changed(session, account, chosen, after)
         if shop is None:
-            past = await unsold(session, account.seller_id, chosen.run, None, until=snapshot.at)
+            past = await unsold(
+                session,
+                account.seller_id,
+                chosen.run,
+                None,
+                until=snapshot.at,
+            )
             shop = Shop(changed, snapshot.at, account.time_zone, past)
         else:
             await asyncio.to_thread(shop.advance, changed, snapshot.at)

@@ -70,25 +70,40 @@ async def reading(
 
 
 async def priced(
-    session: AsyncSession, seller_id: int, body: Mapping[str, Any], now: datetime
+    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
 ) -> tuple[Stock, pl.DataFrame]:
     """Return every card that the search leaves, priced by the body's rules.
 
     Raises InvalidRule, InvalidQuery, InvalidPayload.
     """
+    seller_id = caller.seller_id
     account = await session.get_one(Account, seller_id)
     run = await asked(session, seller_id, body, await run_of(session, account, now))
     bound: dict[str, Any] = {}
     stock = await read_stock(
-        session, account, run, await _where(session, seller_id, body.get("search"), bound), **bound
+        session,
+        account,
+        run,
+        await _where(session, seller_id, body.get("search"), bound),
+        **bound,
     )
     out = await asyncio.to_thread(
-        engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
+        engine.price,
+        stock.cards,
+        stock.run.rules,
+        stock.run.seller,
+        stock.run.now,
+        stock.run.sales,
     )
     return stock, out
 
 
-async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], live: Run) -> Run:
+async def asked(
+    session: AsyncSession,
+    seller_id: int,
+    body: Mapping[str, Any],
+    live: Run,
+) -> Run:
     """Return a run of the live rules with drafts, unless the body brings its own rules.
 
     Raises InvalidRule, InvalidQuery.
@@ -99,7 +114,10 @@ async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], 
         rules = read_rules(body["rules"])
     if body.get("sales") is not None:
         sales = read_sales(body["sales"])
-    queries = {"rules": [rule.query for rule in rules], "sales": [sale.query for sale in sales]}
+    queries = {
+        "rules": [rule.query for rule in rules],
+        "sales": [sale.query for sale in sales],
+    }
     for kind, asked_for in queries.items():
         if body.get(kind) is not None:
             for query in dict.fromkeys(asked_for):
@@ -108,7 +126,12 @@ async def asked(session: AsyncSession, seller_id: int, body: Mapping[str, Any], 
     return replace(live, rules=list(rules), sales=list(sales))
 
 
-async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict[str, Any]) -> str:
+async def _where(
+    session: AsyncSession,
+    seller_id: int,
+    search: Any,
+    bound: dict[str, Any],
+) -> str:
     if search is None or search == "":
         return ON_SALE
     if not isinstance(search, str):
@@ -119,11 +142,12 @@ async def _where(session: AsyncSession, seller_id: int, search: Any, bound: dict
 
 
 async def told(
-    session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame
+    session: AsyncSession, caller: Caller, stock: Stock, out: pl.DataFrame
 ) -> dict[str, Any]:
     """Return the preview in its form on the wire."""
     counted = engine.summary(out)
-    current, target = pl.col("current_price"), pl.col("target")
+    current = pl.col("current_price")
+    target = pl.col("target")
     quantity, kept = (
         pl.col("quantity").cast(pl.Int128),
         pl.col("held").fill_null(False) & ~pl.col("changed"),
@@ -144,14 +168,17 @@ async def told(
         "blocked": counted.blocked,
         "listed_value_before": money(int(sums["before"])),
         "listed_value_after": money(int(sums["after"])),
-        "largest": await _largest(session, seller_id, stock, out),
+        "largest": await _largest(session, caller.seller_id, stock, out),
         "histogram": _histogram(out),
         "warnings": evidence.told(stock.run.live),
     }
 
 
 async def _largest(
-    session: AsyncSession, seller_id: int, stock: Stock, out: pl.DataFrame
+    session: AsyncSession,
+    seller_id: int,
+    stock: Stock,
+    out: pl.DataFrame,
 ) -> list[dict[str, Any]]:
     moves = (
         out.filter("changed")
@@ -164,7 +191,10 @@ async def _largest(
             "SELECT marketplace_id, product_name FROM card"
             " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
         ),
-        {"seller": seller_id, "ids": [row["marketplace_id"] for row in rows]},
+        {
+            "seller": seller_id,
+            "ids": [row["marketplace_id"] for row in rows],
+        },
     )
     names = {row.marketplace_id: row.product_name for row in found}
     return [

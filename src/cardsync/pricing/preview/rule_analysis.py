@@ -59,7 +59,15 @@ async def analyse(session: AsyncSession, caller: Caller, now: datetime) -> Analy
     facts = []
     for place, rule in enumerate(rules):
         earlier = [other.id for other in rules[:place] if other.id in governing]
-        facts.append(_facts(rule.id, groups, earlier, broken, live=rule.id in governing))
+        facts.append(
+            _facts(
+                rule.id,
+                groups,
+                earlier,
+                broken,
+                live=rule.id in governing,
+            )
+        )
     return Analysis(findings(facts), unmatched)
 
 

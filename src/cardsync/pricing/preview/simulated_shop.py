@@ -27,12 +27,17 @@ class Shop:
     """The shop holds the cards as of the newest snapshot."""
 
     def __init__(
-        self, cards: pl.DataFrame, at: datetime, zone: str, past: pl.DataFrame | None = None
+        self,
+        cards: pl.DataFrame,
+        at: datetime,
+        zone: str,
+        past: pl.DataFrame | None = None,
     ) -> None:
         """Take the cards' `past`, (id, listed_since, last_sold_at, last_moved_at), where a rule
         needs it.
         """
-        self._zone, self._at = zone, at
+        self._zone = zone
+        self._at = at
         never = [pl.lit(None, TIME).alias(name) for name in _STALE]
         known = (
             cards.with_columns(never)
@@ -55,8 +60,14 @@ class Shop:
         ]
         self._at = at
         before = self.cards.with_columns(CURRENT.alias(name) for name in begun)
-        old = before.select("id", *_CARRIED, was=pl.col("quantity"), before="market")
-        now, market = pl.col("market"), pl.col("before")
+        old = before.select(
+            "id",
+            *_CARRIED,
+            was=pl.col("quantity"),
+            before="market",
+        )
+        now = pl.col("market")
+        market = pl.col("before")
         moved = (market > 0) & (now > 0) & ((now - market).abs() * 20 >= market)
         back = (pl.col("was").fill_null(0) == 0) & (pl.col("quantity") > 0)
         after = (
@@ -106,7 +117,13 @@ class Shop:
             pin=pinned if pins else pl.lit(None, pl.Int64),
             **{name: pl.lit(None, pl.String) for name in ("condition", "printing", "language")},
         )
-        out = engine.price(inputs, run.rules, run.seller, run.now, run.sales)
+        out = engine.price(
+            inputs,
+            run.rules,
+            run.seller,
+            run.now,
+            run.sales,
+        )
         told = stocked.select("id").with_columns(out["target"])
         self.cards = (
             self.cards.join(told, on="id", how="left")

@@ -20,10 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
 from cardsync.cards.models import Card
+from cardsync.database.copy import copy_chunks, frame_of, with_values
 from cardsync.database.marketplace_time import PLACED_AT
-from cardsync.database.session import copy_chunks, driver, frame_of
+from cardsync.database.session import driver
 from cardsync.pricing.engine.run_inputs import TIME, Run
-from cardsync.pricing.runs.cards_to_price import Choices, first_of, integer_frame, literal
+from cardsync.pricing.runs.cards_to_price import Choices, first_of, integer_frame
 from cardsync.pricing.runs.price_history import begins
 
 _AMOUNTS: Final = ("price", "market", "low", "low_with_shipping", "direct_low")
@@ -149,7 +150,9 @@ async def gather(session: AsyncSession, account: Account, first: Run, last: date
     }
     bound = {"seller": account.seller_id, **moments}
     connection = await driver(session)
-    await connection.execute((await literal(session, _GATHER.format(**columns), bound)).encode())
+    await connection.execute(
+        (await with_values(session, _GATHER.format(**columns), bound)).encode()
+    )
     for statement in _INDEX:
         await connection.execute(statement.encode())
 
@@ -170,7 +173,7 @@ async def changed(
         rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s")
     )
     frame = await integer_frame(
-        session, _COLUMNS, await literal(session, sql, bound), ("rule_id", "sale_id", *_PRICES)
+        session, _COLUMNS, await with_values(session, sql, bound), ("rule_id", "sale_id", *_PRICES)
     )
     return frame.with_columns(pl.col("custom").cast(pl.Boolean), pl.col("observed_at").cast(TIME))
 
@@ -179,6 +182,6 @@ async def sold_lines(
     session: AsyncSession, seller_id: int, since: datetime, until: datetime
 ) -> pl.DataFrame:
     """Return (marketplace_id, sold_at, quantity, sold_price) of the sales in the span, by time."""
-    sql = await literal(session, _SOLD, {"seller": seller_id, "since": since, "until": until})
+    sql = await with_values(session, _SOLD, {"seller": seller_id, "since": since, "until": until})
     frame = await asyncio.to_thread(frame_of, await copy_chunks(session, sql), _SOLD_SCHEMA)
     return frame.with_columns(pl.col("sold_at").cast(TIME))

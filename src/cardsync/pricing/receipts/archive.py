@@ -37,7 +37,13 @@ _LATEST = """
 """
 
 
-async def keep(store: Store, seller_id: int, run_id: int, priced: pl.DataFrame, run: Run) -> str:
+async def keep(
+    store: Store,
+    seller_id: int,
+    run_id: int,
+    priced: pl.DataFrame,
+    run: Run,
+) -> str:
     """Write the file and return its key."""
     key = f"receipts/u{seller_id}/{run_id}-{uuid.uuid4()}.parquet"
     data = await asyncio.to_thread(columns.pack, priced, run)
@@ -87,7 +93,12 @@ def _absent(code: str) -> dict[str, Any]:
     }
 
 
-def _told(row: dict[str, Any], run: Run, run_id: int, card: Card) -> dict[str, Any]:
+def _told(
+    row: dict[str, Any],
+    run: Run,
+    run_id: int,
+    card: Card,
+) -> dict[str, Any]:
     target = None if card.target_price is None else to_units(card.target_price)
     return {
         "run_id": run_id,

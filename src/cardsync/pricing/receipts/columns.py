@@ -42,7 +42,12 @@ def pack(priced: pl.DataFrame, run: Run) -> bytes:
     # Sorting comes last, after empty columns and repeated values are gone, because it copies every
     # column.
     frame = filled(_without_repeats(filled(priced))).sort("marketplace_id")
-    kept = _Kept(list(run.rules), list(run.sales), run.seller, run.now)
+    kept = _Kept(
+        list(run.rules),
+        list(run.sales),
+        run.seller,
+        run.now,
+    )
     out = io.BytesIO()
     frame.write_parquet(
         out,
@@ -75,7 +80,13 @@ def replay(data: bytes) -> int:
     given = frame.select(*_INPUTS, "rule_id", "sale_id").with_columns(
         pl.lit(None, pl.String).alias(name) for name in _TEXTS
     )
-    priced = engine.price(given, run.rules, run.seller, run.now, run.sales)
+    priced = engine.price(
+        given,
+        run.rules,
+        run.seller,
+        run.now,
+        run.sales,
+    )
     return int((priced["target"].ne_missing(frame["target"])).sum())
 
 

@@ -30,7 +30,7 @@ from cardsync.storage import Store
 
 
 async def explain_card(
-    session: AsyncSession, store: Store, seller_id: int, marketplace_id: int, now: datetime
+    session: AsyncSession, seller_id: int, store: Store, marketplace_id: int, now: datetime
 ) -> dict[str, Any]:
     """Return the explanation in its form on the wire.
 
@@ -44,14 +44,25 @@ async def explain_card(
     account = await session.get_one(Account, seller_id)
     asked = await run_of(session, account, now)
     stock = await read_stock(
-        session, account, asked, "c.id = :wanted", card_id=card.id, wanted=card.id
+        session,
+        account,
+        asked,
+        "c.id = :wanted",
+        card_id=card.id,
+        wanted=card.id,
     )
     run = stock.run
     rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
     cards = stock.cards.with_columns(
         candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64))
     )
-    row = engine.price(cards, run.rules, run.seller, run.now, run.sales).row(0, named=True)
+    row = engine.price(
+        cards,
+        run.rules,
+        run.seller,
+        run.now,
+        run.sales,
+    ).row(0, named=True)
     governing = next((rule for rule in rules if rule.id == row["rule_id"]), None)
     return {
         "marketplace_id": marketplace_id,
@@ -69,7 +80,11 @@ async def explain_card(
         ],
         "matching_rules": told_rules(rules, sales, row),
         "governing_rule": governing
-        and {"id": governing.id, "name": governing.name, "priority": governing.priority},
+        and {
+            "id": governing.id,
+            "name": governing.name,
+            "priority": governing.priority,
+        },
         "steps": explain(row, run),
         "inputs": {
             name: input_told(name, row[name]) for name in engine.INPUT_COLUMNS if name not in _TEXTS
@@ -99,7 +114,13 @@ async def _matching(
     flags = list(found.one())
     selecting = {id for (id, _), flag in zip(chosen.rules, flags, strict=False) if flag}
     reducing = {
-        id for (id, _), flag in zip(chosen.sales, flags[len(chosen.rules) :], strict=False) if flag
+        id
+        for (id, _), flag in zip(
+            chosen.sales,
+            flags[len(chosen.rules) :],
+            strict=False,
+        )
+        if flag
     }
     rules = [rule for rule in run.live if rule.id in selecting]
     return rules, [sale for sale in run.active_sales if sale.id in reducing]
@@ -131,13 +152,17 @@ def told_rules(
 
 def _told_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> dict[str, Any]:
     if row["pin"] is not None:
-        outcome, reason = "lost", "The card's price is pinned."
+        outcome = "lost"
+        reason = "The card's price is pinned."
     elif rule.id == row["rule_id"]:
-        outcome, reason = "governs", "It is the first that selects the card."
+        outcome = "governs"
+        reason = "It is the first that selects the card."
         if rule.broken:
-            outcome, reason = "blocks", "Its query can't be read any more."
+            outcome = "blocks"
+            reason = "Its query can't be read any more."
     else:
-        outcome, reason = "lost", f"Rule “{rules[0].name}” comes before it."
+        outcome = "lost"
+        reason = f"Rule “{rules[0].name}” comes before it."
     return {
         "id": rule.id,
         "name": rule.name,
@@ -150,11 +175,14 @@ def _told_rule(rule: Rule, rules: Sequence[Rule], row: dict[str, Any]) -> dict[s
 
 def _told_sale(sale: Sale, row: dict[str, Any]) -> dict[str, Any]:
     if sale.id == row["sale_id"]:
-        outcome, reason = "applies", "It is the first active sale that selects the card."
+        outcome = "applies"
+        reason = "It is the first active sale that selects the card."
     elif row["target"] is None or row["pin"] is not None:
-        outcome, reason = "lost", "No rule prices the card."
+        outcome = "lost"
+        reason = "No rule prices the card."
     else:
-        outcome, reason = "lost", "An earlier sale applies."
+        outcome = "lost"
+        reason = "An earlier sale applies."
     return {
         "id": sale.id,
         "name": sale.name,

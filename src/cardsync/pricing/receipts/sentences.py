@@ -46,7 +46,14 @@ def explain(row: Row, run: Run) -> list[dict[str, object]]:
         # A step that no rule of the run uses left nothing, and so leaves the price.
         after = before if row[step.output] is None else row[step.output]
         name = "change" if step.output == "target" else step.output.removeprefix("after_")
-        told.append(_step(name, before, after, *_TELL[step.output](row, rule, before, after, run)))
+        told.append(
+            _step(
+                name,
+                before,
+                after,
+                *_TELL[step.output](row, rule, before, after, run),
+            )
+        )
         before = after
     return told
 
@@ -61,7 +68,11 @@ def _rule_of(row: Row, run: Run) -> Rule | None:
 
 
 def _step(
-    name: str, before: int | None, after: int | None, said: str, own: dict[str, object]
+    name: str,
+    before: int | None,
+    after: int | None,
+    said: str,
+    own: dict[str, object],
 ) -> dict[str, object]:
     return {"name": name, "input": money(before), "output": money(after), "summary": said, **own}
 
@@ -90,7 +101,11 @@ def _tell_eligibility(row: Row) -> dict[str, object]:
     reasons = "; ".join(BLOCKERS[code].removesuffix(".") for code in codes)
     said = f"The card keeps its price: {reasons}." if codes else "Nothing blocks the card."
     return _step(
-        "eligibility", row["current_price"], row["current_price"], said, {"blockers": codes}
+        "eligibility",
+        row["current_price"],
+        row["current_price"],
+        said,
+        {"blockers": codes},
     )
 
 
@@ -154,15 +169,31 @@ _REASONS: Final = {
 }
 
 
-def _tell_formula(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
+def _tell_formula(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
     share = f"{Decimal(rule.adjust_bp) / 100:+f} %"
     amount = f" and {'-' if rule.adjust_amount < 0 else '+'}{money(abs(rule.adjust_amount))}"
     said = f"{money(before)} {share}{amount if rule.adjust_amount else ''} is {money(after)}."
-    return said, {"adjust_bp": rule.adjust_bp, "adjust_amount": money(rule.adjust_amount)}
+    return said, {
+        "adjust_bp": rule.adjust_bp,
+        "adjust_amount": money(rule.adjust_amount),
+    }
 
 
-def _tell_gate(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
-    verdict, aggressive = row["gate_verdict"], money(row["aggressive_price"])
+def _tell_gate(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    verdict = row["gate_verdict"]
+    aggressive = money(row["aggressive_price"])
     own: dict[str, object] = {
         "listings": row["listings_count"],
         "listings_low": money(row["listings_low"]),
@@ -194,8 +225,15 @@ _VERDICTS: Final = {
 }
 
 
-def _tell_stale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
-    days, spared = row["stale_days"], bool(row["stale_spared"])
+def _tell_stale(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    days = row["stale_days"]
+    spared = bool(row["stale_spared"])
     own: dict[str, object] = {"days": days, "spared": spared}
     if rule.stale is None:
         said = "The rule reduces no stale cards."
@@ -210,7 +248,13 @@ def _tell_stale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Tol
     return said, own
 
 
-def _tell_bounds(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
+def _tell_bounds(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
     bound = row["bound"]
     said = (
         f"{money(before)} is {_BOUNDS[bound]} {money(after)}."
@@ -234,8 +278,15 @@ _BOUNDS: Final = {
 }
 
 
-def _tell_cap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
-    cap, limit = rule.cap, row["seller_limit"]
+def _tell_cap(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    cap = rule.cap
+    limit = row["seller_limit"]
     own: dict[str, object] = {
         "formula_target": money(before),
         "period_start_price": money(row["period_start_price"]),
@@ -263,8 +314,17 @@ def _tell_cap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
     return said, own
 
 
-def _tell_sale(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
-    own: dict[str, object] = {"sale_id": row["sale_id"], "ends_at": _time(row["sale_ends_at"])}
+def _tell_sale(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    own: dict[str, object] = {
+        "sale_id": row["sale_id"],
+        "ends_at": _time(row["sale_ends_at"]),
+    }
     if row["sale_id"] is None:
         return "No active sale selects the card.", own
     sale = _sale_of(row, run)
@@ -280,7 +340,13 @@ def _sale_of(row: Row, run: Run) -> Sale:
     return next(sale for sale in run.sales if sale.id == row["sale_id"])
 
 
-def _tell_direct(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
+def _tell_direct(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
     eligible = run.seller.direct_program and row["direct_low"] is not None
     own: dict[str, object] = {
         "direct_eligible": eligible,
@@ -293,7 +359,13 @@ def _tell_direct(row: Row, rule: Rule, before: int, after: int, run: Run) -> _To
     return f"{money(after)} is not below the Direct minimum.", own
 
 
-def _tell_fee_gap(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
+def _tell_fee_gap(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
     direct = run.seller.direct_program and row["direct_low"] is not None
     nets = [
         net(price, run.schedule, run.seller.fee_level, direct=direct) // 10_000
@@ -330,13 +402,21 @@ def _signed(units: int) -> str:
     return f"-{dollars(-units)}" if units < 0 else dollars(units)
 
 
-def _tell_rounding(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
+def _tell_rounding(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
     return _rounded(rule, before, after), {"rounding": rule.rounding}
 
 
 def _rounded(rule: Rule, before: int, after: int) -> str:
     nearest = max((before + UNITS_PER_CENT // 2) // UNITS_PER_CENT * UNITS_PER_CENT, UNITS_PER_CENT)
-    was, becomes, ending = money(before), money(after), ENDING_CENTS[rule.rounding]
+    was = money(before)
+    becomes = money(after)
+    ending = ENDING_CENTS[rule.rounding]
     if after == before:
         return f"{was} needs no rounding."
     if after == nearest:
@@ -352,8 +432,15 @@ def _rounded(rule: Rule, before: int, after: int) -> str:
     return f"{was} becomes {becomes}, the least that floor, cap and Direct minimum allow."
 
 
-def _tell_change(row: Row, rule: Rule, before: int, after: int, run: Run) -> _Told:
-    current, target = money(row["current_price"]), money(after)
+def _tell_change(
+    row: Row,
+    rule: Rule,
+    before: int,
+    after: int,
+    run: Run,
+) -> _Told:
+    current = money(row["current_price"])
+    target = money(after)
     moved = (
         f"The price changes from {current} to {target}."
         if current

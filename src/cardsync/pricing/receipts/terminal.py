@@ -61,7 +61,8 @@ def _heading(told: Mapping[str, Any]) -> str:
 
 
 def _outcome(told: Mapping[str, Any]) -> str:
-    current, target = told["current_price"] or "none", told["target_price"]
+    current = told["current_price"] or "none"
+    target = told["target_price"]
     asks = f"target {target}" if target is not None else "no target: the price is kept"
     return f"price {current}, {asks} (as of {told['computed_at']})"
 
@@ -74,7 +75,8 @@ def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
     indent = " " * (4 + _NAME + 2 * column + 2)
     yield f"{'#':>2}  {'step':<{_NAME}}{'before':>{column}}{'after':>{column}}  what it did"
     for number, step in enumerate(steps, start=1):
-        before, after = step["input"] or "-", step["output"] or "-"
+        before = step["input"] or "-"
+        after = step["output"] or "-"
         head = f"{number:>2}  {step['name']:<{_NAME}}{before:>{column}}{after:>{column}}  "
         first, *more = _wrapped(step["summary"], width - len(indent)) or [""]
         yield head + first

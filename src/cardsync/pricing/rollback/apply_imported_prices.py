@@ -32,11 +32,13 @@ HOLDER = "repricing"
 
 _OF_ROWS = """
     SELECT c.id, g.old, g.price
-      FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS g (id bigint, old numeric(12,4), price numeric(12,4))
+      FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+           AS g (id bigint, old numeric(12,4), price numeric(12,4))
            JOIN card c ON c.seller_id = :seller AND c.marketplace_id = g.id
      UNION ALL
     SELECT c.id, g.old, g.price
-      FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS g (id bigint, old numeric(12,4), price numeric(12,4))
+      FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+           AS g (id bigint, old numeric(12,4), price numeric(12,4))
            JOIN card c ON c.seller_id = :seller AND c.custom AND NOT c.gone AND c.listing_id = g.id
      WHERE NOT EXISTS (SELECT FROM card d WHERE d.seller_id = :seller AND d.marketplace_id = g.id)
 """
@@ -48,29 +50,36 @@ _VALUES = ", ".join(AMOUNTS)
 _MOVE = f"""
     WITH given AS ({{given}}),
     moved AS MATERIALIZED (
-        SELECT c.id, g.price AS imported, c.observed_at, c.quantity, {", ".join(f"c.{name}" for name in AMOUNTS)}
+        SELECT c.id, g.price AS imported, c.observed_at, c.quantity,
+            {", ".join(f"c.{name}" for name in AMOUNTS)}
           FROM given g JOIN card c ON c.seller_id = :seller AND c.id = g.id
-               LEFT JOIN line_snapshot l ON l.seller_id = :seller AND l.product_line = c.product_line
+               LEFT JOIN line_snapshot l ON l.seller_id = :seller
+                   AND l.product_line = c.product_line
          WHERE NOT c.gone AND c.price IS DISTINCT FROM g.price
-           AND (greatest(c.observed_at, l.observed_at) <= greatest(CAST(:at AS timestamptz), CAST(:served_at AS timestamptz))
+           AND (greatest(c.observed_at, l.observed_at) <= greatest(CAST(:at AS timestamptz),
+               CAST(:served_at AS timestamptz))
                 OR c.price IS NOT DISTINCT FROM g.old)
     ), kept AS (
         INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {_VALUES})
-        SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved WHERE observed_at >= :kept_since
+        SELECT :seller, id, observed_at, quantity, {_VALUES} FROM moved
+            WHERE observed_at >= :kept_since
         ON CONFLICT (seller_id, card_id, observed_at) DO NOTHING
     )
-    UPDATE card c SET price = m.imported, observed_at = greatest(:at, m.observed_at + interval '1 microsecond'), values_hash = 0, updated_at = :now
+    UPDATE card c SET price = m.imported, observed_at = greatest(:at,
+        m.observed_at + interval '1 microsecond'), values_hash = 0, updated_at = :now
       FROM moved m WHERE c.seller_id = :seller AND c.id = m.id
 """
 _UNASK = """
     UPDATE card c SET target_price = NULL, priced_at = :now
       FROM price_rollback_card r
-     WHERE r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after AND r.card_id <= :last
+     WHERE r.seller_id = :seller AND r.rollback_id = :rollback AND r.card_id > :after
+         AND r.card_id <= :last
        AND c.seller_id = :seller AND c.id = r.card_id AND c.target_price IS NOT NULL
 """
 _NEXT = """
     SELECT max(card_id) FROM (
-        SELECT card_id FROM price_rollback_card WHERE seller_id = :seller AND rollback_id = :rollback AND card_id > :after
+        SELECT card_id FROM price_rollback_card WHERE seller_id = :seller
+            AND rollback_id = :rollback AND card_id > :after
          ORDER BY card_id LIMIT :slab) slab
 """
 _COUNT = (
@@ -114,12 +123,23 @@ async def _settle(work: Work, lease: Lease, event: RepricingEvent) -> None:
     rows = event.rows or []
     for start in range(0, len(rows), size):
         chunk = msgspec.json.encode(rows[start : start + size]).decode()
-        await _slab(work, lease, values | {"rows": chunk}, _MOVE.format(given=_OF_ROWS))
+        await _slab(
+            work,
+            lease,
+            values | {"rows": chunk},
+            _MOVE.format(given=_OF_ROWS),
+        )
     if rollback is not None and rollback.state != "applied":
         by_row = () if rows else (_MOVE.format(given=_OF_ROLLBACK),)
         after = 0
         while (last := await _next(work, values | {"after": after, "slab": size})) is not None:
-            await _slab(work, lease, values | {"after": after, "last": last}, *by_row, _UNASK)
+            await _slab(
+                work,
+                lease,
+                values | {"after": after, "last": last},
+                *by_row,
+                _UNASK,
+            )
             after = last
     await _finish(work, lease, event)
 
@@ -138,7 +158,12 @@ async def _next(work: Work, values: dict[str, Any]) -> int | None:
         return last
 
 
-async def _slab(work: Work, lease: Lease, values: dict[str, Any], *statements: str) -> None:
+async def _slab(
+    work: Work,
+    lease: Lease,
+    values: dict[str, Any],
+    *statements: str,
+) -> None:
     """One transaction, which begins with the seller's row: nobody takes the lease over
     meanwhile.
     """
@@ -154,7 +179,11 @@ async def _slab(work: Work, lease: Lease, values: dict[str, Any], *statements: s
 
 
 async def _fail(
-    work: Work, lease: Lease, event: RepricingEvent, code: str | None, why: str
+    work: Work,
+    lease: Lease,
+    event: RepricingEvent,
+    code: str | None,
+    why: str,
 ) -> None:
     """The next upload tells the prices; a rollback stays served, and is applied when its file is
     imported again, or expires.
@@ -162,7 +191,8 @@ async def _fail(
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
-        row.settled_at, row.rows = clock.now(), None
+        row.settled_at = clock.now()
+        row.rows = None
         row.error = {
             "code": code or "internal_error",
             "message": why or "the prices could not be moved",
@@ -182,13 +212,18 @@ async def _finish(work: Work, lease: Lease, event: RepricingEvent) -> None:
             if rollback.state != "applied":
                 await end(session, state, rollback, "applied", now)
         row = await session.get_one(RepricingEvent, (lease.seller_id, event.id))
-        row.settled_at, row.rows = now, None
+        row.settled_at = now
+        row.rows = None
         state.export_fingerprint = await fingerprint(session, lease.seller_id)
         await session.flush()
         await release_lease(session, lease)
 
 
 EVENTS = runner.Stream[RepricingEvent, Lease](
-    STREAM, UnderLease(HOLDER), oldest=_oldest, work=_settle, fail=_fail
+    STREAM,
+    UnderLease(HOLDER),
+    oldest=_oldest,
+    work=_settle,
+    fail=_fail,
 )
 work_off_one = partial(runner.work_off_one, EVENTS)

@@ -27,8 +27,8 @@ class Asked(NamedTuple):
 
 async def ask_for(
     database: Database,
-    settings: Settings,
     caller: Caller,
+    settings: Settings,
     body: Mapping[str, Any],
     now: datetime,
     *,

@@ -1,18 +1,16 @@
-"""What agents report of a file of prices, over HTTP: imported or failed."""
+"""The agent's reports about a file of prices, over HTTP: imported or failed."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 from litestar import Router, post
 
-from cardsync import clock, errors
+from cardsync import clock
 from cardsync.access.caller import Caller
 from cardsync.database.session import Database
 from cardsync.pricing.rollback import repricing_events
-from cardsync.pricing.rollback.repricing_events import Report
 from cardsync.pricing.rollback.shown import Recorded
 from cardsync.settings import Settings
 from cardsync.storage import Store
@@ -21,6 +19,7 @@ from cardsync.web.request import FOR_AGENTS, WITH_JSON_BODY, problems
 from cardsync.work.jobs import Work
 
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{64}$")]
+CardId = Annotated[int, msgspec.Meta(ge=-(2**63) + 1, le=2**63 - 1)]
 RowCount = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
@@ -32,14 +31,25 @@ class ImportedRow(msgspec.Struct):
     new_price: Any = None
 
 
+class RejectedRow(msgspec.Struct):
+    """A card of the file that the marketplace refused."""
+
+    marketplace_id: CardId
+    message: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
+
+
 class ImportReport(msgspec.Struct, kw_only=True):
-    """`file_sha256` is of the file as it was downloaded."""
+    """`file_sha256` is of the file as it was downloaded. `paused` are cards that the agent leaves
+    out of later files, because the marketplace refused each of them three times.
+    """
 
     imported_at: str
     row_count: RowCount
     sync_cycle_id: CycleId | None = None
     file_sha256: Sha256 | None = None
     rows: list[ImportedRow] | None = None
+    rejected: Annotated[list[RejectedRow], msgspec.Meta(max_length=10_000)] | None = None
+    paused: Annotated[list[CardId], msgspec.Meta(max_length=10_000)] | None = None
 
 
 class ImportFailure(msgspec.Struct):
@@ -58,32 +68,27 @@ class FailureReport(msgspec.Struct, kw_only=True):
     file_sha256: Sha256 | None = None
 
 
-def _moment(value: str) -> datetime:
-    moment = clock.read_moment(value)
-    if moment is None:
-        raise errors.InvalidPayload("imported_at: must be a time, as 2026-11-21T08:00:00Z")
-    return moment
-
-
-def _sha256(value: str | None) -> str | None:
-    return value and value.lower()
-
-
 @post("/repricing_events", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def record_import(
-    caller: Caller, database: Database, settings: Settings, store: Store, data: ImportReport
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    store: Store,
+    data: ImportReport,
 ) -> Recorded:
     """A file of prices was imported: the cards' current prices move, and the agent's task is
     done. Told again it is the same event.
     """
     rows = [(row.marketplace_id, row.old_price, row.new_price) for row in data.rows or ()]
-    report = Report(
-        "imported",
-        _moment(data.imported_at),
+    rejected = [(row.marketplace_id, row.message) for row in data.rejected or ()]
+    report = repricing_events.report_of_import(
+        data.imported_at,
         data.row_count,
         data.sync_cycle_id,
-        _sha256(data.file_sha256),
-        repricing_events.moved_rows(rows),
+        data.file_sha256,
+        rows,
+        rejected,
+        data.paused or [],
     )
     work = Work(settings, database, store)
     event_id = await repricing_events.record_import(work, caller, report, clock.now())
@@ -99,18 +104,22 @@ async def record_failure(caller: Caller, database: Database, data: FailureReport
     A rollback that fails changes nothing and can be asked for again.
     """
     now = clock.now()
-    report = Report(
-        "failed",
-        _moment(data.imported_at) if data.imported_at else now,
+    report = repricing_events.report_of_failure(
+        data.imported_at,
         data.row_count,
         data.sync_cycle_id,
-        _sha256(data.file_sha256),
-        step=data.step,
-        error={"code": data.error.code, "message": data.error.message},
+        data.file_sha256,
+        data.step,
+        {"code": data.error.code, "message": data.error.message},
+        now,
     )
     async with database.tenant(caller.seller_id) as session:
         event_id, _ = await repricing_events.record(session, caller, report, now)
     return Recorded("recorded", event_id)
 
 
-router = Router(path="", route_handlers=[record_import, record_failure], tags=["pricing"])
+router = Router(
+    path="",
+    route_handlers=[record_import, record_failure],
+    tags=["pricing"],
+)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import procrastinate
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access.activity import Activity
 from cardsync.access.caller import Caller
+from cardsync.agentwork.models import AgentTask
 from cardsync.agentwork.tasks import end_unclaimed_rollbacks, enqueue_task
 from cardsync.database.session import run
 from cardsync.pricing.models import PriceRollback
@@ -30,7 +32,8 @@ from cardsync.work.streams import due_of, forget
 
 HOLDER = "rollback"
 _NEXT = """
-    SELECT max(id) FROM (SELECT id FROM card WHERE seller_id = :seller AND id > :after ORDER BY id LIMIT :slab) slab
+    SELECT max(id) FROM (SELECT id FROM card WHERE seller_id = :seller AND id > :after
+        ORDER BY id LIMIT :slab) slab
 """
 
 
@@ -40,7 +43,12 @@ async def prepare_rollback(context: procrastinate.JobContext, seller_id: int) ->
 
 
 async def request(
-    session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
+    session: AsyncSession,
+    caller: Caller,
+    scope: Scope,
+    cards: int,
+    now: datetime,
+    lasts: timedelta,
 ) -> tuple[PriceRollback, bool]:
     """The rollback, and whether it is new: then its job comes with it.
 
@@ -54,11 +62,26 @@ async def request(
 
 
 async def _before(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """A rollback that nobody applied in time is over."""
+    """A rollback that nobody applied in time is over, and one that no agent could apply."""
     state = await locked(session, seller_id)
     rollback = await open_one(session, seller_id)
     if rollback is not None and rollback.expires_at <= now:
         await end(session, state, rollback, "expired", now)
+    elif rollback is not None and (error := await failure_of(session, rollback)) is not None:
+        await end(session, state, rollback, "failed", now, error)
+
+
+async def failure_of(session: AsyncSession, rollback: PriceRollback) -> dict[str, Any] | None:
+    """The error of the rollback's task where it failed for good."""
+    query = select(AgentTask.error).where(
+        AgentTask.seller_id == rollback.seller_id,
+        AgentTask.kind == "apply_rollback",
+        AgentTask.status == "failed",
+        AgentTask.payload["rollback_id"].as_integer() == rollback.id,
+    )
+    failed = (await session.execute(query.limit(1))).first()
+    otherwise = {"code": "task_failed", "message": "the agent could not import the file"}
+    return None if failed is None else failed.error or otherwise
 
 
 async def _requested(session: AsyncSession, seller_id: int) -> PriceRollback | None:
@@ -75,7 +98,8 @@ async def _nothing_left(work: Work, seller_id: int) -> bool:
         rollback = await open_one(session, seller_id)
         if rollback is not None and rollback.state == "requested":
             return False  # it came meanwhile, with a mark of its own
-        due, now = await due_of(session, seller_id, STREAM), clock.now()
+        due = await due_of(session, seller_id, STREAM)
+        now = clock.now()
         await forget(session, seller_id, STREAM, due)
         claimed_until = await end_unclaimed_rollbacks(session, seller_id, now)
         for again_at in (rollback.expires_at if rollback is not None else None, claimed_until):
@@ -114,7 +138,11 @@ async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
         values = await values_of(
             session, lease.seller_id, rollback.scope, rollback.prepared_to, last
         )
-        await run(session, statement(KEEP, rollback.scope), values | {"rollback": rollback.id})
+        await run(
+            session,
+            statement(KEEP, rollback.scope),
+            values | {"rollback": rollback.id},
+        )
         rollback.prepared_to = last
         return True
 
@@ -138,14 +166,19 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
         }
         await end(session, state, rollback, "failed", now, error)
     elif rollback.cards:
-        rollback.state, rollback.ready_at = "ready", now
+        rollback.state = "ready"
+        rollback.ready_at = now
         rollback.expires_at = state.rollback_until = now + timedelta(
             seconds=work.settings.rollback_seconds
         )
         state.rollback_preparing_until = None
         await session.flush()
         await enqueue_task(
-            session, lease.seller_id, "apply_rollback", {"rollback_id": rollback.id}, now
+            session,
+            lease.seller_id,
+            "apply_rollback",
+            {"rollback_id": rollback.id},
+            now,
         )
     else:
         # What it would have brought back was sold, or went back by itself.
@@ -165,7 +198,11 @@ async def _ready(session: AsyncSession, work: Work, lease: Lease, rollback: Pric
 
 
 async def _fail(
-    work: Work, lease: Lease, rollback: PriceRollback, code: str | None, why: str
+    work: Work,
+    lease: Lease,
+    rollback: PriceRollback,
+    code: str | None,
+    why: str,
 ) -> None:
     async with work.database.tenant(lease.seller_id) as session:
         state = await own_state(session, lease)

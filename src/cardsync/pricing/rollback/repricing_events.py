@@ -17,7 +17,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from cardsync import errors
+from cardsync import clock, errors
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agentwork.tasks import end_pushes
@@ -25,7 +25,9 @@ from cardsync.money import MAX_UNITS, UNITS_PER_CENT, to_units
 from cardsync.pricing.models import PriceRollback, RepricingEvent
 from cardsync.pricing.rollback import apply_imported_prices
 from cardsync.pricing.rollback.rollbacks import OPEN, end
+from cardsync.quick_add.settle import FileReport, settle_file
 from cardsync.seller_state import state as sync_state
+from cardsync.sync.price_events import note_price_events
 from cardsync.work.jobs import Work
 
 
@@ -41,6 +43,10 @@ class Report:
     rows: list[dict[str, Any]] = field(default_factory=list)
     step: str | None = None
     error: dict[str, str] | None = None
+    # Of the cards that the marketplace refused, the reason; and the cards that the agent leaves
+    # out of later files.
+    rejected: dict[int, str] = field(default_factory=dict)
+    paused: list[int] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -84,6 +90,55 @@ def moved_rows(rows: list[tuple[int, Any, Any]]) -> list[dict[str, Any]]:
     return list(kept.values())
 
 
+def report_of_import(
+    imported_at: str,
+    row_count: int,
+    sync_cycle_id: str | None,
+    file_sha256: str | None,
+    rows: list[tuple[int, Any, Any]],
+    rejected: list[tuple[int, str]],
+    paused: list[int],
+) -> Report:
+    """Return the report of a file that was imported. Raises InvalidPayload."""
+    moment = _moment(imported_at)
+    sha256 = file_sha256 and file_sha256.lower()
+    return Report(
+        "imported",
+        moment,
+        row_count,
+        sync_cycle_id,
+        sha256,
+        moved_rows(rows),
+        rejected=dict(rejected),
+        paused=paused,
+    )
+
+
+def report_of_failure(
+    imported_at: str | None,
+    row_count: int,
+    sync_cycle_id: str | None,
+    file_sha256: str | None,
+    step: str,
+    error: dict[str, str],
+    now: datetime,
+) -> Report:
+    """Return the report of a file that was not imported; one that never came so far failed now.
+
+    Raises InvalidPayload.
+    """
+    moment = _moment(imported_at) if imported_at else now
+    sha256 = file_sha256 and file_sha256.lower()
+    return Report("failed", moment, row_count, sync_cycle_id, sha256, step=step, error=error)
+
+
+def _moment(value: str) -> datetime:
+    moment = clock.read_moment(value)
+    if moment is None:
+        raise errors.InvalidPayload("imported_at: must be a time, as 2026-11-21T08:00:00Z")
+    return moment
+
+
 async def record_import(work: Work, caller: Caller, report: Report, now: datetime) -> int:
     """The event's id. Few cards are moved at once, where nobody else writes prices; the job finds
     nothing left then.
@@ -119,30 +174,46 @@ async def record(
         rows=report.rows or None,
         step=report.step,
         error=report.error,
+        rejected=[{"id": id, "message": why} for id, why in report.rejected.items()] or None,
+        paused=report.paused or None,
         imported_at=min(report.imported_at, now),
         recorded_at=now,
     )
     session.add(event)
     await session.flush()
+    await note_price_events(session, caller.seller_id, report.sync_cycle_id)
     open_cards = rollback.cards if rollback and rollback.state != "applied" else 0
     moving = len(report.rows) + open_cards if report.outcome == "imported" else 0
     if report.outcome == "failed" and rollback is not None and rollback.state in OPEN:
         await end(
-            session, state, rollback, "failed", now, {"step": report.step, **(report.error or {})}
+            session,
+            state,
+            rollback,
+            "failed",
+            now,
+            {"step": report.step, **(report.error or {})},
         )
-    if report.outcome == "imported" and rollback is None:
-        cycle, sha256 = report.sync_cycle_id, report.file_sha256
+    failure = (report.error or {}).get("message") if report.outcome == "failed" else None
+    told = FileReport(report.rejected, failure)
+    listings = rollback is None and await settle_file(
+        session, caller.seller_id, report.file_sha256, told, now
+    )
+    if report.outcome == "imported" and rollback is None and not listings:
+        cycle = report.sync_cycle_id
+        sha256 = report.file_sha256
         await end_pushes(session, caller.seller_id, cycle, sha256, event.imported_at, now)
     if moving:
         await apply_imported_prices.begin(session, caller.seller_id)
     else:
         event.settled_at = now
-    of = f"rollback {rollback.id}" if rollback else "price updates"
+    of = f"rollback {rollback.id}" if rollback else "listings" if listings else "price updates"
+    refused = f", {len(report.rejected)} refused" if report.rejected else ""
+    paused = f", {len(report.paused)} paused" if report.paused else ""
     note(
         session,
         caller,
         f"pricing.{report.outcome}",
-        f"{of}: {report.outcome}, {report.row_count} rows",
+        f"{of}: {report.outcome}, {report.row_count} rows{refused}{paused}",
         now,
     )
     return event.id, moving

@@ -34,12 +34,18 @@ Diff = list[dict[str, Any]]
 _KEPT_DIFF = f"""
     SELECT c.marketplace_id, c.product_name, r.current_price, r.target_price, r.price
       FROM price_rollback_card r JOIN card c ON c.seller_id = :seller AND c.id = r.card_id
-     WHERE r.seller_id = :seller AND r.rollback_id = :id ORDER BY c.marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}
+     WHERE r.seller_id = :seller AND r.rollback_id = :id
+         ORDER BY c.marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}
 """
 
 
 async def ask(
-    session: AsyncSession, caller: Caller, scope: Scope, cards: int, now: datetime, lasts: timedelta
+    session: AsyncSession,
+    caller: Caller,
+    scope: Scope,
+    cards: int,
+    now: datetime,
+    lasts: timedelta,
 ) -> tuple[PriceRollback, bool]:
     """The rollback of so many cards, and whether it is new: the same one that is not over yet is
     taken. Raises MutexHeld, RollbackOpen.
@@ -129,7 +135,7 @@ def state_at(rollback: PriceRollback, now: datetime) -> str:
 
 
 async def diff_shown(session: AsyncSession, rollback: PriceRollback) -> Diff:
-    """What was kept of the diff; before it is prepared, what it would be now."""
+    """Return the stored diff; before it is prepared, the diff as it would be now."""
     if rollback.state == "requested":
         return (await diff_of(session, rollback.seller_id, rollback.scope))[1]
     rows = await session.execute(
@@ -167,7 +173,9 @@ async def end(
     Nothing but the row changes: what was not applied can be asked for again."""
     if rollback.state in OPEN:
         state.rollback_until = state.rollback_preparing_until = None
-    rollback.state, rollback.finished_at, rollback.error = ending, now, error
+    rollback.state = ending
+    rollback.finished_at = now
+    rollback.error = error
     await session.flush()
     status = {"applied": "completed", "failed": "failed"}.get(ending, "cancelled")
     await end_tasks(

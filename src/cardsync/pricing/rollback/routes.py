@@ -37,7 +37,11 @@ class RollbackRequest(msgspec.Struct):
     status_code=201,
     opt=WRITES,
     responses=problems(
-        *FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.MutexHeld, errors.RollbackOpen
+        *FOR_OWNERS,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.MutexHeld,
+        errors.RollbackOpen,
     ),
 )
 async def request_rollback(
@@ -49,7 +53,7 @@ async def request_rollback(
     """
     now = clock.now()
     asked = await ask_for(
-        database, settings, caller, msgspec.to_builtins(data), now, dry_run=data.dry_run
+        database, caller, settings, msgspec.to_builtins(data), now, dry_run=data.dry_run
     )
     if asked.rollback is None:
         diff = diff_body(asked.diff)

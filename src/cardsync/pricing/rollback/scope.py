@@ -24,7 +24,8 @@ SCOPES: Final = ("run_id", "rule_id", "list", "since")
 
 _CHANGES: Final = """
     SELECT card_id, run_id, rule_id, old_price FROM price_change
-     WHERE seller_id = :seller AND run_id = ANY (CAST(:runs AS bigint[])) AND card_id > :after AND card_id <= :last
+     WHERE seller_id = :seller AND run_id = ANY (CAST(:runs AS bigint[])) AND card_id > :after
+         AND card_id <= :last
 """
 _FIRST: Final = f"SELECT DISTINCT ON (card_id) card_id, old_price AS price FROM ({_CHANGES}) p ORDER BY card_id, run_id"
 _BEFORE: Final = {
@@ -32,12 +33,14 @@ _BEFORE: Final = {
     "since": _FIRST,
     "list": f"""
         SELECT DISTINCT ON (p.card_id) p.card_id, p.old_price AS price
-          FROM ({_CHANGES}) p JOIN card_list_entry e ON e.seller_id = :seller AND e.list_id = :list AND e.card_id = p.card_id
+          FROM ({_CHANGES}) p JOIN card_list_entry e ON e.seller_id = :seller AND e.list_id = :list
+              AND e.card_id = p.card_id
          ORDER BY p.card_id, p.run_id DESC
     """,
     "rule_id": f"""
         SELECT DISTINCT ON (card_id) card_id, old_price AS price
-          FROM (SELECT card_id, run_id, old_price, count(*) FILTER (WHERE rule_id IS DISTINCT FROM :rule_id)
+          FROM (SELECT card_id, run_id, old_price, count(*) FILTER (WHERE rule_id IS DISTINCT
+              FROM :rule_id)
                            OVER (PARTITION BY card_id ORDER BY run_id DESC) AS others
                   FROM ({_CHANGES}) p) newest
          WHERE others = 0 ORDER BY card_id, run_id
@@ -47,13 +50,16 @@ _BEFORE: Final = {
 _REACHED: Final = f"""
     SELECT c.id, c.marketplace_id, c.product_name, c.price AS current_price, c.target_price, p.price
       FROM ({{before}}) p JOIN card c ON c.seller_id = :seller AND c.id = p.card_id
-     WHERE {IMPORTABLE.format(seller_id=":seller")} AND p.price >= 0.01 AND (c.price IS DISTINCT FROM p.price OR c.target_price <> p.price)
+     WHERE {IMPORTABLE.format(seller_id=":seller")} AND p.price >= 0.01 AND (c.price IS DISTINCT
+         FROM p.price OR c.target_price <> p.price)
 """
 _DIFF: Final = f"""
-    SELECT *, count(*) OVER () AS cards FROM ({_REACHED}) reached ORDER BY marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}
+    SELECT *, count(*) OVER () AS cards FROM ({_REACHED}) reached
+        ORDER BY marketplace_id LIMIT {ROLLBACK_DIFF_SHOWN}
 """
 KEEP: Final = f"""
-    INSERT INTO price_rollback_card (seller_id, rollback_id, card_id, price, current_price, target_price)
+    INSERT INTO price_rollback_card (seller_id, rollback_id, card_id, price, current_price,
+        target_price)
     SELECT :seller, :rollback, id, price, current_price, target_price FROM ({_REACHED}) reached
     ON CONFLICT (seller_id, rollback_id, card_id) DO NOTHING
 """
@@ -144,7 +150,11 @@ async def _runs(session: AsyncSession, seller_id: int, scope: Scope) -> list[int
 
 
 async def values_of(
-    session: AsyncSession, seller_id: int, scope: Scope, after: int = 0, last: int = _ALL
+    session: AsyncSession,
+    seller_id: int,
+    scope: Scope,
+    after: int = 0,
+    last: int = _ALL,
 ) -> dict[str, Any]:
     """What a statement over the scope names, for the cards with ids above `after` up to `last`."""
     runs = await _runs(session, seller_id, scope)

@@ -14,7 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.cards.exported import IMPORTABLE
-from cardsync.database.session import Database, copy_bytes
+from cardsync.database.copy import copy_bytes
+from cardsync.database.session import Database
 from cardsync.pricing.export.content import csv_of, export_sql
 from cardsync.pricing.models import PriceRollback
 from cardsync.pricing.rollback.rollbacks import end, open_one
@@ -55,7 +56,12 @@ def _sql(seller_id: int, rollback_id: int) -> str:
 
 
 async def _note_served(
-    session: AsyncSession, seller_id: int, rollback_id: int, rows: bytes, body: bytes, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    rollback_id: int,
+    rows: bytes,
+    body: bytes,
+    now: datetime,
 ) -> bool:
     """False if it was cancelled meanwhile, or if all of its cards are gone: there is nothing left
     to bring back.
@@ -67,7 +73,8 @@ async def _note_served(
     if not rows:
         await end(session, state, rollback, "applied", now)
         return False
-    rollback.state, rollback.served_at = "served", rollback.served_at or now
+    rollback.state = "served"
+    rollback.served_at = rollback.served_at or now
     digest = hashlib.sha256(body).hexdigest()
     if digest not in rollback.files:
         rollback.files = [*rollback.files, digest]

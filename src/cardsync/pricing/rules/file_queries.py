@@ -17,7 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.cards.write import decimal
-from cardsync.database.session import Database, copy_chunks, copy_in, encode, frame_of
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of, with_values
+from cardsync.database.session import Database
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import Run
 from cardsync.pricing.rules.queries import need_readable
@@ -25,7 +26,6 @@ from cardsync.pricing.runs.cards_to_price import (
     candidates_read,
     choices,
     first_of,
-    literal,
     losing_of,
 )
 from cardsync.search.fields import QueryError
@@ -102,7 +102,7 @@ async def resolve(database: Database, rows: pl.DataFrame, run: Run) -> pl.DataFr
         bound = {"seller": NOBODY, "now": run.now}
         rule, sale = first_of(chosen.rules, bound, "r"), first_of(chosen.sales, bound, "s")
         sql = f"SELECT {rule}, {sale}, {losing_of(chosen, bound)} FROM ({_CARDS}) c ORDER BY c.id"
-        data = await copy_chunks(session, await literal(session, sql, bound))
+        data = await copy_chunks(session, await with_values(session, sql, bound))
     schema = {"rule_id": pl.Int64, "sale_id": pl.Int64, "candidates": pl.String}
     found = await asyncio.to_thread(frame_of, data, schema)
     return found.with_columns(candidates_read())

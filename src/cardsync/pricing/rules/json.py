@@ -141,7 +141,11 @@ def _built(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
 
 _SMALL: Final = _nested(
     SmallCap,
-    {"below": read_money, "up_bp": _maybe(read_whole), "down_bp": _maybe(read_whole)},
+    {
+        "below": read_money,
+        "up_bp": _maybe(read_whole),
+        "down_bp": _maybe(read_whole),
+    },
     {"up_bp": None, "down_bp": None},
 )
 _CAP: Final[dict[str, Reader]] = {
@@ -176,7 +180,13 @@ RULE_FIELDS: Final[dict[str, Reader]] = {
         _nested(
             Cap,
             _CAP,
-            {"up_bp": None, "down_bp": None, "period": "day", "mode": "clamp", "small": None},
+            {
+                "up_bp": None,
+                "down_bp": None,
+                "period": "day",
+                "mode": "clamp",
+                "small": None,
+            },
         )
     ),
     "market_gate": _maybe(_nested(MarketGate, _GATE, {})),

@@ -29,7 +29,10 @@ class Selection(NamedTuple):
 
 
 async def need_readable(
-    session: AsyncSession, seller_id: int, query: str, field: str = "query"
+    session: AsyncSession,
+    seller_id: int,
+    query: str,
+    field: str = "query",
 ) -> None:
     """Raise InvalidQuery, naming the field, also for a list that is not the seller's, and for a
     query that refers to rules.
@@ -38,7 +41,11 @@ async def need_readable(
         return
     try:
         tree = parse(query)
-        compile_query(tree, await known_names(_rows(session), seller_id, tree), of_rule=True)
+        compile_query(
+            tree,
+            await known_names(_rows(session), seller_id, tree),
+            of_rule=True,
+        )
     except QueryError as e:
         raise errors.InvalidQuery(f"{field}: {e} (at offset {e.offset})") from e
 

@@ -18,7 +18,6 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.money import dollars
 from cardsync.pricing.models import PricingRule, PricingSale
 from cardsync.pricing.rules import rule_sets, sale_sets
-from cardsync.pricing.rules.rows import all_rows, one_row
 from cardsync.pricing.rules.rule_warnings import warnings_of
 from cardsync.pricing.rules.shown import (
     PinnedCard,
@@ -70,7 +69,11 @@ READING_ONE = problems(*BEHIND_A_KEY, errors.NotFound)
 READ_BY_OWNER = problems(*READ_BY_OWNERS)
 WRITING = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery)
 WRITING_ONE = problems(
-    *FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule, errors.InvalidQuery
+    *FOR_OWNERS,
+    *WITH_JSON_BODY,
+    errors.NotFound,
+    errors.InvalidRule,
+    errors.InvalidQuery,
 )
 ON_ONE = problems(*FOR_OWNERS, errors.NotFound)
 WITHOUT_QUERY = problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule)
@@ -121,7 +124,13 @@ async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> P
     """A draft becomes a live rule from the next run on."""
     return await _rule(
         session,
-        await rule_sets.change(session, caller, rule_id, {"state": "published"}, clock.now()),
+        await rule_sets.change(
+            session,
+            caller,
+            rule_id,
+            {"state": "published"},
+            clock.now(),
+        ),
     )
 
 
@@ -129,7 +138,14 @@ async def publish_rule(caller: Caller, session: AsyncSession, rule_id: int) -> P
 async def enable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """The rule governs again, if it is published."""
     return await _rule(
-        session, await rule_sets.change(session, caller, rule_id, {"enabled": True}, clock.now())
+        session,
+        await rule_sets.change(
+            session,
+            caller,
+            rule_id,
+            {"enabled": True},
+            clock.now(),
+        ),
     )
 
 
@@ -137,7 +153,14 @@ async def enable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Pr
 async def disable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> PricingRuleShown:
     """The rule governs no card until it is enabled."""
     return await _rule(
-        session, await rule_sets.change(session, caller, rule_id, {"enabled": False}, clock.now())
+        session,
+        await rule_sets.change(
+            session,
+            caller,
+            rule_id,
+            {"enabled": False},
+            clock.now(),
+        ),
     )
 
 
@@ -160,7 +183,7 @@ async def apply_preset(caller: Caller, session: AsyncSession, preset: str) -> Pr
 @get("/sales", responses=READING)
 async def list_sales(caller: Caller, session: AsyncSession) -> SaleList:
     """Temporary sales, by priority; the first that is active and selects a card applies to it."""
-    return SaleList(await _sales(session, await all_rows(session, PricingSale, caller.seller_id)))
+    return SaleList(await _sales(session, await sale_sets.read_sales(session, caller)))
 
 
 @post("/sales", opt=WRITES, responses=WRITING)
@@ -172,7 +195,7 @@ async def create_sale(caller: Caller, session: AsyncSession, data: Body) -> Sale
 @get("/sales/{sale_id:int}", responses=READING_ONE)
 async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> SaleShown:
     """One sale."""
-    return await _sale(session, await one_row(session, PricingSale, caller.seller_id, sale_id))
+    return await _sale(session, await sale_sets.read_sale(session, caller, sale_id))
 
 
 @patch("/sales/{sale_id:int}", opt=WRITES, responses=WRITING_ONE)
@@ -192,7 +215,7 @@ async def delete_sale(caller: Caller, session: AsyncSession, sale_id: int) -> De
 
 @get("/settings", responses=READ_BY_OWNER)
 async def read_pricing_settings(caller: Caller, session: AsyncSession) -> PricingSettings:
-    """What holds for all rules."""
+    """Show the settings that apply to all rules."""
     return settings_body(await sale_sets.settings_of(session, caller))
 
 

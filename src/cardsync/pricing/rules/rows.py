@@ -52,7 +52,12 @@ async def all_rows(session: AsyncSession, kind: type[Row], seller_id: int) -> li
     return list(rows)
 
 
-async def one_row(session: AsyncSession, kind: type[Row], seller_id: int, id: int) -> Row:
+async def one_row(
+    session: AsyncSession,
+    kind: type[Row],
+    seller_id: int,
+    id: int,
+) -> Row:
     """Raises NotFound."""
     row = await session.scalar(select(kind).where(kind.seller_id == seller_id, kind.id == id))
     if row is None:
@@ -96,7 +101,12 @@ async def pins_of(session: AsyncSession, seller_id: int) -> dict[int, int]:
 async def run_of(session: AsyncSession, account: Account, now: datetime) -> Run:
     """Return a run of the seller's live rules, sales and settings at this moment."""
     rules = await rules_of(session, account.seller_id)
-    return Run(rules, seller_pricing(account), now, await sales_of(session, account.seller_id))
+    return Run(
+        rules,
+        seller_pricing(account),
+        now,
+        await sales_of(session, account.seller_id),
+    )
 
 
 def seller_pricing(account: Account) -> SellerPricing:

@@ -65,7 +65,8 @@ def _placed(rules: Sequence[Rule]) -> list[Rule]:
     before = [
         place for (priority, _), place in sorted(order.items()) if priority < DEFAULT_PRIORITY
     ]
-    last, priorities = 0, {}
+    last = 0
+    priorities = {}
     for place in before:
         priorities[place] = last = max(rules[place].priority, last + 1)
     if last >= DEFAULT_PRIORITY:
@@ -94,7 +95,11 @@ def read_sales(given: Any) -> list[Sale]:
 
     def read(body: Mapping[str, Any], place: int) -> Sale:
         values = {"name": f"sale {place + 1}"} | wire.read_body(body, wire.SALE_FIELDS)
-        return wire.sale_from(values | {"id": _id(body, place)}, None, UNPLACED)
+        return wire.sale_from(
+            values | {"id": _id(body, place)},
+            None,
+            UNPLACED,
+        )
 
     sales = _each(given, "sales", read)
     behind = itertools.count(max((sale.priority for sale in sales), default=0) + 1)
@@ -158,7 +163,9 @@ def read_rule_set(text: str) -> RuleSet:
         raise errors.InvalidRule(f"{name}: is not a field")
     rules = read_rules(body["rules"], drafts=True)
     return RuleSet(
-        rules, read_sales(body.get("sales") or []), _settings(body.get("settings") or {})
+        rules,
+        read_sales(body.get("sales") or []),
+        _settings(body.get("settings") or {}),
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -21,6 +22,7 @@ from cardsync.limits import DEFAULT_PRIORITY, RULES
 from cardsync.pricing.engine.rules import InvalidRule, Rule, preset_rule
 from cardsync.pricing.models import PricingRule
 from cardsync.pricing.rules import json
+from cardsync.pricing.rules.put_back import differing, kept, told, undo_of
 from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.rules.rows import all_rows, one_row, row_of, rule_of
 from cardsync.seller_state import state as sync_state
@@ -41,7 +43,10 @@ async def read_one(session: AsyncSession, caller: Caller, rule_id: int) -> Prici
 
 
 async def create(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingRule:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -60,12 +65,24 @@ async def create(
     row.created_at = row.updated_at = now
     session.add(row)
     await session.flush()
-    note(session, caller, "pricing.rule_created", f"rule {row.id} “{rule.name}” made", now)
+    note(
+        session,
+        caller,
+        "pricing.rule_created",
+        f"rule {row.id} “{rule.name}” made",
+        now,
+        after=told(row),
+        undo=undo_of([], [kept(row)]),
+    )
     return row
 
 
 async def change(
-    session: AsyncSession, caller: Caller, rule_id: int, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    rule_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingRule:
     """Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -81,16 +98,21 @@ async def change(
         await need_readable(session, caller.seller_id, rule.query)
     if rule != rule_of(row):
         changed = row_of(caller.seller_id, rule)
+        was, was_told = kept(row), told(row)
         for name in ("name", "priority", "enabled", "state", "query", "settings"):
             setattr(row, name, getattr(changed, name))
         row.updated_at = now
         await session.flush()
+        became = told(row)
         note(
             session,
             caller,
             "pricing.rule_changed",
             f"rule {rule_id} “{rule.name}” changed: {', '.join(values)}",
             now,
+            before=differing(was_told, became),
+            after=differing(became, was_told),
+            undo=undo_of([was], [kept(row)]),
         )
     return row
 
@@ -101,7 +123,15 @@ async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datet
     await sync_state.locked(session, caller.seller_id)
     row = await one_row(session, PricingRule, caller.seller_id, rule_id)
     await session.delete(row)
-    note(session, caller, "pricing.rule_deleted", f"rule {rule_id} “{row.name}” deleted", now)
+    note(
+        session,
+        caller,
+        "pricing.rule_deleted",
+        f"rule {rule_id} “{row.name}” deleted",
+        now,
+        before=told(row),
+        undo=undo_of([kept(row)], []),
+    )
 
 
 async def reorder(
@@ -115,6 +145,8 @@ async def reorder(
     rows = {row.id: row for row in await all_rows(session, PricingRule, caller.seller_id)}
     if sorted(ids) != sorted(rows):
         raise errors.InvalidRule("ids: must name every rule once")
+    order = [row.id for row in sorted(rows.values(), key=lambda row: (row.priority, row.id))]
+    was = sorted((kept(row) for row in rows.values()), key=itemgetter("id"))
     default = next(
         (place for place, id in enumerate(ids) if rows[id].priority == DEFAULT_PRIORITY), None
     )
@@ -123,8 +155,20 @@ async def reorder(
     priorities = dict(zip(before, _spread(len(before)), strict=True))
     priorities |= {id: DEFAULT_PRIORITY + _STEP * (place + 1) for place, id in enumerate(behind)}
     await _renumber(session, caller.seller_id, priorities, now)
-    note(session, caller, "pricing.rules_reordered", f"{len(ids)} rules in a new order", now)
-    return await _fresh(session, caller.seller_id)
+    fresh = await _fresh(session, caller.seller_id)
+    became = sorted((kept(row) for row in fresh), key=itemgetter("id"))
+    if became != was:
+        note(
+            session,
+            caller,
+            "pricing.rules_reordered",
+            f"{len(ids)} rules in a new order",
+            now,
+            before={"ids": order},
+            after={"ids": list(ids)},
+            undo=undo_of(was, became),
+        )
+    return fresh
 
 
 async def apply_preset(
@@ -139,12 +183,27 @@ async def apply_preset(
     seller_id = caller.seller_id
     await sync_state.locked(session, seller_id)
     earlier = (PricingRule.preset.is_not(None)) | (PricingRule.priority == DEFAULT_PRIORITY)
+    gone = list(
+        await session.scalars(
+            select(PricingRule).where(PricingRule.seller_id == seller_id, earlier)
+        )
+    )
+    was, was_told = [kept(row) for row in gone], [told(row) for row in gone]
     await session.execute(delete(PricingRule).where(PricingRule.seller_id == seller_id, earlier))
     row = row_of(seller_id, rule, preset)
     row.created_at = row.updated_at = now
     session.add(row)
     await session.flush()
-    note(session, caller, "pricing.preset_applied", f"preset {preset}, rule {row.id}", now)
+    note(
+        session,
+        caller,
+        "pricing.preset_applied",
+        f"preset {preset}, rule {row.id}",
+        now,
+        before={"rules": was_told},
+        after={"rules": [told(row)]},
+        undo=undo_of(was, [kept(row)]),
+    )
     return row
 
 
@@ -177,7 +236,10 @@ def _spread(count: int) -> list[int]:
 
 
 async def _renumber(
-    session: AsyncSession, seller_id: int, priorities: Mapping[int, int], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    priorities: Mapping[int, int],
+    now: datetime,
 ) -> None:
     # The rules first move out of the way: no two published rules share a priority at any moment.
     for sign in (-1, 1):

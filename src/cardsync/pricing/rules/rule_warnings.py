@@ -25,7 +25,11 @@ async def warnings_of(
     """All queries are looked up together; `rows` are one seller's."""
     if not rows:
         return []
-    found = await selections(session, rows[0].seller_id, [row.query for row in rows])
+    found = await selections(
+        session,
+        rows[0].seller_id,
+        [row.query for row in rows],
+    )
     return [
         selection.warnings + (in_vain(rule_of(row)) if isinstance(row, PricingRule) else [])
         for row, selection in zip(rows, found, strict=True)

@@ -4,12 +4,13 @@ written values come out. Writes go one at a time, under the lock of the seller's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final, TypedDict
 
-from sqlalchemy import delete, text
+from sqlalchemy import delete, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
@@ -17,11 +18,12 @@ from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.limits import RULE_PRIORITY, SALES
-from cardsync.money import UNITS_PER_CENT, dollars, from_units
+from cardsync.money import UNITS_PER_CENT, dollars, from_units, to_units
 from cardsync.pricing.engine.rules import InvalidRule, Sale
 from cardsync.pricing.export.on_sale import note_until
 from cardsync.pricing.models import PinnedPrice, PricingSale
 from cardsync.pricing.rules import json
+from cardsync.pricing.rules.put_back import differing
 from cardsync.pricing.rules.queries import need_readable
 from cardsync.pricing.rules.rows import all_rows, one_row, sale_of, seller_pricing
 from cardsync.pricing.rules.rule_file import SETTING_FIELDS
@@ -30,8 +32,37 @@ from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.models import SyncState
 
 
+async def read_sales(session: AsyncSession, caller: Caller) -> list[PricingSale]:
+    """Return the seller's sales by priority."""
+    return await all_rows(session, PricingSale, caller.seller_id)
+
+
+async def read_sale(session: AsyncSession, caller: Caller, sale_id: int) -> PricingSale:
+    """Raises NotFound."""
+    return await one_row(session, PricingSale, caller.seller_id, sale_id)
+
+
+class _OfPin(TypedDict):
+    before: dict[str, Any]
+    after: dict[str, Any]
+    undo: dict[str, Any]
+
+
+PIN: Final = "pricing.pin"
+_PIN = """
+    INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
+    VALUES (:seller, :id, :price, :now)
+    ON CONFLICT (seller_id, marketplace_id)
+    DO UPDATE SET price = excluded.price, created_at = excluded.created_at
+"""
+_AMOUNTS = ("direct_minimum", "minimum_move")
+
+
 async def create_sale(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingSale:
     """Raises InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -43,16 +74,32 @@ async def create_sale(
     behind = min(max((row.priority for row in rows), default=0) + 10, RULE_PRIORITY)
     sale = json.sale_from(values, None, behind)
     await need_readable(session, caller.seller_id, sale.query)
-    row = PricingSale(seller_id=caller.seller_id, created_at=now, updated_at=now, **_columns(sale))
+    row = PricingSale(
+        seller_id=caller.seller_id,
+        created_at=now,
+        updated_at=now,
+        **_columns(sale),
+    )
     session.add(row)
     await session.flush()
     await set_timer(session, state, now)
-    note(session, caller, "pricing.sale_created", f"sale {row.id} “{sale.name}” made", now)
+    note(
+        session,
+        caller,
+        "pricing.sale_created",
+        f"sale {row.id} “{sale.name}” made",
+        now,
+        after=json.told(sale_of(row)),
+    )
     return row
 
 
 async def change_sale(
-    session: AsyncSession, caller: Caller, sale_id: int, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    sale_id: int,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> PricingSale:
     """Raises NotFound, InvalidRule, InvalidQuery."""
     caller.must_be_owner()
@@ -63,6 +110,7 @@ async def change_sale(
     if sale.query != row.query:
         await need_readable(session, caller.seller_id, sale.query)
     if sale != sale_of(row):
+        was = json.told(sale_of(row))
         for name, value in _columns(sale).items():
             setattr(row, name, value)
         row.updated_at = now
@@ -74,6 +122,8 @@ async def change_sale(
             "pricing.sale_changed",
             f"sale {sale_id} “{sale.name}” changed: {', '.join(values)}",
             now,
+            before=differing(was, json.told(sale)),
+            after=differing(json.told(sale), was),
         )
     return row
 
@@ -86,7 +136,14 @@ async def remove_sale(session: AsyncSession, caller: Caller, sale_id: int, now: 
     await session.delete(row)
     await session.flush()
     await _times_changed(session, state, now)
-    note(session, caller, "pricing.sale_deleted", f"sale {sale_id} “{row.name}” deleted", now)
+    note(
+        session,
+        caller,
+        "pricing.sale_deleted",
+        f"sale {sale_id} “{row.name}” deleted",
+        now,
+        before=json.told(sale_of(row)),
+    )
 
 
 async def _times_changed(session: AsyncSession, state: SyncState, now: datetime) -> None:
@@ -109,7 +166,10 @@ async def settings_of(session: AsyncSession, caller: Caller) -> Account:
 
 
 async def change_settings(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> Account:
     """Raises InvalidRule."""
     caller.must_be_owner()
@@ -123,15 +183,29 @@ async def change_settings(
         )
     except InvalidRule as e:
         raise errors.InvalidRule(str(e)) from e
+    was = _plain(account, values)
     for name, value in values.items():
-        setattr(
-            account,
-            name,
-            from_units(value) if name in ("direct_minimum", "minimum_move") else value,
-        )
+        setattr(account, name, from_units(value) if name in _AMOUNTS else value)
     if values:
-        note(session, caller, "pricing.settings_changed", f"changed: {', '.join(values)}", now)
+        note(
+            session,
+            caller,
+            "pricing.settings_changed",
+            f"changed: {', '.join(values)}",
+            now,
+            before=was,
+            after=_plain(account, values),
+        )
     return account
+
+
+def _plain(account: Account, names: Iterable[str]) -> dict[str, Any]:
+    """Return settings as the activity feed tells them."""
+    values = {name: getattr(account, name) for name in names}
+    return {
+        name: dollars(to_units(value)) if name in _AMOUNTS else value
+        for name, value in values.items()
+    }
 
 
 async def pin(
@@ -165,31 +239,74 @@ async def pin(
     )
     if not known:
         raise errors.NotFound(f"there is no card {marketplace_id}")
+    was = await _pinned(session, caller.seller_id, marketplace_id)
     await session.execute(
-        text("""
-            INSERT INTO pinned_price (seller_id, marketplace_id, price, created_at)
-            VALUES (:seller, :id, :price, :now)
-            ON CONFLICT (seller_id, marketplace_id)
-            DO UPDATE SET price = excluded.price, created_at = excluded.created_at
-        """),
+        text(_PIN),
         named | {"price": from_units(price), "now": now},
     )
     note(
-        session, caller, "pricing.pinned", f"card {marketplace_id} pinned at {dollars(price)}", now
+        session,
+        caller,
+        "pricing.pinned",
+        f"card {marketplace_id} pinned at {dollars(price)}",
+        now,
+        **_of_pin(marketplace_id, was, dollars(price)),
     )
     return int(price)
+
+
+async def _pinned(session: AsyncSession, seller_id: int, marketplace_id: int) -> str | None:
+    price = await session.scalar(
+        select(PinnedPrice.price).where(*_pin_of(seller_id, marketplace_id))
+    )
+    return None if price is None else dollars(to_units(price))
+
+
+def _of_pin(marketplace_id: int, was: str | None, price: str | None) -> _OfPin:
+    """Return what the activity feed keeps of a pin."""
+    before, after = ({"marketplace_id": marketplace_id, "price": told} for told in (was, price))
+    undo = {"kind": PIN, "marketplace_id": marketplace_id, "was": was, "became": price}
+    return {"before": before, "after": after, "undo": undo}
+
+
+async def put_pin_back(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Bring a card's pin back to what it was. Raises ChangedSince unless it is as it became."""
+    caller.must_be_owner()
+    await sync_state.locked(session, caller.seller_id)
+    id = undo["marketplace_id"]
+    present = await _pinned(session, caller.seller_id, id)
+    if present != undo["became"]:
+        told = "not pinned any more" if present is None else f"pinned at {present} by now"
+        raise errors.ChangedSince(f"card {id} is {told}")
+    if undo["was"] is None:
+        await session.execute(delete(PinnedPrice).where(*_pin_of(caller.seller_id, id)))
+        return
+    values = {"seller": caller.seller_id, "id": id, "price": Decimal(undo["was"]), "now": now}
+    await session.execute(text(_PIN), values)
+
+
+def _pin_of(seller_id: int, marketplace_id: int) -> tuple[Any, ...]:
+    return PinnedPrice.seller_id == seller_id, PinnedPrice.marketplace_id == marketplace_id
 
 
 async def unpin(session: AsyncSession, caller: Caller, marketplace_id: int, now: datetime) -> None:
     """Raises NotFound."""
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    of_card = (PinnedPrice.seller_id == caller.seller_id) & (
-        PinnedPrice.marketplace_id == marketplace_id
-    )
     gone = await session.scalar(
-        delete(PinnedPrice).where(of_card).returning(PinnedPrice.marketplace_id)
+        delete(PinnedPrice)
+        .where(*_pin_of(caller.seller_id, marketplace_id))
+        .returning(PinnedPrice.price)
     )
     if gone is None:
         raise errors.NotFound(f"card {marketplace_id} is not pinned")
-    note(session, caller, "pricing.unpinned", f"card {marketplace_id} is pinned no more", now)
+    note(
+        session,
+        caller,
+        "pricing.unpinned",
+        f"card {marketplace_id} is pinned no more",
+        now,
+        **_of_pin(marketplace_id, dollars(to_units(gone)), None),
+    )

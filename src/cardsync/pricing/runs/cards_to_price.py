@@ -11,16 +11,15 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import polars as pl
-import psycopg
-from sqlalchemy import text
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.database.session import SHARED, copy_chunks, driver, frame_of, integer_columns
+from cardsync.database.copy import copy_chunks, frame_of, with_values
+from cardsync.database.packed_integers import integer_columns
+from cardsync.database.transaction_settings import grouped_by_all_processes
 from cardsync.pricing.engine.rules import Rule, Sale
 from cardsync.pricing.engine.run_inputs import TIME, Run
 from cardsync.pricing.rules.queries import Selection, selections
@@ -119,9 +118,9 @@ async def read_stock(
     )
     # Without sales, 300,000 nothings need not be read.
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
-    planned = SHARED if card_id is None else ""
+    planned = grouped_by_all_processes() if card_id is None else ""
     rows = await integer_frame(
-        session, columns, await literal(session, sql, bound), _ABSENT_AS_ZERO, planned
+        session, columns, await with_values(session, sql, bound), _ABSENT_AS_ZERO, planned
     )
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)
@@ -134,11 +133,15 @@ async def integer_frame(
     columns: Sequence[str],
     source: str,
     absent_as_zero: Sequence[str],
-    planned: str = SHARED,
+    planned: str | None = None,
 ) -> pl.DataFrame:
     """Columns of a source in order of `id`; zero in some of them stands for nothing."""
     read = await integer_columns(
-        session, {name: name for name in columns}, source, "id", planned=planned
+        session,
+        {name: name for name in columns},
+        source,
+        "id",
+        planned=grouped_by_all_processes() if planned is None else planned,
     )
     nothing = [
         pl.when(pl.col(name) != 0).then(name).alias(name)
@@ -219,7 +222,7 @@ def losing_of(chosen: Choices, bound: dict[str, Any]) -> str:
 
 
 def candidates_read() -> pl.Expr:
-    """What `losing_of` wrote, as the engine's column."""
+    """Return the text that `losing_of` wrote, as the engine's column."""
     written = pl.col("candidates")
     split = pl.when(written != "").then(written.str.split(" "))
     return split.fill_null([]).cast(pl.List(pl.Int64)).alias("candidates")
@@ -234,20 +237,10 @@ async def with_losing(session: AsyncSession, seller_id: int, stock: Stock) -> St
         return stock
     bound: dict[str, Any] = {"seller": seller_id, "now": stock.run.now}
     sql = f"SELECT c.id, {losing_of(stock.chosen, bound)} FROM card c WHERE c.seller_id = :seller AND {ON_SALE}"
-    data = await copy_chunks(session, await literal(session, sql, bound))
+    data = await copy_chunks(session, await with_values(session, sql, bound))
     lost = await asyncio.to_thread(frame_of, data, {"id": pl.Int64, "candidates": pl.String})
     told = lost.with_columns(candidates_read())
     return replace(stock, cards=stock.cards.join(told, on="id", how="left", maintain_order="left"))
-
-
-_DIALECT: Final = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
-
-
-async def literal(session: AsyncSession, sql: str, values: dict[str, Any]) -> str:
-    """The statement with its values written in by the driver: COPY takes no parameters."""
-    connection = await driver(session)
-    bindable = str(text(sql).compile(dialect=_DIALECT))
-    return psycopg.AsyncClientCursor(connection).mogrify(cast(Any, bindable), values)
 
 
 def _cards(rows: pl.DataFrame, pins: dict[int, int]) -> pl.DataFrame:

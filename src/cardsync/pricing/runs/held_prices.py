@@ -32,7 +32,11 @@ async def hold_prices(
     others, what an earlier one held stays.
     """
     held = list(marketplace_ids)
-    named = {"seller": seller_id, "held": held, "lines": None if lines is None else list(lines)}
+    named = {
+        "seller": seller_id,
+        "held": held,
+        "lines": None if lines is None else list(lines),
+    }
     await session.execute(text(_LET_GO), named)
     if held:
         await session.execute(text(_HOLD), {"seller": seller_id, "held": held})

@@ -1,5 +1,5 @@
-"""What a run reads of the past of the seller's cards: a run and a seller in, a frame by card id
-out.
+"""The past of the seller's cards that a run reads: a run and a seller go in; a frame by card id
+comes out.
 
 Prices at a period's begin are read only of cards that were seen anew since and had other values
 before: every other card began with the price that it has. What no rule of the run asks for is not
@@ -16,8 +16,8 @@ from typing import Final
 import polars as pl
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.database.copy import copy_chunks, frame_of
 from cardsync.database.marketplace_time import PLACED_AT
-from cardsync.database.session import copy_chunks, frame_of
 from cardsync.pricing.engine.periods import day_start, week_start
 from cardsync.pricing.engine.rules import CapPeriod
 from cardsync.pricing.engine.run_inputs import TIME, Run
@@ -66,12 +66,20 @@ def begins(run: Run, zone: str) -> dict[CapPeriod, datetime]:
 
 
 async def period_starts(
-    session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    zone: str,
+    card_id: int | None,
 ) -> pl.DataFrame:
     """(id, day_start_price, week_start_price) of the cards that had other values before they were
     seen anew in a period of the run's caps.
     """
-    schema = {"id": pl.Int64, "day_start_price": pl.Int64, "week_start_price": pl.Int64}
+    schema = {
+        "id": pl.Int64,
+        "day_start_price": pl.Int64,
+        "week_start_price": pl.Int64,
+    }
     asked = begins(run, zone)
     if not asked:
         return pl.DataFrame(schema=schema)
@@ -129,7 +137,7 @@ async def unsold(
 
 @dataclass(frozen=True)
 class Past:
-    """What was read of the past of a seller's cards, by card id."""
+    """The past of a seller's cards, by card id."""
 
     begins: dict[CapPeriod, datetime]
     starts: pl.DataFrame
@@ -158,7 +166,8 @@ class Past:
         known = ids.join(self.unsold, on="id", how="left", maintain_order="left").with_columns(
             rows["market"]
         )
-        before, now = pl.col("market_before"), pl.col("market")
+        before = pl.col("market_before")
+        now = pl.col("market")
         moves = (before > 0) & (now > 0) & ((now - before).abs() * 20 >= before)
         known = known.with_columns(
             listed_since=pl.col("listed_since").fill_null(pl.lit(observed_at, TIME)),
@@ -170,11 +179,19 @@ class Past:
 
 
 async def past_of(
-    session: AsyncSession, seller_id: int, run: Run, zone: str, card_id: int | None = None
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    zone: str,
+    card_id: int | None = None,
 ) -> Past:
-    """Of every card, or of one."""
+    """Read the past of every card, or of one."""
     starts = await period_starts(session, seller_id, run, zone, card_id)
-    return Past(begins(run, zone), starts, await unsold(session, seller_id, run, card_id))
+    return Past(
+        begins(run, zone),
+        starts,
+        await unsold(session, seller_id, run, card_id),
+    )
 
 
 def _only(card_id: int | None) -> str:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.models import Account
-from cardsync.agentwork.tasks import end_tasks, enqueue_task, note_push
+from cardsync.agentwork.tasks import end_tasks, enqueue_routine, note_push
 from cardsync.seller_state.state import locked
 
 TASK = "apply_price_updates"
 
 
 async def push_prices(
-    session: AsyncSession, seller_id: int, now: datetime, cycle: str | None = None
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    cycle: str | None = None,
 ) -> None:
     """Unless one waits already: a task, if the account pushes prices at this moment.
 
@@ -34,8 +37,10 @@ async def push_prices(
         .execution_options(populate_existing=True)
     )
     account = (await session.execute(statement)).scalar_one()
-    if account.entitlements(now).sync_mode == "full" and not await _waits(session, seller_id, now):
-        await enqueue_task(session, seller_id, TASK, {}, now)
+    if account.entitlements(now).sync_mode == "full":
+        # One that an agent has in hand was begun before these prices; one whose claim ran out is
+        # offered again.
+        await enqueue_routine(session, seller_id, TASK, {}, now)
     if cycle is not None:
         await note_push(session, seller_id, "cycles", cycle)
 
@@ -45,17 +50,3 @@ async def withdraw(session: AsyncSession, seller_id: int, now: datetime) -> None
     them there.
     """
     await end_tasks(session, seller_id, TASK, "cancelled", now)
-
-
-async def _waits(session: AsyncSession, seller_id: int, now: datetime) -> bool:
-    """One that an agent has in hand was begun before these prices; one whose claim ran out is
-    offered again.
-    """
-    found = await session.scalar(
-        text("""
-            SELECT EXISTS (SELECT FROM agent_task WHERE seller_id = :seller AND kind = :kind
-                              AND (status = 'pending' OR status = 'claimed' AND claim_expires_at <= :now))
-        """),
-        {"seller": seller_id, "kind": TASK, "now": now},
-    )
-    return bool(found)

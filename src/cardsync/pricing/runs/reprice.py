@@ -129,7 +129,11 @@ async def following(session: AsyncSession, seller_id: int, upload_id: int) -> Pr
 
 
 async def settle_review(
-    session: AsyncSession, caller: Caller, run_id: int, answer: str, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    run_id: int,
+    answer: str,
+    now: datetime,
 ) -> PriceRun:
     """`confirmed` or `discarded`: the seller's word on a run that stopped for a look.
 
@@ -137,7 +141,7 @@ async def settle_review(
     """
     caller.must_be_owner()
     await sync_state.locked(session, caller.seller_id)
-    run = await run_of(session, caller.seller_id, run_id)
+    run = await run_of(session, caller, run_id)
     if run.state != "awaiting_review":
         raise errors.NotAwaitingReview(f"price run {run_id} is {run.state}")
     if answer == "confirmed" and await _is_overtaken(session, run):
@@ -145,7 +149,8 @@ async def settle_review(
             f"price run {run_id} is overtaken: the cards were priced anew since"
         )
     if answer == "discarded":
-        run.state, run.finished_at = "discarded", now
+        run.state = "discarded"
+        run.finished_at = now
     else:
         run.state, run.finished_at, run.summary = "running", None, _kept(run) | {"confirmed": True}
         run.attempts = run.failures = 0
@@ -157,7 +162,7 @@ async def settle_review(
 
 
 def _kept(run: PriceRun) -> dict[str, Any]:
-    """What a run's summary keeps in all of its lives: the upload that it follows."""
+    """The part of a run's summary that all of its starts keep: the upload that it follows."""
     return {name: value for name, value in run.summary.items() if name == "follows"}
 
 
@@ -168,9 +173,11 @@ async def _is_overtaken(session: AsyncSession, run: PriceRun) -> bool:
     return bool(await session.scalar(select(select(PriceRun.id).where(later).exists())))
 
 
-async def run_of(session: AsyncSession, seller_id: int, run_id: int) -> PriceRun:
+async def run_of(session: AsyncSession, caller: Caller, run_id: int) -> PriceRun:
     """Raises NotFound."""
-    statement = select(PriceRun).where(PriceRun.seller_id == seller_id, PriceRun.id == run_id)
+    statement = select(PriceRun).where(
+        PriceRun.seller_id == caller.seller_id, PriceRun.id == run_id
+    )
     run = await session.scalar(statement.execution_options(populate_existing=True))
     if run is None:
         raise errors.NotFound(f"there is no price run {run_id}")
@@ -179,7 +186,9 @@ async def run_of(session: AsyncSession, seller_id: int, run_id: int) -> PriceRun
 
 async def oldest_open(session: AsyncSession, seller_id: int) -> PriceRun | None:
     statement = select(PriceRun).where(
-        PriceRun.seller_id == seller_id, PriceRun.state == "running", PriceRun.upload_id.is_(None)
+        PriceRun.seller_id == seller_id,
+        PriceRun.state == "running",
+        PriceRun.upload_id.is_(None),
     )
     return await session.scalar(
         statement.order_by(PriceRun.id).limit(1).execution_options(populate_existing=True)
@@ -199,7 +208,13 @@ def _begin(run: PriceRun, now: datetime) -> None:
         run.started_at = now
 
 
-async def _fail(work: Work, lease: Lease, run: PriceRun, code: str | None, why: str) -> None:
+async def _fail(
+    work: Work,
+    lease: Lease,
+    run: PriceRun,
+    code: str | None,
+    why: str,
+) -> None:
     await _end(work, lease, run, "failed", {})
 
 
@@ -217,7 +232,12 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
     account, stock = await _read(work, lease, run)
     await boundary(work.database, lease)
     priced = await asyncio.to_thread(
-        engine.price, stock.cards, stock.run.rules, stock.run.seller, stock.run.now, stock.run.sales
+        engine.price,
+        stock.cards,
+        stock.run.rules,
+        stock.run.seller,
+        stock.run.now,
+        stock.run.sales,
     )
     told = asdict(engine.summary(priced))
     counts: dict[str, Any] = {name: told[name] for name in ("cards", "priced", "held", "blocked")}
@@ -228,19 +248,43 @@ async def _price(work: Work, lease: Lease, run: PriceRun) -> None:
         return
     await boundary(work.database, lease)
     if _keeps(run, account):
-        counts["receipts"] = await keep(work.store, lease.seller_id, run.id, priced, stock.run)
-    held, sold = engine.held(priced), on_sale.on_sale(priced)
+        counts["receipts"] = await keep(
+            work.store,
+            lease.seller_id,
+            run.id,
+            priced,
+            stock.run,
+        )
+    held = engine.held(priced)
+    sold = on_sale.on_sale(priced)
     await on_sale.note(work.database, lease, sold, work.settings.slab_rows)
     rows = await asyncio.to_thread(_retargeted, priced, stock.cards)
     # While PostgreSQL writes.
     exporting = asyncio.create_task(asyncio.to_thread(_exported, priced, stock.cards))
     del priced, stock
-    writer = write.Writer(work.database, lease, run.id, run.started_at, run.started_at, rows.height)
+    writer = write.Writer(
+        work.database,
+        lease,
+        run.id,
+        run.started_at,
+        run.started_at,
+        rows.height,
+    )
     try:
         await write.write(writer, deque(write.retargets(rows, work.settings.slab_rows)))
     finally:
         exported = await exporting
-    await _end(work, lease, run, "completed", counts, exported, held, confirmed, sold)
+    await _end(
+        work,
+        lease,
+        run,
+        "completed",
+        counts,
+        exported,
+        held,
+        confirmed,
+        sold,
+    )
 
 
 async def _must_stop(work: Work, lease: Lease, run: PriceRun, priced: pl.DataFrame) -> bool:

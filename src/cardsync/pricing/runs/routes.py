@@ -12,7 +12,7 @@ from litestar import Response, Router, get, post
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
-from cardsync.access.admission import A_SESSION, BY_EITHER
+from cardsync.access.admission import A_READING_TOKEN, A_SESSION, A_TOKEN, BY_ANY, READS
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
 from cardsync.access.rate_limits.groups import WRITES
@@ -37,7 +37,12 @@ from cardsync.storage import Store
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 
-@post("/reprice", status_code=202, opt=WRITES, responses=problems(*FOR_OWNERS, errors.MutexHeld))
+@post(
+    "/reprice",
+    status_code=202,
+    opt=WRITES,
+    responses=problems(*FOR_OWNERS, errors.MutexHeld),
+)
 async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested:
     """Price every card anew by the live rules; the run is worked off in the background."""
     return RunRequested(await reprice.request(session, caller, clock.now()))
@@ -46,13 +51,13 @@ async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested
 @get("/runs", responses=problems(*BEHIND_A_KEY))
 async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     """The newest runs first."""
-    return PriceRuns([run_body(run) for run in await newest_runs(session, caller.seller_id)])
+    return PriceRuns([run_body(run) for run in await newest_runs(session, caller)])
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
     """One run."""
-    return run_body(await reprice.run_of(session, caller.seller_id, run_id))
+    return run_body(await reprice.run_of(session, caller, run_id))
 
 
 REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
@@ -60,7 +65,7 @@ REVIEWING = problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview)
 
 @post("/runs/{run_id:int}/confirm", status_code=200, opt=WRITES, responses=REVIEWING)
 async def confirm_run(caller: Caller, session: AsyncSession, run_id: int) -> PriceRunShown:
-    """What is surprising is right: the run goes on, and the upload that it prices."""
+    """Confirm the surprising prices: the run goes on, and so does the upload that it prices."""
     return run_body(await reviews.settle_run(session, caller, run_id, "confirmed", clock.now()))
 
 
@@ -73,6 +78,8 @@ async def discard_run(caller: Caller, session: AsyncSession, run_id: int) -> Pri
 @post(
     "/preview",
     status_code=200,
+    opt=READS,
+    security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def preview_prices(
@@ -89,22 +96,26 @@ async def preview_prices(
     if format is not None:
         preview.need_format(format)
     async with preview.reading(database, caller, settings) as session:
-        stock, out = await preview.priced(session, caller.seller_id, data or {}, clock.now())
+        stock, out = await preview.priced(session, caller, data or {}, clock.now())
         if format is not None:
             table = preview.every_card(out, format)
             return Response(table, media_type=preview.FORMATS[format])
-        told = await preview.told(session, caller.seller_id, stock, out)
+        told = await preview.told(session, caller, stock, out)
     return Response(msgspec.convert(told, Preview))
 
 
 @post(
     "/backtest",
     status_code=200,
-    opt=BACKTEST,
+    opt=BACKTEST | READS,
+    security=[A_READING_TOKEN],
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.InvalidRule, errors.InvalidQuery),
 )
 async def backtest_prices(
-    caller: Caller, database: Database, settings: Settings, data: dict[str, Any]
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: dict[str, Any],
 ) -> Backtest:
     """What `rules` and `sales` (the live sales without them) would have asked on each day `from`
     … `to` that has a stored snapshot, each day going on from what they asked before, beside what
@@ -128,8 +139,8 @@ async def analyse_rules(caller: Caller, database: Database, settings: Settings) 
 
 @get(
     "/pricing/explain/{marketplace_id:int}",
-    opt=BY_EITHER,
-    security=[A_SESSION],
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
 async def explain_price(
@@ -137,7 +148,7 @@ async def explain_price(
 ) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
-        told = await explain_card(session, store, caller.seller_id, marketplace_id, clock.now())
+        told = await explain_card(session, caller.seller_id, store, marketplace_id, clock.now())
     return msgspec.convert(told, Explanation)
 
 

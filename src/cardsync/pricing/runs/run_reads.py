@@ -5,10 +5,12 @@ from __future__ import annotations
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync.access.caller import Caller
 from cardsync.limits import RUNS_SHOWN
 from cardsync.pricing.models import PriceRun
 
 
-async def newest_runs(session: AsyncSession, seller_id: int) -> list[PriceRun]:
-    statement = select(PriceRun).where(PriceRun.seller_id == seller_id).order_by(PriceRun.id.desc())
-    return list(await session.scalars(statement.limit(RUNS_SHOWN)))
+async def newest_runs(session: AsyncSession, caller: Caller) -> list[PriceRun]:
+    of_seller = select(PriceRun).where(PriceRun.seller_id == caller.seller_id)
+    statement = of_seller.order_by(PriceRun.id.desc()).limit(RUNS_SHOWN)
+    return list(await session.scalars(statement))

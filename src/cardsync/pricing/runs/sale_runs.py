@@ -73,7 +73,8 @@ async def work_off(work: Work, seller_id: int) -> None:
     """
     async with work.database.tenant(seller_id) as session:
         state = await locked(session, seller_id)
-        due, now = await due_of(session, seller_id, SALES), clock.now()
+        due = await due_of(session, seller_id, SALES)
+        now = clock.now()
         if due is None or due.at > now:
             return  # somebody else was faster
         account = await session.get_one(Account, seller_id, populate_existing=True)

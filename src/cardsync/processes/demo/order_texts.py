@@ -87,7 +87,12 @@ def _orders(today: date) -> list[Order]:
     return [_order(chance, stock, n, today - timedelta(days=n)) for n in range(ORDERS)]
 
 
-def _order(chance: Random, stock: Sequence[dict[str, str]], n: int, day: date) -> Order:
+def _order(
+    chance: Random,
+    stock: Sequence[dict[str, str]],
+    n: int,
+    day: date,
+) -> Order:
     number = f"D0D0CAFE-{chance.getrandbits(24):06X}-{chance.getrandbits(20):05X}"
     items = [
         (row, 1 + (chance.random() < 0.15))
@@ -97,12 +102,19 @@ def _order(chance: Random, stock: Sequence[dict[str, str]], n: int, day: date) -
         "Ready to Ship" if n < 4 else "Shipped - In Transit" if n < 11 else "Shipped - Delivered"
     )
     return Order(
-        number, n % 31, day, "Canceled" if n == 17 else status, n % 9 == 4, n % 5 == 2, items
+        number,
+        n % 31,
+        day,
+        "Canceled" if n == 17 else status,
+        n % 9 == 4,
+        n % 5 == 2,
+        items,
     )
 
 
 def _for_sale(row: dict[str, str]) -> bool:
-    quantity, price = row["Total Quantity"] or "", row["TCG Marketplace Price"] or ""
+    quantity = row["Total Quantity"] or ""
+    price = row["TCG Marketplace Price"] or ""
     usual = row["Product Line"] != "Sports Cards" and None not in row
     return (
         usual
@@ -114,8 +126,13 @@ def _for_sale(row: dict[str, str]) -> bool:
 
 
 def _listed(order: Order) -> list[object]:
-    day, kind = f"{order.day:%A, %d %B %Y}", "Expedited" if order.expedited else "Standard"
-    amounts = [_money(order.products), order.shipping, _money(order.products + order.shipping)]
+    day = f"{order.day:%A, %d %B %Y}"
+    kind = "Expedited" if order.expedited else "Standard"
+    amounts = [
+        _money(order.products),
+        order.shipping,
+        _money(order.products + order.shipping),
+    ]
     return [
         order.number,
         f"Demo Buyer {order.buyer:02}",
@@ -146,14 +163,22 @@ def _pulled(orders: Sequence[Order]) -> Iterable[list[object]]:
             )
         ]
         told = " | ".join(f"{number}:{count}" for number, count in pairs)
-        yield [*names, sum(count for _, count in pairs), "", "01/01/2025 00:00:00", sku, told]
+        yield [
+            *names,
+            sum(count for _, count in pairs),
+            "",
+            "01/01/2025 00:00:00",
+            sku,
+            told,
+        ]
 
 
 def _shipped(order: Order) -> list[object]:
     method = "Expedited" if order.expedited else "Standard (7-10 days)"
     tracking = f"9400{order.buyer:018}" if order.tracked else ""
     person = ["Demo", f"Buyer {order.buyer:02}", f"{order.buyer + 1} Example Street", ""]
-    day, weight = f"{order.day.month}/{order.day.day}/{order.day.year}", f"{order.count * 0.07:.2f}"
+    day = f"{order.day.month}/{order.day.day}/{order.day.year}"
+    weight = f"{order.count * 0.07:.2f}"
     fees = [_money(order.products), order.shipping]
     place = PLACES[order.buyer % len(PLACES)]
     return [
@@ -172,16 +197,28 @@ def _shipped(order: Order) -> list[object]:
 
 
 def _refunded(orders: Sequence[Order]) -> Iterable[list[object]]:
-    canceled, bent = orders[17], max(orders[20:36], key=lambda order: order.products)
+    canceled = orders[17]
+    bent = max(orders[20:36], key=lambda order: order.products)
     whole = _money(canceled.products + canceled.shipping)
     yield [canceled.number, whole, "Refunded", "full", "marketplace", "canceled by the buyer"]
-    yield [bent.number, _money(bent.products / 2), "Refunded", "partial", "seller", "a bent corner"]
+    yield [
+        bent.number,
+        _money(bent.products / 2),
+        "Refunded",
+        "partial",
+        "seller",
+        "a bent corner",
+    ]
 
 
 def _rated(orders: Sequence[Order]) -> Iterable[list[object]]:
     comments = ["Fast and well packed", "", "As described, thanks!", "One card was bent"]
     return (
-        [order.number, 5 if n % 4 < 3 else 3, comments[n % 4]]
+        [
+            order.number,
+            5 if n % 4 < 3 else 3,
+            comments[n % 4],
+        ]
         for n, order in enumerate(orders[12::3])
     )
 
@@ -190,7 +227,8 @@ def _summed(today: date) -> Iterable[list[object]]:
     """The last two whole months."""
     ends = today.replace(day=1) - timedelta(days=1)
     for gross, count in ((1412, 71), (1296, 64)):
-        shipping, fees = Decimal(count) * 2, Decimal(gross) * Decimal("0.13")
+        shipping = Decimal(count) * 2
+        fees = Decimal(gross) * Decimal("0.13")
         yield [
             ends.replace(day=1),
             ends,

@@ -99,7 +99,10 @@ async def _prepare(settings: Settings) -> DemoSeller:
     if note.exists():
         kept = json.loads(note.read_text())
         return DemoSeller(
-            kept["seller_id"], kept["api_key"], folder, is_new=not _had_a_cycle(folder)
+            kept["seller_id"],
+            kept["api_key"],
+            folder,
+            is_new=not _had_a_cycle(folder),
         )
     async with Database.open(settings.database_url, pool=2, hot_pool=1) as opened:
         say(await import_catalog(opened, cards.CATALOG, "csv", None, say))

@@ -1,0 +1,272 @@
+"""`python bench/fences.py [--rows 100000] [--rounds 5]`: what each fenced trick of `database/` is
+worth: the same work with it and without it, in turn, in one process.
+
+Seconds are the least of the rounds; where helper processes share the work they are what counts, and
+CPU would say nothing. The docstrings of `database/transaction_settings.py` and its neighbours name
+the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from unittest.mock import patch
+
+from isal import igzip
+from sqlalchemy import text
+
+import ground
+import import_inventory
+import orders
+import search
+from cardsync.cards import paging, queries
+from cardsync.cards.filters import read_filter, read_page
+from cardsync.database import packed_integers
+from cardsync.database import snapshot_reads as readings
+from cardsync.database.copy import copy_chunks, copy_in, encode, frame_of
+from cardsync.database.packed_integers import integer_columns
+from cardsync.database.session import Database, driver
+from cardsync.database.transaction_settings import (
+    committed_before_the_disk,
+    grouped_by_all_processes,
+    grouped_by_hash,
+)
+from cardsync.inventory import stored_cards
+from cardsync.orders import apply as orders_apply
+from cardsync.orders import customers as customers_read
+from cardsync.orders import feedback
+from cardsync.orders.filters import OrderFilter
+from cardsync.orders.queries import find_orders
+from ground import Ground, Report
+
+Work = Callable[[], Awaitable[Any]]
+NOTHING = "SELECT 1"
+
+
+async def compared(report: Report, what: str, rounds: int, with_it: Work, without_it: Work) -> None:
+    least = [float("inf"), float("inf")]
+    for _ in range(rounds + 1):
+        for place, work in enumerate((with_it, without_it)):
+            started = perf_counter()
+            await work()
+            least[place] = min(least[place], perf_counter() - started)
+    report.note(
+        f"{what:<46} {least[0] * 1000:8.1f} ms, without it {least[1] * 1000:8.1f} ms,"
+        f" {least[1] / least[0]:5.2f} x"
+    )
+
+
+@contextmanager
+def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+    with patch.object(module, name, value):
+        yield
+
+
+def without(module: Any, name: str, work: Work, value: Any = lambda: NOTHING) -> Work:
+    async def patched() -> None:
+        with replaced(module, name, value):
+            await work()
+
+    return patched
+
+
+async def integers(report: Report, database: Database, seller: int, rounds: int) -> None:
+    columns = {name: sql.format(seller_id=seller) for name, sql in stored_cards._STORED_SQL.items()}
+    apart = {name: sql for name, sql in columns.items() if name != "kind"} | {
+        "place": stored_cards._PLACE_OF_LINE.format(seller_id=seller).join(("coalesce(", ", 0)")),
+        "letter": "ascii(match)",
+        "bit": "gone::integer",
+    }
+    source = f"card WHERE seller_id = {seller}"
+
+    def reads(expressions: dict[str, str], planned: str) -> Work:
+        async def read() -> None:
+            async with database.tenant(seller) as session:
+                await integer_columns(session, expressions, source, "id", planned=planned)
+
+        return read
+
+    async def as_rows() -> None:
+        async with database.tenant(seller) as session:
+            data = await copy_chunks(session, f"SELECT {', '.join(columns.values())} FROM {source}")
+            await asyncio.to_thread(
+                frame_of, data, dict.fromkeys(columns, packed_integers.pl.Int64)
+            )
+
+    hashed = reads(columns, grouped_by_hash())
+    await compared(report, "integer_columns", rounds, hashed, as_rows)
+    await compared(report, "packed", rounds, hashed, reads(apart, grouped_by_hash()))
+    await compared(report, "grouped_by_hash", rounds, hashed, reads(columns, ""))
+    shared = reads(columns, grouped_by_all_processes())
+    await compared(report, "grouped_by_all_processes", rounds, shared, hashed)
+
+
+async def copies(report: Report, database: Database, seller: int, rounds: int) -> None:
+    async with database.tenant(seller) as session:
+        columns = "id, marketplace_id, set_name, product_name, title"
+        data = await copy_chunks(session, f"SELECT {columns} FROM card WHERE seller_id = {seller}")
+    kinds = dict.fromkeys(columns.split(", "), packed_integers.pl.String)
+    frame = frame_of(data, kinds)
+
+    async def temp(session: Any) -> None:
+        typed = ", ".join(f"{name} text" for name in kinds)
+        await session.execute(text(f"CREATE TEMP TABLE t ({typed}) ON COMMIT DROP"))
+
+    async def copied() -> None:
+        async with database.tenant(seller) as session:
+            await temp(session)
+            await copy_in(session, "t", list(kinds), encode(frame))
+
+    async def row_by_row() -> None:
+        async with database.tenant(seller) as session:
+            await temp(session)
+            statement = f"COPY t ({columns}) FROM STDIN"
+            async with (await driver(session)).cursor().copy(statement) as copy:
+                for row in frame.iter_rows():
+                    await copy.write_row(row)
+
+    async def read() -> None:
+        async with database.tenant(seller) as session:
+            await copy_chunks(session, f"SELECT {columns} FROM card WHERE seller_id = {seller}")
+
+    async def in_parts() -> None:
+        async with database.tenant(seller) as session:
+            statement = f"COPY (SELECT {columns} FROM card WHERE seller_id = {seller}) TO STDOUT"
+            async with (await driver(session)).cursor().copy(statement) as copy:
+                async for _ in copy:
+                    pass
+
+    await compared(report, "encode and copy_in, for write_row", rounds, copied, row_by_row)
+    await compared(report, "copy_bytes, for `async for`", rounds, read, in_parts)
+
+
+async def searches(report: Report, database: Database, seller: int, rounds: int) -> None:
+    async def ask(given: dict[str, list[str]]) -> None:
+        async with database.readings.of(seller, 30) as reading:
+            await queries.find_cards(reading, seller, read_filter(given), read_page(given))
+
+    async def all_of_them() -> None:
+        for words in search.SEARCHES:
+            await ask({"search": [words]})
+
+    async def everything() -> None:
+        await ask({})
+
+    name = "searched_by_all_processes"
+    await compared(
+        report, f"{name}, 60 searches", rounds, all_of_them, without(queries, name, all_of_them)
+    )
+    no_sample = without(paging, "worth_a_look", everything, lambda *_: False)
+    await compared(report, "id_sample, the first page of all cards", rounds, everything, no_sample)
+
+
+async def order_reads(report: Report, database: Database, seller: int, rounds: int) -> None:
+    async def customers() -> None:
+        async with database.readings.of(seller, 30) as reading:
+            await customers_read.customers(reading, seller, 1, 50)
+
+    async def page() -> None:
+        for _ in range(50):
+            async with database.readings.of(seller, 30) as reading:
+                await find_orders(reading, seller, OrderFilter())
+
+    async def planned_each_time() -> None:
+        # A plain subclass is not told apart as `Planned`; its statement is read as text.
+        with replaced(readings.Reading, "_together", _unprepared(readings.Reading._together)):
+            await page()
+
+    name = "grouped_by_sorting"
+    await compared(report, name, rounds, customers, without(customers_read, name, customers))
+    await compared(report, "prepared_text, 50 pages of orders", rounds, page, planned_each_time)
+    by_keys = without(readings, "found_by_keys", page)
+    await compared(report, "found_by_keys, 50 pages of orders", rounds, page, by_keys)
+
+
+def _unprepared(together: Any) -> Any:
+    async def each_time(self: Any, statements: Any, values: Any, last: bool) -> Any:
+        plain = [getattr(one, "statement", one) for one in statements]
+        return await together(self, plain, values, last)
+
+    return each_time
+
+
+async def order_writes(made: Ground, report: Report, database: Database, rounds: int) -> None:
+    body = igzip.compress(orders.orders(orders.COUNT, 1), 2)
+
+    async def applied() -> None:
+        seller = await asyncio.to_thread(made.new_seller)
+        await orders.applied(made, database, seller, [body])
+
+    name = "applied_in_sets"
+    await compared(report, name, rounds, applied, without(orders_apply, name, applied))
+    seller = await asyncio.to_thread(made.new_seller)
+    await orders.applied(made, database, seller, [body])
+    async with database.tenant(seller.seller_id) as session:
+        numbers = await session.scalars(text("SELECT order_number FROM orders LIMIT 20000"))
+        given = {number: feedback.Feedback(5, None, False) for number in numbers}
+
+    async def fed_back() -> None:
+        async with database.tenant(seller.seller_id) as session:
+            await feedback._store(session, seller.seller_id, given)
+            await session.rollback()
+
+    name = "joined_by_hash"
+    await compared(report, name, rounds, fed_back, without(feedback, name, fed_back))
+
+
+async def commits(report: Report, database: Database, seller: int, rounds: int) -> None:
+    def writes(setting: str) -> Work:
+        async def write() -> None:
+            for _ in range(100):
+                async with database.tenant(seller) as session:
+                    await session.execute(text(setting))
+                    await session.execute(
+                        text(
+                            "UPDATE sync_state SET requested_kind = requested_kind WHERE seller_id = :s"
+                        ),
+                        {"s": seller},
+                    )
+
+        return write
+
+    await compared(
+        report,
+        "committed_before_the_disk, 100 commits",
+        rounds,
+        writes(committed_before_the_disk()),
+        writes(NOTHING),
+    )
+
+
+def measure(data: Path, rows: int, rounds: int) -> Report:
+    report = Report("Fences")
+    with ground.ground(data, rows, catalogs=False) as made:
+        seller = made.new_seller()
+        with ground.service(made, workers=1):
+            import_inventory.upload(made, seller.api_key, made.inventory.read_bytes())
+        others = [made.new_seller().seller_id for _ in range(2)]
+        search.set_the_scene(made, seller.seller_id, others)
+
+        async def all_of_them(database: Database) -> None:
+            for seed in (1, 2):
+                body = igzip.compress(orders.orders(orders.COUNT, seed), 2)
+                await orders.applied(made, database, seller, [body])
+            with made.admin() as connection:
+                connection.execute("VACUUM ANALYZE orders, order_tally")
+            await order_reads(report, database, seller.seller_id, rounds)
+            await integers(report, database, seller.seller_id, rounds)
+            await copies(report, database, seller.seller_id, rounds)
+            await searches(report, database, seller.seller_id, rounds)
+            await commits(report, database, seller.seller_id, rounds)
+            await order_writes(made, report, database, min(rounds, 3))
+
+        made.in_database(all_of_them)
+    return report
+
+
+if __name__ == "__main__":
+    ground.main(measure, __doc__, rounds=5)

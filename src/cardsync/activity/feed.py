@@ -1,0 +1,47 @@
+"""The activity feed as it is read: a filter goes in; a page of entries, newest first, and how many
+there are, come out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.activity import Activity
+from cardsync.access.caller import Caller
+from cardsync.activity.filters import Wanted
+
+
+class Feed(NamedTuple):
+    page: list[Activity]
+    total: int
+
+
+async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Feed:
+    """Return a page of the seller's feed; a page past the end is empty."""
+    those = _conditions(caller.seller_id, wanted)
+    total = await session.scalar(select(func.count()).select_from(Activity).where(*those))
+    if wanted.offset >= (total or 0):
+        return Feed([], total or 0)
+    page = select(Activity).where(*those).order_by(Activity.id.desc())
+    rows = await session.scalars(page.limit(wanted.per_page).offset(wanted.offset))
+    return Feed(list(rows), total or 0)
+
+
+def _conditions(seller_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
+    those: list[ColumnElement[bool]] = [Activity.seller_id == seller_id]
+    if wanted.actor is not None:
+        kind = func.split_part(Activity.actor, " ", 1)
+        those.append(or_(Activity.actor == wanted.actor, kind == wanted.actor))
+    if wanted.action is not None:
+        kind = func.split_part(Activity.action, ".", 1)
+        those.append(or_(Activity.action == wanted.action, kind == wanted.action))
+    if wanted.outcome is not None:
+        those.append(Activity.outcome == wanted.outcome)
+    if wanted.risk is not None:
+        those.append(Activity.risk == wanted.risk)
+    if wanted.since is not None:
+        those.append(Activity.created_at >= wanted.since)
+    return those

@@ -1,0 +1,68 @@
+"""The activity feed over HTTP: read a page of it, and undo an entry."""
+
+from __future__ import annotations
+
+from litestar import Router, get, post
+from litestar.di import Provide
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.activity import feed, undo
+from cardsync.activity.filters import read_wanted
+from cardsync.activity.shown import ActivityPage, Entry, entry_body, page_body
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, problems, provide_bounded_session
+
+
+@get(
+    "/agent/activity",
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
+)
+async def read_activity(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    page: str | None = None,
+    per_page: str | None = None,
+    actor: str | None = None,
+    action: str | None = None,
+    outcome: str | None = None,
+    risk: str | None = None,
+    since: str | None = None,
+) -> ActivityPage:
+    """What was done, newest first. `actor` and `action` are whole or name a kind: `token`, `list`.
+    `since` is a time; `per_page` is 50 unless told, and at most 200.
+    """
+    wanted = read_wanted(page, per_page, actor, action, outcome, risk, since)
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return page_body(caller, await feed.read_feed(session, caller, wanted), wanted)
+
+
+@post(
+    "/agent/activity/{activity_id:int}/undo",
+    status_code=200,
+    opt=BY_ANY | WRITES,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotUndoable, errors.ChangedSince),
+)
+async def undo_activity(caller: Caller, session: AsyncSession, activity_id: int) -> Entry:
+    """Take back what the entry did, while it still stands so; the answer is the entry of the undo.
+    Undoing twice changes nothing more.
+    """
+    return entry_body(caller, await undo.undo_entry(session, caller, activity_id, clock.now()))
+
+
+router = Router(
+    path="",
+    route_handlers=[read_activity, undo_activity],
+    # It waits for who else writes to the same thing.
+    dependencies={"session": Provide(provide_bounded_session)},
+    tags=["activity"],
+)

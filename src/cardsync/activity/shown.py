@@ -1,0 +1,66 @@
+"""The activity feed as the API shows it: rows in, the JSON's structs out. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cardsync.access.activity import Activity
+from cardsync.access.caller import Caller
+from cardsync.activity.feed import Feed
+from cardsync.activity.filters import Wanted
+from cardsync.activity.undo import is_undoable
+from cardsync.clock import rfc3339
+
+
+class Entry(msgspec.Struct):
+    """`actor` is key, token N, member N, operator or a part of the service. `before` and `after`
+    hold what differs, for owners. `undone_by` is the entry that undid this one.
+    """
+
+    id: int
+    actor: str
+    action: str
+    risk: str
+    outcome: str
+    summary: str
+    request_id: str | None
+    created_at: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    undoable: bool
+    undone_by: int | None
+
+
+class ActivityPage(msgspec.Struct):
+    activity: list[Entry]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+def entry_body(caller: Caller, row: Activity) -> Entry:
+    # Rules and settings are the owner's to read.
+    owner = caller.role == "owner"
+    return Entry(
+        row.id,
+        row.actor,
+        row.action,
+        row.risk,
+        row.outcome,
+        row.summary,
+        row.request_id,
+        rfc3339(row.created_at),
+        row.before if owner else None,
+        row.after if owner else None,
+        owner and is_undoable(row),
+        row.undone_by,
+    )
+
+
+def page_body(caller: Caller, feed: Feed, wanted: Wanted) -> ActivityPage:
+    entries = [entry_body(caller, row) for row in feed.page]
+    pages = -(-feed.total // wanted.per_page)
+    return ActivityPage(entries, feed.total, wanted.page, wanted.per_page, pages)

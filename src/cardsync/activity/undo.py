@@ -1,0 +1,88 @@
+"""Undoing one entry of the activity feed: its id goes in; the new entry that tells of the undo
+comes out, and the same one again for whoever asks twice.
+
+The entry's row is locked first, so that of two undos at once the second finds the first one's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.activity import Activity, note
+from cardsync.access.caller import Caller
+from cardsync.activity.undo_kinds import KINDS
+from cardsync.plans.noted import UNDO as PLAN
+
+
+def is_undoable(entry: Activity) -> bool:
+    """Whether the entry did something that a kind of undo takes back, and nobody did so yet."""
+    return (
+        entry.undo is not None
+        and entry.undo.get("kind") in (*KINDS, PLAN)
+        and entry.outcome == "applied"
+        and entry.undone_by is None
+    )
+
+
+async def undo_entry(
+    session: AsyncSession, caller: Caller, entry_id: int, now: datetime
+) -> Activity:
+    """Raises OwnerRequired, NotFound, NotUndoable, or ChangedSince, naming what was changed."""
+    caller.must_be_owner()
+    mine = Activity.seller_id == caller.seller_id
+    locked = select(Activity).where(mine, Activity.id == entry_id).with_for_update()
+    entry = await session.scalar(locked)
+    if entry is None:
+        raise errors.NotFound(f"there is no entry {entry_id}")
+    if entry.undone_by is not None:
+        earlier = select(Activity).where(mine, Activity.id == entry.undone_by)
+        return (await session.scalars(earlier)).one()
+    if not is_undoable(entry) or entry.undo is None:
+        raise errors.NotUndoable(f"entry {entry_id} ({entry.action}) can't be undone")
+    undone = await _take_back(session, caller, entry, now)
+    told = note(
+        session,
+        caller,
+        "activity.undone",
+        f"entry {entry_id} undone: {entry.summary}",
+        now,
+        before=entry.after,
+        after=entry.before,
+    )
+    await session.flush()
+    for each in undone:
+        each.undone_by = told.id
+    await session.flush()
+    return told
+
+
+async def _take_back(
+    session: AsyncSession, caller: Caller, entry: Activity, now: datetime
+) -> list[Activity]:
+    """Undo the entry, or those of a plan's actions that stand, the last one first. Returns the
+    undone entries.
+    """
+    assert entry.undo is not None
+    if entry.undo["kind"] != PLAN:
+        await KINDS[entry.undo["kind"]](session, caller, entry.undo, now)
+        return [entry]
+    parts = (
+        select(Activity)
+        .where(
+            Activity.seller_id == caller.seller_id,
+            Activity.id.in_(entry.undo["entries"]),
+            Activity.undone_by.is_(None),
+        )
+        .order_by(Activity.id.desc())
+        .with_for_update()
+    )
+    undone = [entry]
+    for part in (await session.scalars(parts)).all():
+        assert part.undo is not None
+        await KINDS[part.undo["kind"]](session, caller, part.undo, now)
+        undone.append(part)
+    return undone

@@ -1,0 +1,30 @@
+"""The kinds of undo: what an entry of the feed holds in `undo` goes in, and the thing is as it was
+before the entry. A kind raises ChangedSince if the thing no longer stands as the entry left it.
+
+Whoever adds a kind writes `undo={"kind": …}` with `access.activity.note`, and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.lists import put_back as lists
+from cardsync.pricing.rules import put_back as rules
+from cardsync.pricing.rules import sale_sets as pins
+
+Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
+
+KINDS: Final[Mapping[str, Undo]] = {
+    rules.KIND: rules.put_back,
+    pins.PIN: pins.put_pin_back,
+    lists.MADE: lists.unmake,
+    lists.RENAMED: lists.unrename,
+    lists.DELETED: lists.undelete,
+    lists.ADDED: lists.take_off,
+    lists.REMOVED: lists.put_on,
+}

@@ -1,0 +1,260 @@
+"""Claims: an agent's words in, the tasks that it has in hand out; and how a claim ends.
+
+Whoever claims or ends a claim takes the seller's state row first, so the order of locks is that of
+all who change tasks. A claim hands out a token of which only the hash is kept. A claim that has run
+out is taken back by whoever comes by next (`take_back`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.agentwork import tasks
+from cardsync.agentwork.kinds import ATTEMPTS, RETRY, handed_out
+from cardsync.agentwork.models import AgentTask
+from cardsync.agentwork.tasks import end_rollback, note_due
+from cardsync.database.session import Database
+from cardsync.seller_state.state import locked
+from cardsync.settings import Settings
+
+# A task that came back once ranks as a retry, whatever it was.
+_CLAIM = f"""
+    WITH free AS MATERIALIZED (
+        SELECT id, CASE WHEN attempt > 0 THEN {RETRY} ELSE priority END AS rank FROM agent_task
+         WHERE seller_id = :seller AND status = 'pending' AND kind = ANY(CAST(:kinds AS text[]))
+         ORDER BY rank, id LIMIT :most FOR UPDATE SKIP LOCKED
+    ), numbered AS (
+        SELECT id, row_number() OVER (ORDER BY rank, id) AS place FROM free
+    )
+    UPDATE agent_task AS t
+       SET status = 'claimed', claimed_at = :now, claim_expires_at = :ends,
+           token_hash = (CAST(:hashes AS bytea[]))[n.place]
+      FROM numbered n
+     WHERE t.seller_id = :seller AND t.id = n.id
+    RETURNING n.place, t.id, t.kind, t.payload, t.attempt
+"""
+_END = """
+    UPDATE agent_task
+       SET status = CAST(:becomes AS text), attempt = attempt + :counts, result = CAST(:result AS jsonb),
+           error = CAST(:error AS jsonb), finished_at = :finished_at, token_hash = NULL,
+           claimed_at = CASE WHEN CAST(:becomes AS text) = 'pending' THEN NULL ELSE claimed_at END,
+           claim_expires_at = NULL, ended_hash = :hash, ended_as = :told
+     WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash
+"""
+# What ended while an agent had it in hand: an import that it reported completed the task.
+_TOLD_LATE = """
+    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = :hash, ended_as = :told
+     WHERE seller_id = :seller AND id = :id
+"""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    id: int
+    kind: str
+    payload: dict[str, Any]
+    attempt: int
+    claimed_at: datetime
+    claim_token: str
+    claim_expires_at: datetime
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an agent tells of a task that it had in hand."""
+
+    status: Literal["completed", "failed"]
+    claim_token: str
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    retryable: bool = False
+
+
+def token_hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+async def claim(
+    database: Database,
+    caller: Caller,
+    kinds: Sequence[str] | None,
+    can: Sequence[str] | None,
+    most: int,
+    now: datetime,
+    settings: Settings,
+) -> list[Claimed]:
+    """At most so many tasks, those of the highest priority first.
+
+    `kinds` is what the claim asks for, `can` what the agent says it can do; without a word of
+    either, what it said last counts.
+    """
+    said = list(can) if can is not None else list(kinds) if kinds else None
+    if not _may_wait(caller, said, now):
+        return []
+    async with database.tenant(caller.seller_id) as session:
+        await tasks.remember_kinds(session, caller, said)
+        allowed = caller.entitlements(now)
+        if allowed.price_tasks == "cancelled":
+            await tasks.cancel_lost(session, caller.seller_id, now)
+        wanted = handed_out(
+            kinds,
+            said if said is not None else caller.state.agent_kinds,
+            prices_held=allowed.price_tasks != "advertised",
+            rollback_waits=caller.state.rollback_until is not None
+            and caller.state.rollback_until > now,
+            paid=allowed.paid,
+        )
+        await locked(session, caller.seller_id)
+        await take_back(session, caller.seller_id, now)
+        claimed = await _hand_out(session, caller.seller_id, wanted, most, now, settings)
+        await note_due(session, caller.seller_id)
+    return claimed
+
+
+def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
+    """Whether a claim may find anything; an agent that says something new is asked in any case."""
+    return (
+        (said is not None and said != caller.state.agent_kinds)
+        or tasks.waits(caller.state.tasks_due_at, now)
+        or tasks.waits(caller.state.price_tasks_due_at, now)
+    )
+
+
+async def _hand_out(
+    session: AsyncSession,
+    seller_id: int,
+    kinds: list[str],
+    most: int,
+    now: datetime,
+    settings: Settings,
+) -> list[Claimed]:
+    ends = now + timedelta(seconds=settings.claim_ttl_seconds)
+    tokens = [secrets.token_urlsafe(32) for _ in range(most)]
+    rows = await session.execute(
+        text(_CLAIM),
+        {
+            "seller": seller_id,
+            "kinds": kinds,
+            "most": most,
+            "now": now,
+            "ends": ends,
+            "hashes": [token_hash(token) for token in tokens],
+        },
+    )
+    return [
+        Claimed(row.id, row.kind, row.payload, row.attempt, now, tokens[row.place - 1], ends)
+        for row in sorted(rows, key=lambda row: int(row.place))
+    ]
+
+
+async def take_back(session: AsyncSession, seller_id: int, now: datetime) -> None:
+    """Return the tasks whose claims have run out to those that wait; the state row is locked.
+
+    That counts as an attempt, and the last one is final. A routine task is given up where a newer
+    one of its kind waits already.
+    """
+    rows = await session.execute(
+        text(f"""
+            UPDATE agent_task
+               SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
+                   error = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:error AS jsonb) ELSE error END,
+                   finished_at = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:now AS timestamptz) END,
+                   attempt = attempt + 1, token_hash = NULL, claimed_at = NULL, claim_expires_at = NULL
+             WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
+            RETURNING kind, status
+        """),
+        {"seller": seller_id, "now": now, "error": _json(EXPIRED)},
+    )
+    back = [(row.kind, row.status) for row in rows]
+    if back:
+        await tasks.give_up_doubles(session, seller_id, now)
+    if ("apply_rollback", "failed") in back:
+        await end_rollback(session, seller_id, now)
+
+
+EXPIRED = {"code": "claim_expired", "message": "no agent told in time what became of the task"}
+
+
+async def end_claim(
+    session: AsyncSession, caller: Caller, task_id: int, outcome: Outcome, now: datetime
+) -> AgentTask:
+    """The task as it is now. The same outcome told again changes nothing.
+
+    Raises NotFound, ClaimExpired.
+    """
+    await locked(session, caller.seller_id)
+    task = await _task_of(session, caller.seller_id, task_id)
+    hashed = token_hash(outcome.claim_token)
+    if task.status == "claimed" and task.token_hash == hashed and not tasks.has_run_out(task, now):
+        await _end(session, task, outcome, hashed, now)
+    elif task.ended_hash == hashed and task.ended_as == outcome.status:
+        return task
+    elif task.status == outcome.status and task.token_hash == hashed:
+        await session.execute(text(_TOLD_LATE), _told(task, outcome, hashed))
+    else:
+        raise errors.ClaimExpired(_why(task, hashed, now))
+    await note_due(session, caller.seller_id)
+    return await _task_of(session, caller.seller_id, task_id)
+
+
+async def _end(
+    session: AsyncSession, task: AgentTask, outcome: Outcome, hashed: bytes, now: datetime
+) -> None:
+    counts = 1 if outcome.status == "failed" and outcome.retryable else 0
+    again = counts == 1 and task.attempt + 1 < ATTEMPTS
+    becomes = "pending" if again else outcome.status
+    await session.execute(
+        text(_END),
+        _told(task, outcome, hashed)
+        | {
+            "becomes": becomes,
+            "counts": counts,
+            "error": _json(outcome.error) if outcome.status == "failed" else None,
+            "finished_at": None if again else now,
+        },
+    )
+    if again:
+        await tasks.give_up_doubles(session, task.seller_id, now)
+    elif becomes == "failed" and task.kind == "apply_rollback":
+        await end_rollback(session, task.seller_id, now)
+
+
+def _told(task: AgentTask, outcome: Outcome, hashed: bytes) -> dict[str, Any]:
+    return {
+        "seller": task.seller_id,
+        "id": task.id,
+        "hash": hashed,
+        "told": outcome.status,
+        "result": _json(outcome.result),
+    }
+
+
+def _json(value: dict[str, Any] | None) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def _why(task: AgentTask, hashed: bytes, now: datetime) -> str:
+    if task.status == "claimed" and task.token_hash != hashed:
+        return f"task {task.id} is claimed by another token"
+    if tasks.has_run_out(task, now):
+        return f"the claim of task {task.id} ran out; claim it again"
+    return f"task {task.id} is {task.status}, and this token does not hold it"
+
+
+async def _task_of(session: AsyncSession, seller_id: int, task_id: int) -> AgentTask:
+    query = select(AgentTask).where(AgentTask.seller_id == seller_id, AgentTask.id == task_id)
+    task = await session.scalar(query.execution_options(populate_existing=True))
+    if task is None:
+        raise errors.NotFound(f"there is no task {task_id}")
+    return task

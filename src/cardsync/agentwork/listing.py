@@ -1,0 +1,77 @@
+"""A seller's tasks as pages and support see them: a filter comes in; a page of tasks, newest first,
+and their number go out.
+
+A claim that has run out shows as what it comes to, though nobody has taken it back yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, and_, case, func, literal, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import limits
+from cardsync.access.caller import Caller
+from cardsync.agentwork.kinds import ATTEMPTS
+from cardsync.agentwork.models import AgentTask
+
+Status = Literal["pending", "claimed", "completed", "failed", "cancelled"]
+Kind = Literal[
+    "refresh_orders",
+    "backfill_orders",
+    "backfill_sales_report",
+    "apply_price_updates",
+    "apply_rollback",
+    "quick_add_listing",
+    "refresh_account",
+]
+
+
+@dataclass(frozen=True)
+class TaskPage:
+    """`page` and `per_page` are clamped to what there can be."""
+
+    tasks: list[AgentTask]
+    total: int
+    page: int
+    per_page: int
+
+    @property
+    def total_pages(self) -> int:
+        return -(-self.total // self.per_page)
+
+
+def _status_at(now: datetime) -> ColumnElement[str]:
+    has_run_out = and_(AgentTask.status == "claimed", AgentTask.claim_expires_at <= now)
+    return case(
+        (and_(has_run_out, AgentTask.attempt + 1 >= ATTEMPTS), literal("failed")),
+        (has_run_out, literal("pending")),
+        else_=AgentTask.status,
+    )
+
+
+async def page_of_tasks(
+    session: AsyncSession,
+    caller: Caller,
+    status: Status | None,
+    kind: Kind | None,
+    page: int,
+    per_page: int,
+    now: datetime,
+) -> TaskPage:
+    """Raises OwnerRequired."""
+    caller.must_be_owner()
+    page = min(max(page, 1), limits.PAGE_MOST)
+    per_page = min(max(per_page, 1), limits.TASKS_PER_PAGE_MOST)
+    conditions: list[Any] = [AgentTask.seller_id == caller.seller_id]
+    if status is not None:
+        conditions.append(_status_at(now) == status)
+    if kind is not None:
+        conditions.append(AgentTask.kind == kind)
+    total = await session.scalar(select(func.count()).select_from(AgentTask).where(*conditions))
+    rows = select(AgentTask).where(*conditions).order_by(AgentTask.id.desc())
+    found = await session.scalars(rows.limit(per_page).offset((page - 1) * per_page))
+    return TaskPage(list(found), total or 0, page, per_page)

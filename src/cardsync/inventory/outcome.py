@@ -1,0 +1,119 @@
+"""The outcome of an import: its rows, prices and verdict come in; what its last transaction keeps
+goes out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from cardsync import limits
+from cardsync.cards import write
+from cardsync.cards.exported import fingerprint_of
+from cardsync.inventory import diff
+from cardsync.inventory.judge import Verdict
+from cardsync.inventory.parse import Parsed
+from cardsync.inventory.price import Prices
+from cardsync.pricing.export import on_sale
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the last transaction keeps of a run: the report, what the export holds from now on,
+    the lines seen and those new to the account.
+    """
+
+    report: dict[str, Any]
+    fingerprint: str
+    lines: list[str]
+    new_lines: list[str]
+    # Where the run's receipts lie, and whose prices it held.
+    receipts: str | None = None
+    held: Sequence[int] = ()
+    # The leaps that the seller said yes to, where that is why the upload waited.
+    confirmed: pl.DataFrame | None = None
+    # What it priced, if it set targets, and which of them are a sale's.
+    sold: on_sale.OnSale | None = None
+
+
+def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the notes on rows that were kept: conditions that can't be read, ids that a custom
+    listing shares with another card.
+    """
+    shared = pl.col("custom") & pl.col("listing_id").is_duplicated()
+    column = pl.when(shared).then(pl.lit("TCGplayer Id")).otherwise(pl.lit("Condition"))
+    code = pl.when(shared).then(pl.lit("shared_id")).otherwise(pl.lit("unreadable_condition"))
+    message = (
+        pl.when(shared)
+        .then(
+            pl.format(
+                "TCGplayer Id {} is shared by several listings: their prices are not exported",
+                "listing_id",
+            )
+        )
+        .otherwise(
+            pl.format("Condition '{}' is not known", pl.col("condition_label").str.slice(0, 60))
+        )
+    )
+    told = rows.select("line", "custom", "listing_id", "condition", "condition_label").filter(
+        shared | pl.col("condition").is_null()
+    )
+    return told.select("line", column=column, code=code, message=message).sort("line")
+
+
+def _report_of(
+    parsed: Parsed, rows: pl.DataFrame, blocked: dict[str, int], verdict: Verdict
+) -> dict[str, Any]:
+    """Return the upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
+    notes = _notes_on(rows)
+    matches = dict(rows["match"].drop_nulls().value_counts().iter_rows())
+    asks = (
+        pl.col("target_price").is_not_null()
+        & pl.col("target_price").ne_missing(pl.col("price"))
+        & ~pl.col("gone")
+    )
+    return {
+        "rows": parsed.rows,
+        "applied": rows.height,
+        "skipped": parsed.rejected_count,
+        "duplicates": parsed.duplicates,
+        "rejected_count": parsed.rejected_count,
+        "rejected": [asdict(row) for row in parsed.rejected],
+        "noted_count": parsed.noted_count + notes.height,
+        "noted": [asdict(row) for row in parsed.noted]
+        + notes.head(limits.REJECTED_LISTED - len(parsed.noted)).to_dicts(),
+        "matched": matches.get("matched", 0),
+        "provisional": matches.get("provisional", 0),
+        "ambiguous": matches.get("ambiguous", 0),
+        "gone": verdict.gone,
+        "priced": 0
+        if verdict.review
+        else rows.select(pl.col("target_price").is_not_null().sum()).item(),
+        "changed": 0 if verdict.review else rows.select(asks.sum()).item(),
+        "blocked": blocked,
+        "review": verdict.review,
+    }
+
+
+def outcome_of(
+    parsed: Parsed,
+    rows: pl.DataFrame,
+    stored: pl.DataFrame,
+    absent: pl.DataFrame,
+    prices: Prices,
+    verdict: Verdict,
+) -> Outcome:
+    """Return what the last transaction keeps, but for the receipts and the new cards' matches."""
+    exported = diff.exported(rows, stored, absent).with_columns(write.decimal("target_price"))
+    return Outcome(
+        _report_of(parsed, rows, prices.blocked, verdict),
+        fingerprint_of(exported.write_csv(include_header=False).encode()),
+        rows["product_line"].unique().to_list(),
+        list(parsed.new_lines),
+        held=prices.held,
+        confirmed=prices.confirmed,
+        sold=prices.sold,
+    )

@@ -1,0 +1,85 @@
+"""Pricing the rows of an import: rows, rules and the past of the cards come in; targets and all
+that the run says of them go out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import polars as pl
+
+from cardsync.inventory.diff import current_price
+from cardsync.inventory.judge import Verdict
+from cardsync.pricing.engine import breaker, engine
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.export import on_sale
+from cardsync.pricing.receipts.columns import filled
+from cardsync.pricing.runs.price_history import Past
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the run says besides the targets. Without targets, because the seller has to look first
+    or a run over the stored cards follows, `held_back` is true.
+    """
+
+    held_back: bool
+    blocked: dict[str, int]
+    held: Sequence[int]
+    receipts: pl.DataFrame | None
+    # The leaps that the seller said yes to, where that is why the upload waited.
+    confirmed: pl.DataFrame | None
+    # The cards that it priced, and which of them are at a sale's price.
+    sold: on_sale.OnSale | None
+
+
+def price_rows(
+    rows: pl.DataFrame, past: Past, pins: dict[int, int], run: Run, observed_at: datetime
+) -> pl.DataFrame:
+    """Price the identified rows.
+
+    The run's moment is when the upload was begun, so that one that starts again prices the same.
+    Queries ask for what stands in the database: rules with queries price the cards once they are
+    written (`pricing.runs.reprice`), and no rule prices them here.
+    """
+    if run.queried:
+        run = replace(run, rules=[], sales=[])
+    cards = rows.select(
+        "marketplace_id", "condition", "printing", "language", "quantity", "custom",
+        "market", "low", "low_with_shipping", "direct_low",
+        current_price=current_price(rows), observed_at=pl.lit(observed_at),
+    )  # fmt: skip
+    cards = cards.with_columns(**past.columns(rows, observed_at))
+    if pins:
+        cards = cards.with_columns(
+            pin=pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+        )
+    return engine.price(cards, run.rules, run.seller, run.now, run.sales)
+
+
+def prices_of(priced: pl.DataFrame, run: Run, verdict: Verdict, *, logged: bool) -> Prices:
+    """Return what the run says besides the targets; `logged` asks for receipts."""
+    held_back = bool(run.queried or verdict.review)
+    blocked = {} if run.queried else engine.summary(priced).blocked
+    return Prices(
+        held_back,
+        {code: number for code, number in blocked.items() if number},
+        engine.held(priced),
+        # What the run left empty goes at once: the rest stays in memory until it is written.
+        filled(priced) if logged and not held_back else None,
+        breaker.leaps(priced) if verdict.settles_leaps else None,
+        None if held_back else on_sale.on_sale(priced),
+    )
+
+
+def with_targets(rows: pl.DataFrame, priced: pl.DataFrame, *, held_back: bool) -> pl.DataFrame:
+    """Return the rows with their targets.
+
+    While targets are held back, a card keeps its target only if its price stayed too.
+    """
+    if held_back:
+        kept = pl.when(pl.col("price").eq_missing(pl.col("price_old"))).then("target_price_old")
+        return rows.with_columns(target_price=kept, rule_id=pl.lit(None, pl.Int64))
+    return rows.with_columns(target_price=priced["target"], rule_id=priced["rule_id"])

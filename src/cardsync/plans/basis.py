@@ -1,0 +1,146 @@
+"""What a plan builds on: the rules, pins and lists that it names, as they stand now, go out as one
+value of JSON. Two such values, of a plan's proposal and of now, come in; sentences about what
+differs go out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.money import dollars
+from cardsync.plans.actions import Actions
+from cardsync.plans.risk import Size
+from cardsync.pricing.models import PricingRule
+from cardsync.pricing.rules import json
+from cardsync.pricing.rules.rows import all_rows, pins_of, rule_of
+from cardsync.search.list_names import name_key
+
+Basis = dict[str, Any]
+# The listed values of two moments count as the same while they differ by at most this part.
+_SAME_PARTS = 100
+
+_LISTS = """
+    SELECT l.id, l.name, l.name_key, count(e.card_id) AS cards
+      FROM card_list l LEFT JOIN card_list_entry e
+           ON e.seller_id = :seller AND e.list_id = l.id
+     WHERE l.seller_id = :seller AND l.deleted_at IS NULL
+       AND (l.id = ANY (CAST(:ids AS bigint[])) OR l.name_key = ANY (CAST(:keys AS text[])))
+     GROUP BY l.id, l.name, l.name_key ORDER BY l.id
+"""
+
+
+async def basis_of(session: AsyncSession, seller_id: int, actions: Actions) -> Basis:
+    """Return the rules that the plan names and the order of all, its cards' pins, its lists.
+
+    Ids are texts, as they are in stored JSON.
+    """
+    rows = await all_rows(session, PricingRule, seller_id) if actions.rules else []
+    named = {change.rule_id for change in actions.rules}
+    pins = await pins_of(session, seller_id) if actions.pins else {}
+    return {
+        "rules": {str(row.id): json.told(rule_of(row)) for row in rows if row.id in named},
+        "order": [row.id for row in rows],
+        "pins": {
+            str(pin.marketplace_id): dollars(pins[pin.marketplace_id])
+            if pin.marketplace_id in pins
+            else None
+            for pin in actions.pins
+        },
+        "lists": await _lists(session, seller_id, actions),
+    }
+
+
+async def _lists(session: AsyncSession, seller_id: int, actions: Actions) -> dict[str, Any]:
+    if not actions.lists:
+        return {}
+    keys = [name_key(c.name) for c in actions.lists if isinstance(c.name, str)]
+    values = {
+        "seller": seller_id,
+        "ids": [c.list_id for c in actions.lists if c.list_id is not None],
+        "keys": keys,
+    }
+    found = await session.execute(text(_LISTS), values)
+    return {str(row.id): {"name": row.name, "cards": row.cards} for row in found}
+
+
+def drifted(was: Basis, now: Basis, size_was: Size, size_now: Size) -> list[str]:
+    """Return a sentence for each thing that is not as it was when the plan was judged."""
+    return [
+        *_rules_differ(was, now),
+        *_pins_differ(was, now),
+        *_lists_differ(was, now),
+        *_sizes_differ(size_was, size_now),
+    ]
+
+
+def _rules_differ(was: Basis, now: Basis) -> list[str]:
+    found = []
+    for id, rule in was["rules"].items():
+        present: Mapping[str, Any] | None = now["rules"].get(id)
+        if present is None:
+            found.append(f"Rule {id} “{rule['name']}” is gone.")
+            continue
+        found += [
+            f"Rule {id} “{present['name']}”: {name} was {_told(value)} and is"
+            f" {_told(present.get(name))}."
+            for name, value in rule.items()
+            if present.get(name) != value
+        ]
+    if not found and was["order"] != now["order"]:
+        found.append("The rules are others, or stand in another order.")
+    return found
+
+
+def _pins_differ(was: Basis, now: Basis) -> list[str]:
+    return [
+        f"Card {id} was {_pinned(price)} and is {_pinned(now['pins'].get(id))}."
+        for id, price in was["pins"].items()
+        if now["pins"].get(id) != price
+    ]
+
+
+def _pinned(price: str | None) -> str:
+    return "not pinned" if price is None else f"pinned at {price}"
+
+
+def _lists_differ(was: Basis, now: Basis) -> list[str]:
+    found = []
+    for id in {**was["lists"], **now["lists"]}:
+        before, after = was["lists"].get(id), now["lists"].get(id)
+        if after is None:
+            found.append(f"List {id} “{before['name']}” is gone.")
+        elif before is None:
+            found.append(f"List {id} “{after['name']}” was made meanwhile.")
+        elif before != after:
+            found.append(
+                f"List {id} was “{before['name']}” with {before['cards']} cards and is"
+                f" “{after['name']}” with {after['cards']}."
+            )
+    return found
+
+
+def _sizes_differ(was: Size, now: Size) -> list[str]:
+    found = []
+    if was.cards != now.cards:
+        found.append(f"The prices of {now.cards} cards would change; they were {was.cards}.")
+    moved = abs((now.after - now.before) - (was.after - was.before))
+    if moved * _SAME_PARTS > max(was.before, now.before):
+        found.append(
+            f"The listed value would change by {signed(now.after - now.before)}; it was"
+            f" {signed(was.after - was.before)}."
+        )
+    if now.under_market > was.under_market:
+        found.append(f"{now.under_market} cards would be priced under 1 % of their market price.")
+    return found
+
+
+def signed(units: int) -> str:
+    return f"-{dollars(-units)}" if units < 0 else dollars(units)
+
+
+def _told(value: Any) -> str:
+    return "nothing" if value is None else str(value)

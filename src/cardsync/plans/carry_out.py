@@ -1,0 +1,169 @@
+"""The actions of a plan through the operations that the API has: changes go in; what each did goes
+out. A change that is refused refuses the plan: its error names the change's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.lists import entries, lists
+from cardsync.money import dollars
+from cardsync.plans.actions import Actions, Change, ListChange, PinChange, RuleChange
+from cardsync.pricing.rules import rule_sets, sale_sets
+from cardsync.search.list_names import name_key
+
+
+class Done(NamedTuple):
+    """The result of one change; `id` names the rule, the card or the list."""
+
+    place: str
+    type: str
+    op: str
+    id: int | None
+    summary: str
+    # Cards that were put on a list or taken off it.
+    cards: int = 0
+
+
+async def carry_out(
+    session: AsyncSession, caller: Caller, actions: Actions, now: datetime, seconds: float
+) -> list[Done]:
+    """Do every change in its order. Raises what the operations raise, with the change's place."""
+    done = []
+    for change in actions.changes:
+        try:
+            done.append(await _one(session, caller, change, now, seconds))
+        except errors.ToldByStatus:
+            raise
+        except errors.Problem as e:
+            raise type(e)(f"{change.place}: {e}") from e
+    await session.flush()
+    return done
+
+
+async def _one(
+    session: AsyncSession, caller: Caller, change: Change, now: datetime, seconds: float
+) -> Done:
+    match change:
+        case RuleChange():
+            return await _rule(session, caller, change, now)
+        case PinChange():
+            return await _pin(session, caller, change, now)
+        case ListChange():
+            return await _list(session, caller, change, now, seconds)
+
+
+async def _rule(session: AsyncSession, caller: Caller, change: RuleChange, now: datetime) -> Done:
+    def told(id: int | None, summary: str) -> Done:
+        return Done(change.place, change.type, change.op, id, summary)
+
+    if change.op == "create":
+        row = await rule_sets.create(session, caller, change.values, now)
+        return told(row.id, f"Rule “{row.name}” is made.")
+    if change.op == "reorder":
+        rows = await rule_sets.reorder(session, caller, change.values["ids"], now)
+        return told(None, f"The {len(rows)} rules stand in another order.")
+    assert change.rule_id is not None
+    if change.op == "delete":
+        row = await rule_sets.read_one(session, caller, change.rule_id)
+        await rule_sets.remove(session, caller, change.rule_id, now)
+        await session.flush()
+        return told(change.rule_id, f"Rule “{row.name}” is deleted.")
+    switched = {"enable": {"enabled": True}, "disable": {"enabled": False}}
+    values = switched.get(change.op, change.values)
+    row = await rule_sets.change(session, caller, change.rule_id, values, now)
+    how = "changed: " + ", ".join(values) if change.op == "update" else f"{change.op}d"
+    return told(change.rule_id, f"Rule “{row.name}” is {how}.")
+
+
+async def _pin(session: AsyncSession, caller: Caller, change: PinChange, now: datetime) -> Done:
+    id = change.marketplace_id
+    if change.op == "set":
+        price = await sale_sets.pin(session, caller, id, {"price": change.price}, now)
+        summary = f"Card {id} is pinned at {dollars(price)}."
+    else:
+        await sale_sets.unpin(session, caller, id, now)
+        summary = f"Card {id} is pinned no more."
+    return Done(change.place, change.type, change.op, id, summary)
+
+
+ListDone = tuple[int, str, int]
+
+
+async def _list(
+    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, seconds: float
+) -> Done:
+    doing: dict[str, Callable[..., Awaitable[ListDone]]] = {
+        "create": _create_list,
+        "rename": _rename_list,
+        "delete": _delete_list,
+        "add": _add_cards,
+        "remove": _remove_cards,
+    }
+    id, summary, cards = await doing[change.op](session, caller, change, now, seconds)
+    return Done(change.place, change.type, change.op, id, summary, cards)
+
+
+async def _create_list(
+    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, *_: Any
+) -> ListDone:
+    made = await lists.create_list(session, caller, change.name, now)
+    return made.id, f"List “{made.name}” is made.", 0
+
+
+async def _rename_list(
+    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, *_: Any
+) -> ListDone:
+    id = change.list_id or 0
+    named = await lists.rename_list(session, caller, id, change.name, now)
+    return id, f"List {id} is named “{named.name}”.", 0
+
+
+async def _delete_list(
+    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, *_: Any
+) -> ListDone:
+    id = change.list_id or 0
+    await lists.delete_list(session, caller, id, now)
+    return id, f"List {id} is deleted.", 0
+
+
+async def _add_cards(
+    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, seconds: float
+) -> ListDone:
+    id = await _list_of(session, caller, change)
+    assert change.selection is not None
+    added = await entries.add_cards(session, caller, id, change.selection, now, seconds)
+    rest = ", then it is full" if added.truncated else ""
+    return id, f"{added.added} of {added.requested} cards come to list {id}{rest}.", added.added
+
+
+async def _remove_cards(
+    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, seconds: float
+) -> ListDone:
+    id = await _list_of(session, caller, change)
+    assert change.selection is not None
+    removed = await entries.remove_cards(session, caller, id, change.selection, now, seconds)
+    return id, f"{removed} cards leave list {id}.", removed
+
+
+async def _list_of(session: AsyncSession, caller: Caller, change: ListChange) -> int:
+    """Raises NotFound."""
+    if change.list_id is not None:
+        return change.list_id
+    id = await session.scalar(
+        text(
+            "SELECT id FROM card_list"
+            " WHERE seller_id = :seller AND name_key = :key AND deleted_at IS NULL"
+        ),
+        {"seller": caller.seller_id, "key": name_key(change.name)},
+    )
+    if id is None:
+        raise errors.NotFound(f"there is no list {change.name!r}")
+    return int(id)

@@ -1,0 +1,263 @@
+"""What a plan does to prices: the cards that it can touch are priced by the live rules and pins,
+before and after its actions, and the two are compared.
+
+Cards are read by the same reading that previews and runs use; for the second side their rule, sale
+and pin suffice. Pauses and empty stock do not hide a change: what is paused is sold tomorrow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.models import Account
+from cardsync.database.copy import with_values
+from cardsync.money import to_units
+from cardsync.plans.actions import Actions, RuleChange
+from cardsync.plans.risk import DEFAULT_CAP_BP, MARKET_PARTS, Size
+from cardsync.pricing.engine import engine
+from cardsync.pricing.engine.rules import Rule, Stale
+from cardsync.pricing.engine.run_inputs import Run
+from cardsync.pricing.rules.queries import selections
+from cardsync.pricing.rules.rows import pins_of, run_of
+from cardsync.pricing.runs.cards_to_price import (
+    ON_SALE,
+    Stock,
+    choices,
+    condition_of,
+    first_of,
+    integer_frame,
+    read_stock,
+)
+
+_BP = 10_000
+# A cent more or less on a cheap card is no leap, as for the run's breaker.
+_LEAP = 2_500
+_CHOSEN = """
+    (SELECT c.id, coalesce({rule}, 0) AS rule_id, coalesce({sale}, 0) AS sale_id
+       FROM card c WHERE c.seller_id = :seller AND {where}) stock
+"""
+_SHOP_VALUE = """
+    SELECT coalesce(sum(least(price, coalesce(target_price, price)) * quantity), 0)
+      FROM card WHERE seller_id = :seller AND NOT gone AND contribution IS NULL
+"""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A condition over `card c` with its values: no other card's price can change."""
+
+    where: str
+    values: dict[str, Any]
+
+
+async def reach_of(
+    session: AsyncSession, seller_id: int, run: Run, actions: Actions
+) -> Reach | None:
+    """Return the cards whose prices the plan can change; None where there can be none."""
+    queries = _queries(run, actions)
+    if queries is None:
+        return Reach(ON_SALE, {})
+    pins = [pin.marketplace_id for pin in actions.pins]
+    if not queries and not pins:
+        return None
+    bound: dict[str, Any] = {}
+    found = await selections(session, seller_id, queries)
+    conditions = [condition_of(one, bound, f"w{place}") for place, one in enumerate(found)]
+    parts = [f"({ON_SALE} AND ({' OR '.join(conditions)}))"] if conditions else []
+    if pins:
+        # A pin waits for a card that is gone, so the card is looked at all the same.
+        parts.append("(c.contribution IS NULL AND c.marketplace_id = ANY (:plan_pins))")
+        bound["plan_pins"] = pins
+    return Reach(f"({' OR '.join(parts)})", bound)
+
+
+def _queries(run: Run, actions: Actions) -> list[str] | None:
+    """Return the queries of the rules that the plan changes, as they are and as they would be;
+    None stands for every card.
+    """
+    of_rules = {rule.id: rule.query for rule in run.rules}
+    found: list[str] = []
+    for change in actions.rules:
+        if change.op == "reorder":
+            return None
+        found += queries_of(change, of_rules)
+    all_queries = [*of_rules.values(), *(sale.query for sale in run.sales), *found]
+    if actions.lists and any("list:" in query.lower() for query in all_queries):
+        return None
+    return None if "" in found else list(dict.fromkeys(found))
+
+
+def queries_of(change: RuleChange, of_rules: dict[int, str]) -> list[str]:
+    """Return the query that the rule has and the one that it would have."""
+    found = []
+    if change.rule_id in of_rules:
+        found.append(of_rules[change.rule_id])
+    query = change.values.get("query")
+    if isinstance(query, str):
+        found.append(query.strip())
+    return found or [""]
+
+
+async def read_cards(
+    session: AsyncSession,
+    seller_id: int,
+    reach: Reach | None,
+    now: datetime,
+    seen: Stock | None = None,
+) -> Stock | None:
+    """Read the cards for the live rules and pins. Of cards that were `seen` before the plan's
+    actions only the rule, the sale and the pin are read anew.
+    """
+    if reach is None:
+        return None
+    account = await session.get_one(Account, seller_id, populate_existing=True)
+    run = await run_of(session, account, now)
+    run = replace(run, seller=replace(run.seller, automatic_pricing_paused=False))
+    if seen is None or not _needs(run) <= _needs(seen.run):
+        return await read_stock(session, account, run, reach.where, **reach.values)
+    chosen = await choices(session, seller_id, run)
+    bound: dict[str, Any] = {"seller": seller_id, "now": now, **reach.values}
+    rule = first_of(chosen.rules, bound, "r")
+    sale = first_of(chosen.sales, bound, "s")
+    source = await with_values(
+        session, _CHOSEN.format(rule=rule, sale=sale, where=reach.where), bound
+    )
+    columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
+    rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
+    pins = await pins_of(session, seller_id)
+    pin = pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+    kept = seen.cards.drop("rule_id", "sale_id", strict=False).with_columns(
+        pin=pin if pins else pl.lit(None, pl.Int64)
+    )
+    return Stock(chosen, kept.join(rows, on="id", how="inner", maintain_order="left"))
+
+
+def _needs(run: Run) -> set[str]:
+    """Return what the run has to know of the cards' past."""
+    return {*run.periods, *(["period"] if run.periodic else []), *(["stale"] if run.stale else [])}
+
+
+async def priced(stock: Stock | None) -> pl.DataFrame | None:
+    """Return what the rules and pins ask of the cards: `today`, and `worst`, when caps and stale
+    cuts have run their course.
+    """
+    return None if stock is None else await asyncio.to_thread(_priced, stock)
+
+
+def _priced(stock: Stock) -> pl.DataFrame:
+    cards = stock.cards.with_columns(
+        in_stock=pl.col("quantity"), quantity=pl.max_horizontal("quantity", 1)
+    )
+    worst = at_worst(stock.run.rules)
+    today = _asked(cards, stock.run)
+    return cards.select("id", "marketplace_id", "market", quantity="in_stock").with_columns(
+        today=today,
+        worst=today if worst == stock.run.rules else _asked(cards, replace(stock.run, rules=worst)),
+    )
+
+
+def _asked(cards: pl.DataFrame, run: Run) -> pl.Series:
+    out = engine.price(cards, run.rules, run.seller, run.now, run.sales)
+    return out.select(pl.coalesce("target", "current_price")).to_series()
+
+
+def at_worst(rules: Sequence[Rule]) -> list[Rule]:
+    """Return the rules without caps, with every stale cut at its deepest."""
+    return [
+        replace(
+            rule,
+            cap=None,
+            velocity_boost_enabled=rule.velocity_boost_enabled and rule.stale is None,
+            stale=None
+            if rule.stale is None
+            else Stale(0, rule.stale.limit_bp, 1, rule.stale.limit_bp),
+        )
+        for rule in rules
+    ]
+
+
+def size_of(before: pl.DataFrame | None, after: pl.DataFrame | None, cap_bp: int) -> Size:
+    """Return the size of the change. Pure."""
+    if before is None or after is None:
+        return Size(cap_bp=cap_bp)
+    both = before.join(
+        after.select("id", today_after="today", worst_after="worst"), on="id", how="inner"
+    )
+    moved = both.filter(
+        pl.col("today").ne_missing(pl.col("today_after"))
+        | pl.col("worst").ne_missing(pl.col("worst_after"))
+    )
+    under = moved.filter(
+        pl.min_horizontal("today_after", "worst_after") * MARKET_PARTS < pl.col("market")
+    )
+    times = pl.col("quantity").cast(pl.Int128)
+    # A card without a price has nothing that could move by a part of it.
+    known = pl.col("today") > 0
+    sums = moved.select(
+        *(
+            (pl.col(name).fill_null(0) * times).sum().alias(name)
+            for name in ("today", "today_after", "worst", "worst_after")
+        ),
+        gross=_move("today", "today_after").filter(known).sum(),
+        gross_worst=_move("worst", "worst_after").filter(known).sum(),
+        beyond=pl.max_horizontal(
+            _leaps("today", "today_after", cap_bp), _leaps("worst", "worst_after", cap_bp)
+        ).sum(),
+    ).row(0, named=True)
+    return Size(
+        cards=moved.height,
+        before=int(sums["today"]),
+        after=int(sums["today_after"]),
+        worst_before=int(sums["worst"]),
+        worst_after=int(sums["worst_after"]),
+        moved_bp=max(
+            _share(int(sums["gross"]), int(sums["today"])),
+            _share(int(sums["gross_worst"]), int(sums["worst"])),
+        ),
+        beyond=int(sums["beyond"]),
+        cap_bp=cap_bp,
+        under_market=under.height,
+        first_under_market=under["marketplace_id"].min() if under.height else None,  # type: ignore[arg-type]
+    )
+
+
+def _move(before: str, after: str) -> pl.Expr:
+    difference = (pl.col(after).fill_null(0) - pl.col(before).fill_null(0)).abs()
+    return difference * pl.col("quantity").cast(pl.Int128)
+
+
+def _leaps(before: str, after: str, cap_bp: int) -> pl.Expr:
+    difference = (pl.col(after) - pl.col(before)).abs()
+    far = (difference >= _LEAP) & (difference * _BP > pl.col(before) * cap_bp)
+    return far.fill_null(False).cast(pl.Int64)
+
+
+def _share(part: int, whole: int) -> int:
+    """Return the part in basis points, rounded up, so that a move beyond a limit is never at it."""
+    return -(-part * _BP // whole) if whole else 0
+
+
+def cap_of(rules: Sequence[Rule]) -> int:
+    """Return the tightest cap of the live rules, in basis points."""
+    limits = [
+        limit
+        for rule in rules
+        if rule.live and rule.cap is not None
+        for limit in (rule.cap.up_bp, rule.cap.down_bp)
+        if limit
+    ]
+    return min(limits, default=DEFAULT_CAP_BP)
+
+
+async def shop_value(session: AsyncSession, seller_id: int) -> int:
+    """Return the listed value of the shop, at the lower of what is listed and what is asked."""
+    value = await session.scalar(text(_SHOP_VALUE), {"seller": seller_id})
+    return to_units(value)

@@ -1,0 +1,64 @@
+"""A plan judged: its actions are carried out inside a savepoint, the prices before and after are
+compared, and the savepoint is rolled back. The size of the change, what it builds on and what each
+change would do come out; nothing stays.
+
+The caller holds the seller's state row: rules, pins and prices stand still meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.plans.actions import Actions
+from cardsync.plans.basis import Basis, basis_of
+from cardsync.plans.carry_out import Done, carry_out
+from cardsync.plans.effect import cap_of, priced, reach_of, read_cards, shop_value, size_of
+from cardsync.plans.overlap import refuse_overlaps
+from cardsync.plans.risk import Risk, Size, risk_of
+from cardsync.pricing.rules.rows import run_of
+
+
+class Judged(NamedTuple):
+    size: Size
+    risk: Risk
+    basis: Basis
+    results: list[Done]
+
+
+async def judge(
+    session: AsyncSession, caller: Caller, actions: Actions, now: datetime, seconds: float
+) -> Judged:
+    """Raises what the operations raise, and OverlappingRuleTransitions."""
+    seller_id = caller.seller_id
+    account = await session.get_one(Account, seller_id)
+    live = await run_of(session, account, now)
+    await refuse_overlaps(session, seller_id, live, actions)
+    reach = await reach_of(session, seller_id, live, actions)
+    basis = await basis_of(session, seller_id, actions)
+    seen = await read_cards(session, seller_id, reach, now)
+    savepoint = await session.begin_nested()
+    try:
+        results = await carry_out(session, caller, actions, now, seconds)
+        changed_cards = await read_cards(session, seller_id, reach, now, seen)
+        changed = await basis_of(session, seller_id, actions) != basis
+    finally:
+        await savepoint.rollback()
+    before, after = await priced(seen), await priced(changed_cards)
+    size = size_of(before, after, cap_of(live.rules))
+    deletes = any(change.op == "delete" for change in actions.changes)
+    size = msgspec.structs.replace(
+        size,
+        cards=max(size.cards, sum(done.cards for done in results)),
+        shop_value=await shop_value(session, seller_id),
+        changes=changed,
+        deletes=deletes,
+    )
+    # What is rolled back has no id: the plan that is applied makes it anew.
+    results = [done._replace(id=None) if done.op == "create" else done for done in results]
+    return Judged(size, risk_of(size), basis, results)

@@ -1,0 +1,44 @@
+"""Permission modes of plans: the mode of each kind of action, the risk and whether anything would
+change go in; whether the plan applies, asks a member or is refused comes out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from cardsync.access.caller import Caller
+from cardsync.plans.risk import Risk
+
+Mode = Literal["deny", "always_ask", "ask_for_mutations", "auto_low_risk", "auto_unless_critical"]
+Credential = Literal["key", "token"]
+Answer = Literal["apply", "ask", "refuse"]
+DEFAULTS: Final[dict[Credential, Mode]] = {"key": "auto_low_risk", "token": "ask_for_mutations"}
+_STRICTEST: Final[tuple[Answer, ...]] = ("refuse", "ask", "apply")
+
+
+def credential_of(caller: Caller) -> Credential | None:
+    """Return the kind of the caller's credential; a member's session needs no permission."""
+    credential = caller.identity.credential
+    return None if credential == "session" else credential
+
+
+def answer(mode: Mode, risk: Risk, *, changes: bool) -> Answer:
+    """Return what one kind of action comes to. Under `ask_for_mutations` a plan that would change
+    nothing asks nobody; under `always_ask` it asks too.
+    """
+    if mode == "deny":
+        return "refuse"
+    if mode == "always_ask":
+        return "ask"
+    if mode == "ask_for_mutations":
+        return "ask" if changes else "apply"
+    if mode == "auto_low_risk":
+        return "apply" if risk == "low" else "ask"
+    return "ask" if risk == "critical" else "apply"
+
+
+def answer_of_all(modes: Iterable[Mode], risk: Risk, *, changes: bool) -> Answer:
+    """Return the strictest answer: a plan applies as a whole or not at all."""
+    found = {answer(mode, risk, changes=changes) for mode in modes}
+    return next(one for one in _STRICTEST if one in found)

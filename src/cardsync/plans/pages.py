@@ -1,0 +1,103 @@
+"""The page of a plan: what an assistant wants to do, how large that is, and two buttons.
+
+Forms without scripts; the same operations as JSON.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from litestar import Request, Response, Router, get, post
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access import sessions, tokens
+from cardsync.access.admission import BY_SESSION, admitting, among_strangers, session_token
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database
+from cardsync.plans import decide, reads
+from cardsync.plans.models import AgentPlan
+from cardsync.plans.shown import Outcome, plan_body
+from cardsync.settings import Settings
+from cardsync.web.forms import form_of, go, refused
+from cardsync.web.pages import page
+from cardsync.web.request import ApiRequest
+
+SAID: Final[dict[Outcome, str]] = {
+    "applied": "This plan is done.",
+    "previewed": "This was a dry run; nothing was changed.",
+    "pending_review": "An assistant asks for your permission. Nothing is changed yet.",
+    "refused_by_grant": "This plan was refused: the assistant may not do that.",
+    "refused_by_limit": "This plan was refused because it goes beyond a limit. You can lift it.",
+    "drifted": "Something changed since the plan was made. Look again before you apply it.",
+    "declined": "This plan was declined; nothing was changed.",
+    "expired": "This plan waited too long and has expired; nothing was changed.",
+}
+
+
+@get("/plans/{plan_id:int}", middleware=[admitting], opt=BY_SESSION)
+async def plan_page(
+    request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings, plan_id: int
+) -> Template:
+    plan = await reads.read(session, caller, plan_id)
+    token = session_token(request.scope)
+    assert token is not None
+    return _page(plan, settings, token, clock.now())
+
+
+def _page(plan: AgentPlan, settings: Settings, token: str, now: datetime) -> Template:
+    body = plan_body(plan, settings.origin, now)
+    return page(
+        "plan.html",
+        plan=body,
+        said=SAID[body.status],
+        expires=plan.expires_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        form_token=tokens.csrf_token(token),
+    )
+
+
+@post("/plans/{plan_id:int}", middleware=[among_strangers])
+async def decide_on_plan(
+    request: ApiRequest, database: Database, settings: Settings, plan_id: int
+) -> Response[Any]:
+    """The form names the plan's revision that the member saw, and one of two words."""
+    form, token = await form_of(request), session_token(request.scope)
+    if token is None:
+        return go(f"/sign-in?then=/plans/{plan_id}")
+    if not tokens.csrf_is_right(token, form.get("csrf_token")):
+        raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
+    if plan_id > limits.LARGEST_ID:
+        raise errors.NotFound(f"there is no plan {plan_id}")
+    ring = request.app.state.session_ring
+    caller = await sessions.caller_with(database, ring, token, settings)
+    if caller.account.suspended:
+        raise errors.AccountSuspended
+    word, revision = form.get("word"), form.get("revision", "")
+    if word not in ("confirm", "decline") or not (revision.isascii() and revision.isdecimal()):
+        raise errors.BadRequest("the form is not whole; go back and load the page again")
+    now = clock.now()
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        if word == "confirm":
+            seen = int(revision[:9])
+            await decide.confirm(session, caller, settings, plan_id, seen, now)
+        else:
+            await decide.decline(session, caller, plan_id, now)
+    return go(f"/plans/{plan_id}")
+
+
+def _refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
+    """After the sign-in the member comes back to the plan."""
+    if isinstance(exc, errors.Unauthorized):
+        return go(f"/sign-in?then={request.url.path}")
+    return refused(request, exc)
+
+
+router = Router(
+    path="/",
+    route_handlers=[plan_page, decide_on_plan],
+    exception_handlers={errors.Problem: _refused},
+    include_in_schema=False,
+    request_max_body_size=limits.SIGN_IN_BYTES,
+)

@@ -1,0 +1,57 @@
+"""Plans read: one by its id, or a page of them, newest first. A caller goes in; rows come out, with
+`expired` for those whose time has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, get_args
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.plans.decide import WAITING, plan_of
+from cardsync.plans.models import AgentPlan
+from cardsync.plans.shown import Outcome
+
+
+class PlanPage(NamedTuple):
+    plans: Sequence[AgentPlan]
+    total: int
+
+
+async def read(session: AsyncSession, caller: Caller, plan_id: int) -> AgentPlan:
+    """Raises NotFound."""
+    caller.must_be_owner()
+    return await plan_of(session, caller.seller_id, plan_id)
+
+
+async def page_of(
+    session: AsyncSession,
+    caller: Caller,
+    status: str | None,
+    page: int,
+    per_page: int,
+    now: datetime,
+) -> PlanPage:
+    """Raises InvalidPayload for an unknown status."""
+    caller.must_be_owner()
+    which = [AgentPlan.seller_id == caller.seller_id]
+    if status is not None:
+        which.append(_of_status(status, now))
+    total = await session.scalar(select(func.count()).select_from(AgentPlan).where(*which))
+    statement = select(AgentPlan).where(*which).order_by(AgentPlan.id.desc())
+    rows = await session.scalars(statement.limit(per_page).offset((page - 1) * per_page))
+    return PlanPage(rows.all(), total or 0)
+
+
+def _of_status(status: str, now: datetime) -> ColumnElement[bool]:
+    if status not in get_args(Outcome):
+        raise errors.InvalidPayload(f"status: must be one of {', '.join(get_args(Outcome))}")
+    over = and_(AgentPlan.status.in_(WAITING), AgentPlan.expires_at <= now)
+    if status == "expired":
+        return or_(AgentPlan.status == status, over)
+    return and_(AgentPlan.status == status, ~over)

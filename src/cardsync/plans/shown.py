@@ -1,0 +1,139 @@
+"""Plans and permission modes as the API shows them: stored plans in, the JSON's structs out.
+Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, cast
+
+import msgspec
+
+from cardsync.clock import rfc3339
+from cardsync.plans.actions import ActionType
+from cardsync.plans.basis import signed
+from cardsync.plans.models import AgentPlan
+from cardsync.plans.modes import Mode
+from cardsync.plans.risk import Risk, Size
+
+Outcome = Literal[
+    "applied",
+    "previewed",
+    "pending_review",
+    "refused_by_grant",
+    "refused_by_limit",
+    "drifted",
+    "declined",
+    "expired",
+]
+_MADE = ("applied", "previewed", "pending_review")
+_TAKES_A_CLICK = ("pending_review", "drifted", "refused_by_limit")
+
+
+class PlanResult(msgspec.Struct):
+    """`place` says where in the plan the change stands; `id` is null for what is not made yet."""
+
+    place: str
+    type: ActionType
+    op: str
+    id: int | None
+    summary: str
+
+
+class PlanShown(msgspec.Struct):
+    """`limit` and `error` say why a plan was refused or waits, and what to do; `confirm_url` is
+    where a member decides, as long as one can. `expected_status` is what a dry run would have come
+    to.
+    """
+
+    plan_id: int
+    plan_key: str | None
+    status: Outcome
+    expected_status: Outcome | None
+    risk: Risk | None
+    cards_affected: int
+    listed_value_before: str
+    listed_value_after: str
+    listed_value_change: str
+    results: list[PlanResult]
+    drift: list[str]
+    revision: int
+    limit: str | None
+    error: str | None
+    confirm_url: str | None
+    actor: str
+    created_at: str
+    expires_at: str
+    decided_at: str | None
+    decided_by: str | None
+    applied_at: str | None
+    actions: list[Any]
+
+
+class Plans(msgspec.Struct):
+    plans: list[PlanShown]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+class ModesOfOne(msgspec.Struct, rename={
+    "pricing_change_set": "pricing.change_set",
+    "pricing_pins": "pricing.pins",
+    "lists_change_set": "lists.change_set",
+}):  # fmt: skip
+    pricing_change_set: Mode
+    pricing_pins: Mode
+    lists_change_set: Mode
+
+
+class PlanPermissions(msgspec.Struct):
+    """What an API key and what an OAuth token may do without a member's click."""
+
+    key: ModesOfOne
+    token: ModesOfOne
+
+
+def status_of(plan: AgentPlan, now: datetime) -> Outcome:
+    """Return the plan's outcome as of now: a plan that waited too long is expired."""
+    if plan.status in _TAKES_A_CLICK and plan.expires_at <= now:
+        return "expired"
+    return cast(Outcome, plan.status)
+
+
+def http_status(plan: AgentPlan, now: datetime) -> int:
+    """Return 201 for what was made, and 200 for refusals."""
+    return 201 if status_of(plan, now) in _MADE else 200
+
+
+def plan_body(plan: AgentPlan, origin: str, now: datetime) -> PlanShown:
+    size = msgspec.convert(plan.size, Size)
+    status = status_of(plan, now)
+    waits = status in _TAKES_A_CLICK
+    error = plan.error
+    if status == "pending_review" and error is None:
+        error = "a member has to confirm this plan at confirm_url"
+    return PlanShown(
+        plan_id=plan.id,
+        plan_key=plan.plan_key,
+        status=status,
+        expected_status=cast(Outcome, plan.expected_status) if plan.expected_status else None,
+        risk=cast(Risk, plan.risk) if plan.risk else None,
+        cards_affected=size.cards,
+        listed_value_before=signed(size.before),
+        listed_value_after=signed(size.after),
+        listed_value_change=signed(size.after - size.before),
+        results=msgspec.convert(plan.results, list[PlanResult]),
+        drift=plan.drift,
+        revision=plan.revision or 1,
+        limit=plan.limit_name,
+        error=error,
+        confirm_url=f"{origin}/plans/{plan.id}" if waits else None,
+        actor=plan.actor,
+        created_at=rfc3339(plan.created_at),
+        expires_at=rfc3339(plan.expires_at),
+        decided_at=rfc3339(plan.decided_at) if plan.decided_at else None,
+        decided_by=plan.decided_by,
+        applied_at=rfc3339(plan.applied_at) if plan.applied_at else None,
+        actions=plan.actions,
+    )

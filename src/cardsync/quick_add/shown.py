@@ -1,0 +1,150 @@
+"""Quick-add as the API shows it: rows in, the JSON's structs out. Pure. Amounts are text."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from cardsync import clock
+from cardsync.money import dollars, to_units
+from cardsync.quick_add.models import QuickAdd
+from cardsync.quick_add.settle import Pending
+from cardsync.quick_add.type_ahead import Found
+
+
+class Product(msgspec.Struct):
+    product_id: int
+    game: str
+    product_name: str
+    set_name: str
+    set_code: str | None
+    number: str | None
+    rarity: str | None
+    finish: str | None
+    language: str
+    marketplace_product_id: int | None
+
+
+class Products(msgspec.Struct):
+    products: list[Product]
+
+
+class Entry(msgspec.Struct):
+    """`status` is draft, published, pending, listed or rejected; `reason` says why it was
+    rejected or came back. `custom` listings have a title and a photo.
+    """
+
+    id: int
+    status: str
+    product_id: int
+    marketplace_id: int | None
+    game: str
+    set_name: str
+    product_name: str
+    number: str
+    condition: str
+    condition_label: str
+    printing: str
+    language: str
+    custom: bool
+    title: str
+    photo_url: str
+    quantity: int
+    price: str | None
+    cost: str | None
+    source: str
+    box: int | None
+    slot: int | None
+    contribution_id: int | None
+    card_id: int | None
+    served: int
+    served_at: str | None
+    reason: str | None
+    settled_by: str | None
+    created_by: str
+    created_at: str
+    updated_at: str
+    published_at: str | None
+    settled_at: str | None
+
+
+class Entries(msgspec.Struct):
+    entries: list[Entry]
+
+
+class EntryPage(msgspec.Struct):
+    entries: list[Entry]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+class Published(msgspec.Struct):
+    """`task_id` is the agent's task that waits for them, null where none is needed."""
+
+    entries: list[Entry]
+    task_id: int | None
+
+
+class PendingEntry(msgspec.Struct):
+    """`sent` were added to `quantity_before`; the marketplace listed `listed_now` when an import
+    saw the card last, at `seen_at` (null: no import has shown the card).
+
+    `retryable`: no agent has it in hand any more, so it may be settled as not listed.
+    """
+
+    entry: Entry
+    sent: int
+    quantity_before: int
+    listed_now: int | None
+    price_now: str | None
+    seen_at: str | None
+    last_sync_at: str | None
+    retryable: bool
+
+
+class PendingEntries(msgspec.Struct):
+    pending: list[PendingEntry]
+
+
+def product_body(found: Found) -> Product:
+    return Product(found.id, *found[1:])
+
+
+def entry_body(row: QuickAdd) -> Entry:
+    moments = ("served_at", "created_at", "updated_at", "published_at", "settled_at")
+    own: dict[str, Any] = {
+        "marketplace_id": row.listing_id,
+        "game": row.product_line,
+        "custom": bool(row.title),
+        "price": _amount(row.price),
+        "cost": _amount(row.cost),
+        **{name: _moment(getattr(row, name)) for name in moments},
+    }
+    same = {name: getattr(row, name) for name in Entry.__struct_fields__ if name not in own}
+    return Entry(**own, **same)
+
+
+def pending_body(row: Pending, now: datetime) -> PendingEntry:
+    return PendingEntry(
+        entry_body(row.entry),
+        row.entry.quantity,
+        row.entry.quantity_before or 0,
+        row.listed_now,
+        _amount(row.price_now),
+        _moment(row.seen_at),
+        _moment(row.last_sync_at),
+        row.retryable(now),
+    )
+
+
+def _amount(amount: Decimal | None) -> str | None:
+    return None if amount is None else dollars(to_units(amount))
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return clock.rfc3339(moment) if moment else None

@@ -1,0 +1,63 @@
+"""What a change of quick-add entries leaves behind: the mark on the seller's state row that the
+export reads, and one task for the agent while something is published.
+
+Every change takes the state row first (`locked`): publishers, served files, the agent's answers
+and the seller's go one after the other.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import limits
+from cardsync.agentwork.tasks import enqueue_task
+
+KIND = "quick_add_listing"
+# An agent has a served file in hand for so long; after that the seller may settle it as not listed.
+IN_HAND = timedelta(minutes=30)
+
+_PUBLISHED = """
+    SELECT id FROM quick_add WHERE seller_id = :seller AND status = 'published'
+     ORDER BY id LIMIT :most
+"""
+_WAITS = """
+    UPDATE sync_state SET quick_add_waits = EXISTS (
+        SELECT FROM quick_add
+         WHERE seller_id = :seller AND status IN ('published', 'pending'))
+     WHERE seller_id = :seller
+"""
+_TASK = """
+    SELECT id FROM agent_task
+     WHERE seller_id = :seller AND kind = :kind
+       AND (status = 'pending' OR (status = 'claimed' AND claim_expires_at <= :now))
+     ORDER BY id LIMIT 1
+"""
+_PAYLOAD = """
+    UPDATE agent_task
+       SET payload = jsonb_set(payload, '{quick_add_ids}',
+                               (SELECT to_jsonb(CAST(:ids AS bigint[]))))
+     WHERE seller_id = :seller AND id = :task
+"""
+
+
+async def note_waiting(session: AsyncSession, seller_id: int, now: datetime) -> int | None:
+    """Write the mark, and see to it that a task waits while something is published. Returns the
+    task's id. The caller has locked the state row.
+    """
+    await session.flush()
+    await session.execute(text(_WAITS), {"seller": seller_id})
+    values: dict[str, Any] = {"seller": seller_id, "most": limits.QUICK_ADD_ROWS}
+    ids = list(await session.scalars(text(_PUBLISHED), values))
+    if not ids:
+        return None
+    task: int | None = await session.scalar(
+        text(_TASK), {"seller": seller_id, "kind": KIND, "now": now}
+    )
+    if task is None:
+        return await enqueue_task(session, seller_id, KIND, {"quick_add_ids": ids}, now)
+    await session.execute(text(_PAYLOAD), {"seller": seller_id, "task": task, "ids": ids})
+    return task

@@ -1,0 +1,181 @@
+"""What a seller wants to list: one entry of a request and its product in, the columns of a draft
+out. Pure.
+
+Errors name the entry, its field and the reason.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from cardsync import errors, limits
+from cardsync.catalog.condition import CODES, LANGUAGES, PRINTINGS
+from cardsync.catalog.product_lines import LABEL_BY_NAME
+from cardsync.money import MAX_UNITS, from_units, to_units
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.CONTRIBUTION_CHARACTERS)]
+Note = Annotated[str, msgspec.Meta(max_length=limits.CONTRIBUTION_CHARACTERS)]
+Id = Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_ID)]
+Quantity = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELVED_QUANTITY)]
+Number = Annotated[int, msgspec.Meta(ge=1, le=limits.SHELF_NUMBER)]
+
+_LABELS = {code: name.title() for name, code in CODES.items()}
+_CONDITIONS = {name: code for code in _LABELS for name in (code.lower(), _LABELS[code].lower())}
+_PRINTINGS = {name.lower(): name for name in PRINTINGS}
+_LANGUAGES = {name.lower(): name for name in LANGUAGES}
+
+
+class Wanted(msgspec.Struct):
+    """The card is given by `product_id`, by a member's `contribution_id`, or by `name` and `set`
+    with `number` and `game` (the account's first line unless told).
+
+    `marketplace_id` is the marketplace's own id of the card, where the seller knows it. `title`
+    and `photo_url` together make it a custom listing.
+    """
+
+    quantity: Quantity
+    condition: Text | None = None
+    printing: Text | None = None
+    language: Text | None = None
+    product_id: Id | None = None
+    contribution_id: Id | None = None
+    game: Text | None = None
+    name: Text | None = None
+    set_name: Text | None = msgspec.field(default=None, name="set")
+    number: Text | None = None
+    marketplace_id: Id | None = None
+    price: Decimal | None = None
+    cost: Decimal | None = None
+    source: Note = ""
+    box: Number | None = None
+    slot: Number | None = None
+    title: Note = ""
+    photo_url: Note = ""
+
+
+class Changes(msgspec.Struct):
+    """The fields that are given change; null takes a price, a cost, a place or the
+    marketplace's id away.
+    """
+
+    quantity: Quantity | UnsetType = UNSET
+    condition: Text | UnsetType = UNSET
+    printing: Text | UnsetType = UNSET
+    language: Text | UnsetType = UNSET
+    marketplace_id: Id | UnsetType | None = UNSET
+    price: Decimal | UnsetType | None = UNSET
+    cost: Decimal | UnsetType | None = UNSET
+    source: Note | UnsetType = UNSET
+    box: Number | UnsetType | None = UNSET
+    slot: Number | UnsetType | None = UNSET
+    title: Note | UnsetType = UNSET
+    photo_url: Note | UnsetType = UNSET
+
+
+class Described(NamedTuple):
+    """A product as the file writes it; the last three are known where the card is a
+    contribution.
+    """
+
+    product_id: int
+    product_line: str
+    product_name: str
+    set_name: str
+    number: str
+    rarity: str
+    condition: str | None = None
+    printing: str | None = None
+    language: str | None = None
+
+
+def columns_of(wanted: Wanted, product: Described, at: str) -> dict[str, Any]:
+    """The draft's columns; `at` says in errors which entry it is. Raises InvalidPayload."""
+    if wanted.condition is None and product.condition is None:
+        raise errors.InvalidPayload(f"{at}condition: it is missing")
+    return checked(
+        {
+            "product_id": product.product_id,
+            "product_line": product.product_line,
+            "product_line_label": LABEL_BY_NAME.get(product.product_line, product.product_line),
+            "set_name": product.set_name,
+            "product_name": product.product_name,
+            "number": product.number,
+            "rarity": product.rarity,
+            "condition": wanted.condition or product.condition,
+            "printing": wanted.printing or product.printing or "Normal",
+            "language": wanted.language or product.language or "English",
+            "listing_id": wanted.marketplace_id,
+            "contribution_id": wanted.contribution_id,
+            **{
+                name: getattr(wanted, name)
+                for name in (
+                    "quantity", "price", "cost", "source", "box", "slot", "title", "photo_url",
+                )
+            },
+        },
+        at,
+    )  # fmt: skip
+
+
+def changed_columns(changes: Changes) -> dict[str, Any]:
+    given = {
+        name: value for name, value in msgspec.structs.asdict(changes).items() if value is not UNSET
+    }
+    if "marketplace_id" in given:
+        given["listing_id"] = given.pop("marketplace_id")
+    return given
+
+
+def checked(row: dict[str, Any], at: str = "") -> dict[str, Any]:
+    """The row with its words as the marketplace writes them. Raises InvalidPayload."""
+    row = row | {
+        "condition": _one_of(f"{at}condition", row["condition"], _CONDITIONS),
+        "printing": _one_of(f"{at}printing", row["printing"], _PRINTINGS),
+        "language": _one_of(f"{at}language", row["language"], _LANGUAGES),
+        "price": _amount(f"{at}price", row["price"]),
+        "cost": _amount(f"{at}cost", row["cost"]),
+        "title": row["title"].strip(),
+        "photo_url": row["photo_url"].strip(),
+    }
+    if (row["box"] is None) != (row["slot"] is None):
+        raise errors.InvalidPayload(f"{at}slot: a place is a box and a slot")
+    if row["contribution_id"] is not None and row["box"] is not None:
+        raise errors.InvalidPayload(f"{at}box: a contribution keeps the places that it has")
+    if bool(row["title"]) != bool(row["photo_url"]):
+        raise errors.InvalidPayload(f"{at}photo_url: a custom listing has a title and a photo")
+    return row | {"condition_label": _label(row)}
+
+
+def needs_before_listing(row: Any) -> str | None:
+    """What a draft lacks that the marketplace needs; None if nothing."""
+    if row.price is None:
+        return "price: it is missing"
+    if row.price < Decimal("0.01"):
+        return "price: at least 0.01"
+    return None
+
+
+def _label(row: dict[str, Any]) -> str:
+    printing = "" if row["printing"] == "Normal" else f" {row['printing']}"
+    language = "" if row["language"] == "English" else f" - {row['language']}"
+    return f"{_LABELS[row['condition']]}{printing}{language}"
+
+
+def _one_of(field: str, given: str, known: dict[str, str]) -> str:
+    found = known.get(" ".join(given.lower().split()))
+    if found is None:
+        listed = ", ".join(dict.fromkeys(known.values()))
+        raise errors.InvalidPayload(f"{field}: {given[:60]!r} is none of {listed}")
+    return found
+
+
+def _amount(field: str, given: Decimal | None) -> Decimal | None:
+    if given is None:
+        return None
+    if not given.is_finite() or given < 0 or given > from_units(MAX_UNITS):
+        raise errors.InvalidPayload(f"{field}: an amount like 1.50")
+    return from_units(to_units(given))

@@ -1,0 +1,63 @@
+"""A repair as the API shows it: what the operations return in, the JSON's structs out. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from cardsync.repairs.heal import Healed
+from cardsync.repairs.models import WorkflowCorrection
+
+
+class RepairedSelector(msgspec.Struct):
+    id: int
+    selector: str
+    confidence: float
+
+
+class CachedRepair(msgspec.Struct, tag_field="status", tag="cached"):
+    """It was verified before, by this seller or by three others."""
+
+    correction: RepairedSelector
+
+
+class ProposedRepair(msgspec.Struct, tag_field="status", tag="proposed"):
+    """`id` is the heal's; confirm with it, or with the correction's, once the step worked."""
+
+    id: int
+    correction: RepairedSelector
+
+
+class NoRepair(msgspec.Struct, tag_field="status", tag="gone"):
+    """No element of the snippet is near enough, or two are equally near."""
+
+    id: int
+    reason: str
+
+
+class ConfirmedRepair(msgspec.Struct):
+    id: int
+
+
+class FailedRepair(msgspec.Struct):
+    """`status` is disabled from the third failure on."""
+
+    id: int
+    status: Literal["proposed", "verified", "disabled"]
+    failures: int
+
+
+def heal_body(healed: Healed) -> CachedRepair | ProposedRepair | NoRepair:
+    found = healed.correction
+    if found is None:
+        return NoRepair(healed.heal.id, healed.heal.reason or "")
+    correction = RepairedSelector(found.id, found.selector, found.confidence)
+    if healed.heal.outcome == "cached":
+        return CachedRepair(correction)
+    return ProposedRepair(healed.heal.id, correction)
+
+
+def failed_body(correction: WorkflowCorrection) -> FailedRepair:
+    state: Literal["proposed", "verified", "disabled"] = correction.state  # type: ignore[assignment]
+    return FailedRepair(correction.id, state, correction.failures)

@@ -1,0 +1,205 @@
+"""A snippet of a page: its markup in, its elements in document order out. Pure.
+
+The markup is parsed as browsers do it and nothing of it runs. It may be broken, hostile or deep:
+no step recurses, and a snippet of more than MOST_ELEMENTS elements is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+MOST_ELEMENTS = 20_000
+_LABEL_CHARACTERS = 120
+_LABEL_NODES = 60
+_ATTRIBUTE_CHARACTERS = 300
+_UNSEEN = frozenset({"head", "script", "style", "template", "noscript", "meta", "link"})
+_BEGIN_OF_TABLE = re.compile(r"\s*<(tbody|thead|tfoot|tr|td|th)\b", re.IGNORECASE)
+_INSIDE = {"tr": "<table>", "td": "<table><tr>", "th": "<table><tr>"}
+_NO_DISPLAY = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_PRESSED = frozenset({"submit", "button", "image", "reset"})
+_ROLES = {
+    **dict.fromkeys(("button", "link", "menuitem", "tab"), "press"),
+    **dict.fromkeys(("textbox", "searchbox", "spinbutton"), "write"),
+    **dict.fromkeys(("checkbox", "radio", "switch"), "check"),
+    **dict.fromkeys(("listbox", "combobox"), "choose"),
+}
+
+
+class TooManyElements(Exception):
+    """The snippet has more elements than are looked at."""
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """`parent` is the parent's place in the page's list, -1 at the top; `nth` counts the siblings
+    of its tag from 1.
+    """
+
+    key: int
+    tag: str
+    attributes: dict[str, str]
+    parent: int
+    nth: int
+    hidden: bool
+    # The nearest element around it that one presses, writes in or chooses from; -1 without one.
+    within: int
+    # Its texts and children in their order: a child is its place in the list.
+    inside: list[str | int] = field(default_factory=list)
+    kind: str | None = None
+
+
+@dataclass(slots=True)
+class Page:
+    elements: list[Element]
+    tree: LexborHTMLParser
+    whole: bool
+    by_key: dict[int, int]
+    labels_for: dict[str, str]
+
+    def label(self, at: int) -> str:
+        """The text that an element shows, its pictures' texts included, cut short."""
+        texts: list[str] = []
+        rest: list[str | int] = [at]
+        seen = length = 0
+        while rest and seen < _LABEL_NODES and length < _LABEL_CHARACTERS:
+            part = rest.pop()
+            seen += 1
+            if isinstance(part, int):
+                inner = self.elements[part]
+                if part != at and inner.hidden:
+                    continue
+                rest.extend(reversed(inner.inside[:_LABEL_NODES]))
+                part = inner.attributes.get("alt", "") if inner.tag == "img" else ""
+            if part := " ".join(part.split()):
+                texts.append(part)
+                length += len(part) + 1
+        return " ".join(texts)[:_LABEL_CHARACTERS]
+
+    def labels(self, at: int) -> list[str]:
+        """Every text by which a person knows the element."""
+        element = self.elements[at]
+        found = [self.label(at)] if element.tag not in ("select", "textarea") else []
+        of = element.attributes
+        found += [of.get(name, "") for name in ("aria-label", "title", "placeholder", "alt")]
+        if element.tag == "input":
+            found.append(of.get("value", "") if element.kind == "press" else "")
+            found.append(self._around_input(element))
+        if of.get("id"):
+            found.append(self.labels_for.get(of["id"], ""))
+        return [label for label in found if label.strip()]
+
+    def _around_input(self, element: Element) -> str:
+        above = element.parent
+        for _ in range(3):
+            if above < 0:
+                break
+            if self.elements[above].tag == "label":
+                return self.label(above)
+            above = self.elements[above].parent
+        return ""
+
+    def selected(self, selector: str) -> list[int]:
+        """The places of the elements that a CSS selector selects; none where it is no CSS."""
+        try:
+            nodes = self.tree.css(selector)
+        except (SelectolaxError, ValueError, RuntimeError):
+            return []
+        return [self.by_key[node.mem_id] for node in nodes if node.mem_id in self.by_key]
+
+
+def kind_of(tag: str, attributes: dict[str, str]) -> str | None:
+    """What one does with an element: press, write, check, choose, file; None with no such one."""
+    if (role := attributes.get("role", "").strip().lower()) in _ROLES:
+        return _ROLES[role]
+    match tag:
+        case "button" | "a" | "summary":
+            return "press"
+        case "textarea":
+            return "write"
+        case "select":
+            return "choose"
+        case "input":
+            return _kind_of_input(attributes.get("type", "text").strip().lower())
+    names = attributes.get("class", "").lower().split()
+    pressed = "onclick" in attributes or "btn" in names or "button" in names
+    return "press" if pressed else None
+
+
+def _kind_of_input(type_: str) -> str:
+    if type_ in _PRESSED:
+        return "press"
+    if type_ in ("checkbox", "radio"):
+        return "check"
+    return "file" if type_ == "file" else "write"
+
+
+def read(markup: str) -> Page:
+    """Raises TooManyElements."""
+    if begin := _BEGIN_OF_TABLE.match(markup):
+        # A browser drops rows and cells that stand in no table.
+        markup = _INSIDE.get(begin[1].lower(), "<table>") + markup
+    tree = LexborHTMLParser(markup)
+    page = Page([], tree, "<body" in markup.lower(), {}, {})
+    if tree.root is None:
+        return page
+    counts: dict[tuple[int, str], int] = {}
+    for node in tree.root.traverse(include_text=True):
+        above = node.parent
+        parent = page.by_key.get(above.mem_id, -1) if above is not None else -1
+        if node.is_text_node:
+            if parent >= 0:
+                page.elements[parent].inside.append(node.text_content or "")
+            continue
+        if not node.is_element_node:
+            continue
+        if len(page.elements) == MOST_ELEMENTS:
+            raise TooManyElements
+        tag = node.tag or ""
+        attributes = {
+            name: (value or "")[:_ATTRIBUTE_CHARACTERS] for name, value in node.attributes.items()
+        }
+        _add(page, counts, node.mem_id, tag, attributes, parent)
+    _note_labels(page)
+    return page
+
+
+def _add(
+    page: Page,
+    counts: dict[tuple[int, str], int],
+    key: int,
+    tag: str,
+    attributes: dict[str, str],
+    parent: int,
+) -> None:
+    at = len(page.elements)
+    counts[parent, tag] = nth = counts.get((parent, tag), 0) + 1
+    above = page.elements[parent] if parent >= 0 else None
+    within = -1 if above is None else parent if above.kind else above.within
+    kind = kind_of(tag, attributes)
+    hidden = (above is not None and above.hidden) or _is_hidden(tag, attributes)
+    element = Element(key, tag, attributes, parent, nth, hidden, within, kind=kind)
+    if above is not None:
+        above.inside.append(at)
+    page.by_key[key] = at
+    page.elements.append(element)
+
+
+def _is_hidden(tag: str, attributes: dict[str, str]) -> bool:
+    if tag in _UNSEEN or "hidden" in attributes:
+        return True
+    type_ = attributes.get("type", "").lower() if tag == "input" else ""
+    if type_ in ("file", "hidden"):
+        # Pages hide the file input behind a button of theirs; a workflow fills it all the same.
+        return type_ == "hidden"
+    return attributes.get("aria-hidden") == "true" or bool(
+        _NO_DISPLAY.search(attributes.get("style", ""))
+    )
+
+
+def _note_labels(page: Page) -> None:
+    for at, element in enumerate(page.elements):
+        if element.tag == "label" and element.attributes.get("for"):
+            page.labels_for.setdefault(element.attributes["for"], page.label(at))

@@ -1,0 +1,60 @@
+"""What pages with forms share: a request in, its fields out; redirects, and refusals as pages.
+
+No page's form needs a script; its CSRF token is a field.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+from litestar import MediaType, Request, Response
+from litestar.datastructures import Cookie
+
+from cardsync import errors
+from cardsync.web import pages
+from cardsync.web.pages import page
+from cardsync.web.request import ApiRequest, storable
+
+HEADINGS = {
+    403: "Not allowed",
+    404: "This link is not good any more",
+    429: "Too many attempts",
+    503: "One moment, please",
+}
+FIELDS = 20
+
+
+def go(path: str, cookie: Cookie | None = None) -> Response[str]:
+    headers = pages.HEADERS | {"Location": path}
+    return Response(
+        "",
+        status_code=303,
+        media_type=MediaType.TEXT,
+        headers=headers,
+        cookies=[cookie] if cookie else [],
+    )
+
+
+def refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
+    """What the pages' own forms do not show beside their fields."""
+    if isinstance(exc, errors.Unauthorized):
+        return go("/sign-in")
+    heading = HEADINGS.get(exc.status, "This did not work")
+    return page("message.html", exc.status, exc.headers, heading=heading, message=sentence(exc))
+
+
+def sentence(problem: errors.Problem) -> str:
+    text = str(problem)
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+async def form_of(request: ApiRequest) -> dict[str, str]:
+    """Raises BadRequest."""
+    try:
+        fields = parse_qs(
+            (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS
+        )
+    except ValueError as e:
+        raise errors.BadRequest("the form cannot be read") from e
+    return {name: str(storable(values[0])) for name, values in fields.items()}

@@ -1,0 +1,174 @@
+"""The risk of plans, their permission modes and their limits, as tables; properties of them."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cardsync.plans.basis import drifted
+from cardsync.plans.modes import DEFAULTS, answer, answer_of_all, credential_of
+from cardsync.plans.risk import Hour, Size, broken_limit, risk_of
+
+RISKS = ("low", "medium", "high", "critical")
+MODES = ("deny", "always_ask", "ask_for_mutations", "auto_low_risk", "auto_unless_critical")
+
+
+@pytest.mark.parametrize(
+    ("size", "risk"),
+    [
+        (Size(), "low"),
+        (Size(cards=100, moved_bp=500), "low"),
+        (Size(cards=100, moved_bp=501), "medium"),
+        (Size(cards=100, moved_bp=1000), "medium"),
+        (Size(cards=100, moved_bp=1001), "high"),
+        (Size(cards=100, moved_bp=2000), "high"),
+        (Size(cards=100, moved_bp=2001), "critical"),
+        # The seller's own caps are the measure.
+        (Size(cards=100, moved_bp=500, cap_bp=400), "critical"),
+        (Size(cards=100, moved_bp=500, cap_bp=500), "high"),
+        (Size(cards=100, moved_bp=500, cap_bp=1000), "medium"),
+        (Size(cards=100, moved_bp=2001, cap_bp=9000), "low"),
+        # Single cards that leap count, however small the whole is.
+        (Size(cards=100, moved_bp=1, beyond=1), "medium"),
+        (Size(cards=100, moved_bp=1, beyond=10), "medium"),
+        (Size(cards=100, moved_bp=1, beyond=11), "high"),
+        (Size(cards=1, moved_bp=1, beyond=1), "high"),
+        (Size(deletes=True), "medium"),
+        (Size(cards=100, moved_bp=2001, deletes=True), "critical"),
+    ],
+)
+def test_a_change_is_measured_against_the_sellers_own_caps(size, risk):
+    assert risk_of(size) == risk
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("deny", ("refuse", "refuse", "refuse", "refuse")),
+        ("always_ask", ("ask", "ask", "ask", "ask")),
+        ("ask_for_mutations", ("ask", "ask", "ask", "ask")),
+        ("auto_low_risk", ("apply", "ask", "ask", "ask")),
+        ("auto_unless_critical", ("apply", "apply", "apply", "ask")),
+    ],
+)
+def test_each_mode_answers_each_risk(mode, expected):
+    assert tuple(answer(mode, risk, changes=True) for risk in RISKS) == expected
+
+
+def test_a_plan_that_changes_nothing_asks_only_where_everything_asks():
+    found = {mode: answer(mode, "low", changes=False) for mode in MODES}
+    assert found == {
+        "deny": "refuse",
+        "always_ask": "ask",
+        "ask_for_mutations": "apply",
+        "auto_low_risk": "apply",
+        "auto_unless_critical": "apply",
+    }
+
+
+@pytest.mark.parametrize(
+    ("actor", "member_id", "credential"),
+    [("key", None, "key"), ("token 7", None, "token"), ("member 3", 3, None)],
+)
+def test_a_credential_is_known_by_its_caller(actor, member_id, credential):
+    caller = SimpleNamespace(actor=actor, member_id=member_id)
+    assert credential_of(caller) == credential
+
+
+def test_a_key_does_what_is_of_low_risk_and_a_token_asks():
+    expected = {"key": "apply", "token": "ask"}
+    found = {name: answer(mode, "low", changes=True) for name, mode in DEFAULTS.items()}
+    assert found == expected
+
+
+@given(st.lists(st.sampled_from(MODES), min_size=1, max_size=3), st.sampled_from(RISKS))
+def test_of_several_kinds_of_action_the_strictest_decides(modes, risk):
+    answers = {answer(mode, risk, changes=True) for mode in modes}
+    strictest = next(one for one in ("refuse", "ask", "apply") if one in answers)
+    assert answer_of_all(modes, risk, changes=True) == strictest
+
+
+def a_fall(before, after, shop=10**9, **more):
+    worst = {"worst_before": before, "worst_after": after}
+    return Size(cards=1, before=before, after=after, shop_value=shop, **(worst | more))
+
+
+@pytest.mark.parametrize(
+    ("size", "hour", "limit"),
+    [
+        (a_fall(10_000, 7_000), Hour(), None),
+        (a_fall(10_000, 6_999), Hour(), "plan_listed_value"),
+        (a_fall(10_000, 10_000, worst_after=6_999), Hour(), "plan_listed_value"),
+        (a_fall(10_000, 6_999, worst_after=10_000), Hour(), "plan_listed_value"),
+        (a_fall(0, 0), Hour(), None),
+        (a_fall(0, 9_000), Hour(), None),
+        (a_fall(10_000, 8_000, shop=10_000), Hour(), None),
+        (a_fall(10_000, 7_999, shop=10_000), Hour(), "hour_listed_value"),
+        (a_fall(1_000, 900, shop=10_000), Hour(1_900, 10_000), None),
+        (a_fall(1_000, 899, shop=10_000), Hour(1_900, 10_000), "hour_listed_value"),
+        # The shop as it was before the first fall is the measure.
+        (a_fall(1_000, 900, shop=8_100), Hour(1_900, 10_000), None),
+        (a_fall(1_000, 1_100, shop=10), Hour(10**6, 10), None),
+        (a_fall(1_000, 900, under_market=1, first_under_market=7), Hour(), "price_of_market"),
+    ],
+)
+def test_a_limit_breaks_just_beyond_its_edge(size, hour, limit):
+    broken = broken_limit(size, hour)
+    assert (broken and broken.limit) == limit
+    assert broken is None or ("owner" in broken.error and "%" in broken.error)
+
+
+amounts = st.integers(0, 10**9)
+
+
+@given(amounts, amounts, amounts, amounts, amounts)
+def test_what_keeps_the_limits_never_falls_beyond_them(before, after, shop, lowered, hour_shop):
+    size = a_fall(before, after, shop=shop)
+    if broken_limit(size, Hour(lowered, hour_shop)) is None and after < before:
+        assert after * 100 >= before * 70
+        assert (lowered + before - after) * 100 <= hour_shop * 20
+
+
+EMPTY = {"rules": {}, "order": [], "pins": {}, "lists": {}}
+RULE = {"5": {"name": "R", "floor": None}}
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "words"),
+    [
+        ({}, {}, None),
+        ({"rules": RULE}, {"rules": {"5": {"name": "R", "floor": "1.00"}}}, "floor was nothing"),
+        ({"rules": RULE}, {}, "Rule 5 “R” is gone."),
+        ({"order": [1, 2]}, {"order": [2, 1]}, "another order"),
+        ({"pins": {"7": None}}, {"pins": {"7": "2.00"}}, "was not pinned and is pinned at 2.00"),
+        ({"lists": {"3": {"name": "A", "cards": 1}}}, {}, "List 3 “A” is gone."),
+        ({}, {"lists": {"3": {"name": "A", "cards": 1}}}, "made meanwhile"),
+        (
+            {"lists": {"3": {"name": "A", "cards": 1}}},
+            {"lists": {"3": {"name": "A", "cards": 2}}},
+            "with 1 cards and is “A” with 2",
+        ),
+    ],
+)
+def test_what_a_plan_builds_on_is_told_where_it_differs(was, now, words):
+    found = drifted(EMPTY | was, EMPTY | now, Size(), Size())
+    assert bool(found) == (words is not None)
+    assert words is None or any(words in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (Size(cards=10, before=100_000, after=90_000), None),
+        (Size(cards=10, before=100_900, after=90_000), None),
+        (Size(cards=10, before=102_000, after=90_000), "listed value would change by -1.20"),
+        (Size(cards=11, before=100_000, after=90_000), "11 cards"),
+        (Size(cards=10, before=100_000, after=90_000, under_market=1), "under 1 %"),
+    ],
+)
+def test_a_change_of_another_size_is_drift(now, words):
+    was = Size(cards=10, before=100_000, after=90_000)
+    found = drifted(EMPTY, EMPTY, was, now)
+    assert bool(found) == (words is not None)
+    assert words is None or words in found[0]

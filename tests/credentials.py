@@ -1,0 +1,130 @@
+"""The credentials that each route takes: every route of openapi.json stands in one of these tables
+or in STRANGERS and AGENTS of roles.py, which also says what staff may do.
+
+One that stands in none fails `tests/features/access/test_credentials.py`.
+"""
+
+from __future__ import annotations
+
+from roles import AGENTS, OWNERS, STAFF, routes
+
+# A member who is signed in, and nobody else.
+SESSION_ALONE = routes("""
+    GET /api/session
+    DELETE /api/session
+    PATCH /api/account
+    GET /api/shelves
+    GET /api/shelves/{box}
+    POST /api/shelves/put
+    POST /api/shelves/put_many
+    POST /api/shelves/move
+    POST /api/shelves/remove
+    POST /api/contributions
+    POST /api/contributions/{card_id}/publish
+    GET /api/quick_add/pending
+    POST /api/quick_add/{entry_id}/settle
+    POST /api/v1/agent/plans/{plan_id}/confirm
+    POST /api/v1/agent/plans/{plan_id}/decline
+    GET /api/v1/agent/plans/permissions
+    PATCH /api/v1/agent/plans/permissions
+""")
+# A key or a member; tokens are refused as on the agent's routes.
+KEY_OR_SESSION = routes("""
+    POST /api/v1/sync/cancel
+    POST /api/v1/sync/skip_wait
+    GET /api/v1/sales_report
+    POST /api/v1/uploads/{upload_id}/confirm
+    POST /api/v1/uploads/{upload_id}/discard
+""")
+# Everybody; a token needs mcp:read.
+READS = routes("""
+    GET /api/account
+    GET /api/cards
+    GET /api/cards/{card_id}
+    GET /api/orders
+    GET /api/customers
+    GET /api/lists
+    GET /api/pull_sessions/{session_id}
+    GET /api/pricing/rules
+    GET /api/pricing/rules/analysis
+    GET /api/pricing/rules/{rule_id}
+    GET /api/pricing/sales
+    GET /api/pricing/sales/{sale_id}
+    GET /api/pricing/settings
+    GET /api/pricing/runs
+    GET /api/pricing/runs/{run_id}
+    GET /api/pricing/rollbacks
+    GET /api/pricing/rollbacks/{rollback_id}
+    POST /api/pricing/preview
+    POST /api/pricing/backtest
+    GET /api/v1/pricing/explain/{marketplace_id}
+    GET /api/v1/status
+    GET /api/v1/agent/activity
+    GET /api/v1/agent/plans
+    GET /api/v1/agent/plans/{plan_id}
+    GET /api/v1/uploads/{upload_id}
+    GET /api/quick_add
+    GET /api/quick_add/products
+""")
+# Everybody; a token needs mcp:write.
+WRITES = routes("""
+    POST /api/v1/agent/plans
+    POST /api/quick_add
+    PATCH /api/quick_add/{entry_id}
+    DELETE /api/quick_add/{entry_id}
+    POST /api/quick_add/publish
+    POST /api/lists
+    PATCH /api/lists/{list_id}
+    DELETE /api/lists/{list_id}
+    POST /api/lists/{list_id}/cards
+    DELETE /api/lists/{list_id}/cards
+    POST /api/pull_sessions
+    POST /api/pull_sessions/{session_id}/orders/{order_id}/pulled
+    POST /api/pull_sessions/{session_id}/orders/{order_id}/defer
+    POST /api/pull_sessions/{session_id}/orders/{order_id}/unassign
+    POST /api/pull_sessions/{session_id}/complete
+    POST /api/pull_sessions/{session_id}/cancel
+    POST /api/orders/{order_id}/dismiss
+    POST /api/orders/{order_id}/undismiss
+    POST /api/orders/{order_id}/mark_shipped
+    POST /api/orders/{order_id}/unmark_shipped
+    POST /api/pricing/rules
+    PATCH /api/pricing/rules/{rule_id}
+    DELETE /api/pricing/rules/{rule_id}
+    POST /api/pricing/rules/{rule_id}/publish
+    POST /api/pricing/rules/{rule_id}/enable
+    POST /api/pricing/rules/{rule_id}/disable
+    POST /api/pricing/rules/reorder
+    POST /api/pricing/presets/{preset}
+    POST /api/pricing/sales
+    PATCH /api/pricing/sales/{sale_id}
+    DELETE /api/pricing/sales/{sale_id}
+    PATCH /api/pricing/settings
+    PUT /api/pricing/pins/{marketplace_id}
+    DELETE /api/pricing/pins/{marketplace_id}
+    POST /api/pricing/reprice
+    POST /api/pricing/runs/{run_id}/confirm
+    POST /api/pricing/runs/{run_id}/discard
+    POST /api/pricing/rollbacks
+    POST /api/pricing/rollbacks/{rollback_id}/cancel
+    POST /api/v1/sync/request
+    POST /api/v1/tasks
+    POST /api/v1/agent/activity/{activity_id}/undo
+""")
+CREDENTIALS = ("owner", "staff", "key", "read", "write")
+
+
+def refusal(route: str, credential: str) -> str:
+    """The code of the 403 that this credential gets on the route, or nothing."""
+    if route in SESSION_ALONE and credential in ("key", "read", "write"):
+        return "session_required"
+    if route in AGENTS and credential != "key":
+        return "key_required"
+    if route in KEY_OR_SESSION and credential in ("read", "write"):
+        return "key_required"
+    if (route in READS and credential == "write") or (route in WRITES and credential == "read"):
+        return "insufficient_scope"
+    if credential == "staff" and route in OWNERS:
+        return "owner_required"
+    assert route in AGENTS | OWNERS | STAFF
+    return ""

@@ -1,0 +1,340 @@
+"""Every write leaves an entry: each unsafe route of openapi.json is asked once, with success, and
+the feed must tell of that very request; or the table says why the route leaves none.
+"""
+
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from browsers import Browser, accept, invited, joined, signed_in
+from builders import Seller, a_csv, a_row, an_order
+from cardsync import clock
+from requests_of_routes import ROUTES
+
+UNSAFE = {route for route in ROUTES if route.split(" ")[0] not in ("GET", "HEAD")}
+AN_UPLOAD = "an accepted upload is a row of its own, with its report"
+READS_ONLY = "it changes nothing"
+# What leaves no entry, and why.
+EXEMPT = {
+    "POST /api/v1/heartbeat": "the agent is alive, every 30 seconds",
+    "POST /api/v1/sync/log": "the cycle's log is a row of its own",
+    "POST /api/v1/sync/debug": "a screenshot belongs to the cycle's log",
+    "POST /api/v1/sync/upload-request": "it hands out an address, nothing is stored",
+    "POST /api/v1/sync": AN_UPLOAD,
+    "POST /api/v1/orders": AN_UPLOAD,
+    "POST /api/v1/order_refunds": AN_UPLOAD,
+    "POST /api/v1/order_items": AN_UPLOAD,
+    "POST /api/v1/orders/shipping": AN_UPLOAD,
+    "POST /api/v1/order_feedbacks": "what buyers said, as the agent read it",
+    "POST /api/v1/sales_report": "what the marketplace reports, as the agent read it",
+    "PUT /objects/{key}": AN_UPLOAD,
+    "POST /api/session": "a session begins; it is a row of its own",
+    "DELETE /api/session": "a session ends",
+    "POST /api/pricing/preview": READS_ONLY,
+    "POST /api/pricing/backtest": READS_ONLY,
+}
+
+
+@dataclass
+class Shop:
+    seller: Seller
+    owner: Browser
+
+    async def send(self, method: str, path: str, **body) -> httpx.Response:
+        """A request with the key."""
+        options = {"json": body} if body or method in ("POST", "PATCH") else {}
+        return await self.seller.http.request(method, path, **options)
+
+    async def made(self, path: str, **body) -> int:
+        answer = await self.send("POST", path, **body)
+        assert answer.status_code in (200, 201, 202), answer.text
+        return answer.json().get("id") or answer.json()["run_id"]
+
+    async def card(self, **cells) -> int:
+        await self.seller.import_csv(a_csv(a_row(1, quantity=3, **cells)))
+        return (await self.seller.cards())[0]["id"]
+
+    async def list(self) -> int:
+        return await self.made("/api/lists", name="Binder")
+
+    async def rule(self, **fields) -> int:
+        body = {"name": "Mine", "price_source": "market", "state": "published"} | fields
+        return await self.made("/api/pricing/rules", **body)
+
+    async def sale(self) -> int:
+        return await self.made("/api/pricing/sales", **A_SALE)
+
+    async def order(self) -> int:
+        await self.seller.orders([an_order(status="Ready to Ship")])
+        return (await self.seller.get("/api/orders")).json()["orders"][0]["id"]
+
+    async def pulling(self) -> tuple[int, int]:
+        order = await self.order()
+        return await self.made("/api/pull_sessions"), order
+
+    async def contribution(self) -> int:
+        body = {"name": "Alacrian Jaguar", "set": "Aetherdrift", "number": "152"}
+        answer = await self.owner.post(
+            "/api/contributions", json={**body, "condition": "NM", "quantity": 2}
+        )
+        assert answer.status_code == 201, answer.text
+        self.last = answer
+        return answer.json()["id"]
+
+    async def run_in_review(self) -> int:
+        rows = [a_row(n, market="1.00", price="1.00") for n in range(1, 61)]
+        await self.seller.import_csv(a_csv(*rows))
+        await self.rule(adjust_bp=9000, query="price>0")
+        run = await self.made("/api/pricing/reprice")
+        await self.seller.service.run_jobs()
+        return run
+
+    async def upload_in_review(self) -> int:
+        await self.seller.import_csv(a_csv(*(a_row(n) for n in range(1, 41))))
+        return (await self.seller.import_csv(a_csv(a_row(1, quantity=3))))["id"]
+
+    async def rollback(self) -> httpx.Response:
+        await self.card(market="2.00")
+        run = (await self.seller.get("/api/pricing/runs")).json()["runs"][0]["id"]
+        return await self.send("POST", "/api/pricing/rollbacks", run_id=run)
+
+    async def shelved(self) -> int:
+        card = await self.card()
+        await self.shelf("put", card_id=card, box=1, slot=1, quantity=1)
+        return card
+
+    async def shelf(self, what: str, **body) -> httpx.Response:
+        return await self.owner.post(f"/api/shelves/{what}", json=body)
+
+    async def report(self, path: str, **body) -> httpx.Response:
+        await self.card()
+        moment = clock.rfc3339(clock.now())
+        return await self.send("POST", path, imported_at=moment, row_count=1, **body)
+
+
+A_SALE = {
+    "name": "Sale",
+    "adjust_bp": -1000,
+    "starts_at": "2020-01-01T00:00:00Z",
+    "ends_at": "2099-01-01T00:00:00Z",
+}
+
+
+async def skip_wait(shop):
+    await shop.card()
+    await shop.seller.applied()
+    await shop.seller.set(credits_metering_enabled=True)
+    await shop.seller.grant(1)
+    headers = {"X-Idempotency-Key": "once"}
+    return await shop.seller.post("/api/v1/sync/skip_wait", headers=headers)
+
+
+async def cancel(shop):
+    await shop.send("POST", "/api/v1/sync/request")
+    await shop.seller.get("/api/v1/sync/pending")
+    return await shop.send("POST", "/api/v1/sync/cancel")
+
+
+async def approve_upload(shop):
+    await shop.seller.set(upload_approved=True)
+    return await shop.send("DELETE", "/api/v1/sync/approve_upload")
+
+
+async def invitation(shop):
+    _, token = await invited(shop.seller, f"bea-{shop.seller.email}")
+    answer, _ = await accept(shop.seller.service, token, name="Bea", password="a long password")
+    return answer
+
+
+async def contribute(shop):
+    await shop.contribution()
+    return shop.last
+
+
+async def undo(shop):
+    await shop.list()
+    [entry] = (await shop.seller.get("/api/v1/agent/activity")).json()["activity"]
+    return await shop.send("POST", f"/api/v1/agent/activity/{entry['id']}/undo")
+
+
+async def reorder(shop):
+    await shop.rule()
+    ids = [rule["id"] for rule in (await shop.seller.get("/api/pricing/rules")).json()["rules"]]
+    return await shop.send("POST", "/api/pricing/rules/reorder", ids=ids[::-1])
+
+
+async def on_list(shop, method):
+    card, number = await shop.card(), await shop.list()
+    if method == "DELETE":
+        await shop.send("POST", f"/api/lists/{number}/cards", card_ids=[card])
+    return await shop.send(method, f"/api/lists/{number}/cards", card_ids=[card])
+
+
+async def of_rule(shop, method, suffix="", state="published", **body):
+    rule = await shop.rule(state=state)
+    if suffix == "/enable":
+        await shop.send("POST", f"/api/pricing/rules/{rule}/disable")
+    return await shop.send(method, f"/api/pricing/rules/{rule}{suffix}", **body)
+
+
+async def of_pin(shop, method):
+    await shop.card()
+    answer = await shop.send("PUT", "/api/pricing/pins/1", price="2.00")
+    return answer if method == "PUT" else await shop.send(method, "/api/pricing/pins/1")
+
+
+async def of_pull(shop, what):
+    session, order = await shop.pulling()
+    path = f"/orders/{order}/{what}" if what in ("pulled", "defer", "unassign") else f"/{what}"
+    return await shop.send("POST", f"/api/pull_sessions/{session}{path}")
+
+
+async def open_pull(shop):
+    await shop.order()
+    return await shop.send("POST", "/api/pull_sessions")
+
+
+async def of_order(shop, what):
+    order = await shop.order()
+    if what.startswith("un"):
+        await shop.send("POST", f"/api/orders/{order}/{what.removeprefix('un')}")
+    return await shop.send("POST", f"/api/orders/{order}/{what}")
+
+
+async def of_shelf(shop, what, **body):
+    card = await shop.shelved()
+    named = {"card_ids": [card]} if what == "put_many" else {"card_id": card}
+    return await shop.shelf(what, **named, **body)
+
+
+async def publish(shop):
+    return await shop.owner.post(f"/api/contributions/{await shop.contribution()}/publish")
+
+
+async def of_list(shop, method, **body):
+    return await shop.send(method, f"/api/lists/{await shop.list()}", **body)
+
+
+async def of_sale(shop, method, **body):
+    return await shop.send(method, f"/api/pricing/sales/{await shop.sale()}", **body)
+
+
+async def of_review(shop, kind, what):
+    if kind == "runs":
+        path = f"/api/pricing/runs/{await shop.run_in_review()}"
+    else:
+        path = f"/api/v1/uploads/{await shop.upload_in_review()}"
+    return await shop.send("POST", f"{path}/{what}")
+
+
+async def cancel_rollback(shop):
+    rollback = (await shop.rollback()).json()["id"]
+    return await shop.send("POST", f"/api/pricing/rollbacks/{rollback}/cancel")
+
+
+FAILURE = {"step": "import_prices", "error": {"code": "gone", "message": "no button"}}
+SCENES = {
+    "POST /api/lists": lambda shop: shop.send("POST", "/api/lists", name="Binder"),
+    "PATCH /api/lists/{list_id}": lambda shop: of_list(shop, "PATCH", name="Folder"),
+    "DELETE /api/lists/{list_id}": lambda shop: of_list(shop, "DELETE"),
+    "POST /api/lists/{list_id}/cards": lambda shop: on_list(shop, "POST"),
+    "DELETE /api/lists/{list_id}/cards": lambda shop: on_list(shop, "DELETE"),
+    "POST /api/pricing/rules": lambda shop: shop.send("POST", "/api/pricing/rules", name="Mine"),
+    "PATCH /api/pricing/rules/{rule_id}": lambda shop: of_rule(shop, "PATCH", adjust_bp=-7),
+    "DELETE /api/pricing/rules/{rule_id}": lambda shop: of_rule(shop, "DELETE"),
+    "POST /api/pricing/rules/{rule_id}/publish": lambda shop: of_rule(
+        shop, "POST", "/publish", state="draft"
+    ),
+    "POST /api/pricing/rules/{rule_id}/enable": lambda shop: of_rule(shop, "POST", "/enable"),
+    "POST /api/pricing/rules/{rule_id}/disable": lambda shop: of_rule(shop, "POST", "/disable"),
+    "POST /api/pricing/rules/reorder": reorder,
+    "POST /api/pricing/presets/{preset}": lambda shop: shop.send(
+        "POST", "/api/pricing/presets/premium"
+    ),
+    "POST /api/pricing/sales": lambda shop: shop.send("POST", "/api/pricing/sales", **A_SALE),
+    "PATCH /api/pricing/sales/{sale_id}": lambda shop: of_sale(shop, "PATCH", adjust_bp=-7),
+    "DELETE /api/pricing/sales/{sale_id}": lambda shop: of_sale(shop, "DELETE"),
+    "PATCH /api/pricing/settings": lambda shop: shop.send(
+        "PATCH", "/api/pricing/settings", minimum_move="0.05"
+    ),
+    "PUT /api/pricing/pins/{marketplace_id}": lambda shop: of_pin(shop, "PUT"),
+    "DELETE /api/pricing/pins/{marketplace_id}": lambda shop: of_pin(shop, "DELETE"),
+    "POST /api/pricing/reprice": lambda shop: shop.send("POST", "/api/pricing/reprice"),
+    "POST /api/pricing/runs/{run_id}/confirm": lambda shop: of_review(shop, "runs", "confirm"),
+    "POST /api/pricing/runs/{run_id}/discard": lambda shop: of_review(shop, "runs", "discard"),
+    "POST /api/pricing/rollbacks": lambda shop: shop.rollback(),
+    "POST /api/pricing/rollbacks/{rollback_id}/cancel": cancel_rollback,
+    "POST /api/pull_sessions": open_pull,
+    "POST /api/pull_sessions/{session_id}/orders/{order_id}/pulled": lambda shop: of_pull(
+        shop, "pulled"
+    ),
+    "POST /api/pull_sessions/{session_id}/orders/{order_id}/defer": lambda shop: of_pull(
+        shop, "defer"
+    ),
+    "POST /api/pull_sessions/{session_id}/orders/{order_id}/unassign": lambda shop: of_pull(
+        shop, "unassign"
+    ),
+    "POST /api/pull_sessions/{session_id}/complete": lambda shop: of_pull(shop, "complete"),
+    "POST /api/pull_sessions/{session_id}/cancel": lambda shop: of_pull(shop, "cancel"),
+    "POST /api/orders/{order_id}/dismiss": lambda shop: of_order(shop, "dismiss"),
+    "POST /api/orders/{order_id}/undismiss": lambda shop: of_order(shop, "undismiss"),
+    "POST /api/orders/{order_id}/mark_shipped": lambda shop: of_order(shop, "mark_shipped"),
+    "POST /api/orders/{order_id}/unmark_shipped": lambda shop: of_order(shop, "unmark_shipped"),
+    "POST /api/shelves/put": lambda shop: of_shelf(shop, "put", box=2, slot=1, quantity=1),
+    "POST /api/shelves/put_many": lambda shop: of_shelf(
+        shop, "put_many", box=2, start_slot=1, per_slot=4
+    ),
+    "POST /api/shelves/move": lambda shop: of_shelf(
+        shop, "move", **{"from": {"box": 1, "slot": 1}, "to": {"box": 3, "slot": 1}}
+    ),
+    "POST /api/shelves/remove": lambda shop: of_shelf(shop, "remove", box=1, slot=1),
+    "POST /api/contributions": contribute,
+    "POST /api/contributions/{card_id}/publish": publish,
+    "PATCH /api/account": lambda shop: shop.owner.send(
+        "PATCH", "/api/account", json={"auto_sync_paused": True}
+    ),
+    "POST /api/invitations/{token}": invitation,
+    "POST /api/v1/sync/request": lambda shop: shop.send("POST", "/api/v1/sync/request"),
+    "POST /api/v1/sync/cancel": cancel,
+    "POST /api/v1/sync/skip_wait": skip_wait,
+    "DELETE /api/v1/sync/approve_upload": approve_upload,
+    "POST /api/v1/uploads/{upload_id}/confirm": lambda shop: of_review(shop, "uploads", "confirm"),
+    "POST /api/v1/uploads/{upload_id}/discard": lambda shop: of_review(shop, "uploads", "discard"),
+    "POST /api/v1/repricing_events": lambda shop: shop.report("/api/v1/repricing_events"),
+    "POST /api/v1/repricing_events/failure": lambda shop: shop.report(
+        "/api/v1/repricing_events/failure", **FAILURE
+    ),
+    "POST /api/v1/tasks": lambda shop: shop.send("POST", "/api/v1/tasks", kind="refresh_orders"),
+    "POST /api/v1/agent/activity/{activity_id}/undo": undo,
+}
+
+
+def test_every_unsafe_route_leaves_an_entry_or_says_why_it_does_not():
+    assert SCENES.keys() | EXEMPT.keys() == UNSAFE
+    assert not SCENES.keys() & EXEMPT.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", sorted(SCENES))
+async def test_a_write_leaves_an_entry_of_its_request(a_seller, route):
+    seller = await a_seller()
+    answer = await SCENES[route](Shop(seller, await signed_in(seller)))
+    assert answer.status_code in (200, 201, 202), answer.text
+    rows = await seller.service.sql(
+        seller.id,
+        "SELECT actor, summary FROM activity WHERE seller_id = :id AND request_id = :request",
+        id=seller.id,
+        request=answer.headers["X-Request-Id"],
+    )
+    assert any(row["actor"] == "key" or row["actor"].startswith("member ") for row in rows)
+    assert not any("Some Buyer" in row["summary"] for row in rows)
+
+
+async def test_a_write_that_fails_leaves_no_entry(a_seller):
+    seller = await a_seller()
+    staff = await joined(seller, f"staff-{seller.email}")
+    assert (await staff.send("PATCH", "/api/lists/1", json={"name": "x"})).status_code == 403
+    assert (await seller.post("/api/lists", json={"name": ""})).status_code == 422
+    found = await seller.get("/api/v1/agent/activity", params={"action": "list"})
+    assert found.json()["total"] == 0

@@ -1,0 +1,331 @@
+"""Undo: what an entry of the feed did is taken back, once, and only while it stands."""
+
+import asyncio
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+
+
+async def newest(seller, action):
+    answer = await seller.get("/api/v1/agent/activity", params={"action": action})
+    return answer.json()["activity"][0]
+
+
+async def undo(sender, entry):
+    return await sender.post(f"/api/v1/agent/activity/{entry['id']}/undo")
+
+
+async def undone(seller, action):
+    """The entry of the undo of the newest such action."""
+    answer = await undo(seller, await newest(seller, action))
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def refused(seller, action):
+    answer = await undo(seller, await newest(seller, action))
+    assert answer.status_code == 409, answer.text
+    assert answer.json()["code"] == "changed_since"
+    return answer.json()["error"]
+
+
+async def rules(seller):
+    found = (await seller.get("/api/pricing/rules")).json()["rules"]
+    return [{name: value for name, value in rule.items() if name != "updated_at"} for rule in found]
+
+
+async def a_rule(seller, name="Mine", **fields):
+    body = {"name": name, "price_source": "market", "state": "published", **fields}
+    answer = await seller.post("/api/pricing/rules", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+async def change(seller, rule_id, **fields):
+    answer = await seller.http.patch(f"/api/pricing/rules/{rule_id}", json=fields)
+    assert answer.status_code == 200, answer.text
+
+
+async def a_list(seller, *card_ids, name="Binder"):
+    number = (await seller.post("/api/lists", json={"name": name})).json()["id"]
+    if card_ids:
+        await put(seller, number, *card_ids)
+    return number
+
+
+async def put(seller, number, *card_ids):
+    answer = await seller.post(f"/api/lists/{number}/cards", json={"card_ids": list(card_ids)})
+    assert answer.status_code == 200, answer.text
+
+
+async def take(seller, number, *card_ids):
+    body = {"card_ids": list(card_ids)}
+    await seller.http.request("DELETE", f"/api/lists/{number}/cards", json=body)
+
+
+async def cards_on(seller, slug="binder"):
+    found = await seller.get("/api/cards", params={"search": f"list:{slug}"})
+    return sorted(card["id"] for card in found.json()["cards"])
+
+
+async def lists(seller):
+    return (await seller.get("/api/lists")).json()["lists"]
+
+
+async def stocked(a_seller):
+    """A seller and the ids of its three cards."""
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1), a_row(2), a_row(3)))
+    return seller, [card["id"] for card in await seller.cards()]
+
+
+RULE_EDITS = {
+    "pricing.rule_created": lambda seller, id: a_rule(seller, "Another"),
+    "pricing.rule_changed": lambda seller, id: change(
+        seller, id, adjust_bp=-500, floor="0.50", name="Other", priority=777
+    ),
+    "pricing.rule_deleted": lambda seller, id: seller.http.delete(f"/api/pricing/rules/{id}"),
+    "pricing.preset_applied": lambda seller, id: seller.post("/api/pricing/presets/premium"),
+}
+
+
+@pytest.mark.parametrize("action", RULE_EDITS)
+async def test_a_rule_edit_is_taken_back(a_seller, action):
+    seller = await a_seller()
+    rule_id = await a_rule(seller, query="price>=5")
+    before = await rules(seller)
+    await RULE_EDITS[action](seller, rule_id)
+    after = await rules(seller)
+    assert after != before
+    told = await undone(seller, action)
+    assert (told["action"], told["actor"], told["undoable"]) == ("activity.undone", "key", False)
+    assert await rules(seller) == before
+    assert (await newest(seller, action))["undone_by"] == told["id"]
+
+
+async def test_an_order_of_rules_is_taken_back(a_seller):
+    seller = await a_seller()
+    for name in "abc":
+        await a_rule(seller, name)
+    before = await rules(seller)
+    ids = [rule["id"] for rule in before]
+    await seller.post("/api/pricing/rules/reorder", json={"ids": [*reversed(ids[:3]), *ids[3:]]})
+    assert await rules(seller) != before
+    await undone(seller, "pricing.rules_reordered")
+    assert await rules(seller) == before
+
+
+async def test_a_rule_that_was_switched_off_is_switched_on_again(a_seller):
+    seller = await a_seller()
+    rule_id = await a_rule(seller)
+    await seller.post(f"/api/pricing/rules/{rule_id}/disable")
+    entry = await newest(seller, "pricing.rule_changed")
+    assert (entry["before"], entry["after"]) == ({"enabled": True}, {"enabled": False})
+    await undone(seller, "pricing.rule_changed")
+    assert (await seller.get(f"/api/pricing/rules/{rule_id}")).json()["enabled"] is True
+
+
+async def test_a_rule_that_was_changed_since_stays_and_the_refusal_says_what_was(a_seller):
+    seller = await a_seller()
+    rule_id = await a_rule(seller)
+    await change(seller, rule_id, adjust_bp=-500)
+    first = await newest(seller, "pricing.rule_changed")
+    await change(seller, rule_id, adjust_bp=-700)
+    after = await rules(seller)
+    answer = await undo(seller, first)
+    assert (answer.status_code, answer.json()["code"]) == (409, "changed_since")
+    assert answer.json()["error"] == f"rule {rule_id} “Mine”: adjust_bp changed since"
+    assert await rules(seller) == after
+    await undone(seller, "pricing.rule_changed")
+    assert (await undo(seller, first)).status_code == 200, "it stands again as the entry left it"
+
+
+async def test_a_rule_whose_priority_another_has_taken_does_not_come_back(a_seller):
+    seller = await a_seller()
+    rule_id = await a_rule(seller, priority=77)
+    await seller.http.delete(f"/api/pricing/rules/{rule_id}")
+    other = await a_rule(seller, "Other", priority=77)
+    assert f"is that of rule {other}" in await refused(seller, "pricing.rule_deleted")
+
+
+async def test_a_rule_of_a_list_that_is_gone_does_not_come_back(a_seller):
+    seller = await a_seller()
+    number = await a_list(seller)
+    rule_id = await a_rule(seller, query="list:binder")
+    await seller.http.delete(f"/api/pricing/rules/{rule_id}")
+    await seller.http.delete(f"/api/lists/{number}")
+    assert "query" in await refused(seller, "pricing.rule_deleted")
+
+
+async def test_a_deleted_rule_can_not_be_changed_back(a_seller):
+    seller = await a_seller()
+    rule_id = await a_rule(seller)
+    await change(seller, rule_id, adjust_bp=-500)
+    await seller.http.delete(f"/api/pricing/rules/{rule_id}")
+    assert "was deleted since" in await refused(seller, "pricing.rule_changed")
+
+
+async def pins(seller, price):
+    answer = await seller.http.put("/api/pricing/pins/1", json={"price": price})
+    assert answer.status_code == 200, answer.text
+
+
+async def pinned(seller):
+    query = "SELECT price FROM pinned_price WHERE seller_id = :id"
+    return [str(row["price"]) for row in await seller.service.sql(seller.id, query, id=seller.id)]
+
+
+async def test_a_pin_is_taken_back_to_the_price_before_it_or_none(a_seller):
+    seller, _ = await stocked(a_seller)
+    await pins(seller, "2.00")
+    first = await newest(seller, "pricing.pinned")
+    await pins(seller, "3.00")
+    entry = await newest(seller, "pricing.pinned")
+    assert (entry["before"]["price"], entry["after"]["price"]) == ("2.00", "3.00")
+    answer = await undo(seller, first)
+    assert answer.json()["error"] == "card 1 is pinned at 3.00 by now"
+    await undone(seller, "pricing.pinned")
+    assert await pinned(seller) == ["2.0000"]
+    assert (await undo(seller, first)).status_code == 200
+    assert await pinned(seller) == []
+
+
+async def test_a_pin_that_was_taken_off_comes_back(a_seller):
+    seller, _ = await stocked(a_seller)
+    await pins(seller, "2.00")
+    await seller.http.delete("/api/pricing/pins/1")
+    assert "is not pinned any more" in await refused(seller, "pricing.pinned")
+    await undone(seller, "pricing.unpinned")
+    assert await pinned(seller) == ["2.0000"]
+
+
+async def test_a_list_that_was_made_goes_again_while_it_is_empty(a_seller):
+    seller, [card, *_] = await stocked(a_seller)
+    number = await a_list(seller)
+    await put(seller, number, card)
+    assert "has 1 cards by now" in await refused(seller, "list.created")
+    await take(seller, number, card)
+    await undone(seller, "list.created")
+    assert await lists(seller) == []
+
+
+async def test_a_list_gets_its_former_name_back(a_seller):
+    seller, _ = await stocked(a_seller)
+    number = await a_list(seller)
+    await seller.http.patch(f"/api/lists/{number}", json={"name": "Folder"})
+    await a_list(seller, name="binder")
+    assert "another list 'Binder'" in await refused(seller, "list.renamed")
+    await seller.http.delete(f"/api/lists/{(await lists(seller))[1]['id']}")
+    await undone(seller, "list.renamed")
+    assert [each["name"] for each in await lists(seller)] == ["Binder"]
+
+
+async def test_a_deleted_list_comes_back_with_its_cards(a_seller):
+    seller, cards = await stocked(a_seller)
+    number = await a_list(seller, *cards[:2])
+    before = await lists(seller)
+    await seller.http.delete(f"/api/lists/{number}")
+    assert (await newest(seller, "list.deleted"))["before"]["cards"] == 2
+    await undone(seller, "list.deleted")
+    assert (await lists(seller), await cards_on(seller)) == (before, sorted(cards[:2]))
+
+
+async def test_cards_leave_a_list_that_they_were_put_on(a_seller):
+    seller, cards = await stocked(a_seller)
+    number = await a_list(seller, cards[0])
+    await put(seller, number, *cards)
+    await undone(seller, "list.cards_added")
+    assert await cards_on(seller) == [cards[0]]
+
+
+async def test_cards_return_to_a_list_that_they_were_taken_off(a_seller):
+    seller, cards = await stocked(a_seller)
+    number = await a_list(seller, *cards)
+    await take(seller, number, *cards[:2])
+    await undone(seller, "list.cards_removed")
+    assert await cards_on(seller) == sorted(cards)
+
+
+async def test_cards_that_moved_since_stay_as_they_are(a_seller):
+    seller, cards = await stocked(a_seller)
+    number = await a_list(seller, *cards)
+    await take(seller, number, cards[0])
+    assert "1 of the 3 cards are not on list" in await refused(seller, "list.cards_added")
+    assert await cards_on(seller) == sorted(cards[1:])
+    await put(seller, number, cards[0])
+    assert "1 of the cards are on list" in await refused(seller, "list.cards_removed")
+    await seller.http.delete(f"/api/lists/{number}")
+    assert "was deleted since" in await refused(seller, "list.cards_removed")
+
+
+async def test_undoing_twice_answers_the_same_and_changes_nothing_more(a_seller):
+    seller = await a_seller()
+    await a_list(seller)
+    entry = await newest(seller, "list.created")
+    first = await undo(seller, entry)
+    await a_list(seller)
+    again = await undo(seller, entry)
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert len(await lists(seller)) == 1
+
+
+async def test_of_two_undos_at_once_one_has_an_effect(a_seller):
+    seller = await a_seller()
+    rule_id = await a_rule(seller)
+    await seller.http.delete(f"/api/pricing/rules/{rule_id}")
+    entry = await newest(seller, "pricing.rule_deleted")
+    answers = await asyncio.gather(*(undo(seller, entry) for _ in range(4)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    found = await seller.get("/api/v1/agent/activity", params={"action": "activity.undone"})
+    assert found.json()["total"] == 1
+    assert [rule["id"] for rule in await rules(seller)].count(rule_id) == 1
+
+
+async def test_an_undo_and_an_edit_at_once_leave_one_of_both_orders(a_seller):
+    seller = await a_seller()
+    rule_id = await a_rule(seller)
+    await change(seller, rule_id, adjust_bp=-500)
+    entry = await newest(seller, "pricing.rule_changed")
+    answer, _ = await asyncio.gather(undo(seller, entry), change(seller, rule_id, adjust_bp=-700))
+    assert answer.status_code in (200, 409)
+    told = (await seller.get(f"/api/pricing/rules/{rule_id}")).json()
+    assert told["adjust_bp"] == -700
+
+
+async def test_what_can_not_be_undone_says_so(a_seller):
+    seller = await a_seller()
+    await seller.post("/api/v1/tasks", json={"kind": "refresh_orders"})
+    entry = await newest(seller, "task.requested")
+    answer = await undo(seller, entry)
+    assert (entry["undoable"], answer.status_code) == (False, 409)
+    assert answer.json()["code"] == "not_undoable"
+    await a_list(seller)
+    told = await undone(seller, "list.created")
+    assert (await undo(seller, told)).json()["code"] == "not_undoable"
+
+
+async def test_an_unknown_and_another_sellers_entry_are_not_found(a_seller):
+    one, other = await a_seller(), await a_seller()
+    await a_list(one)
+    entry = await newest(one, "list.created")
+    for found in (await undo(other, entry), await undo(one, {"id": 2**40})):
+        assert (found.status_code, found.json()["code"]) == (404, "not_found")
+    assert len(await lists(one)) == 1
+
+
+async def test_owners_keys_and_writing_tokens_undo_and_nobody_else(a_seller):
+    seller = await a_seller()
+    owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
+    reader, writer = await seller.token("mcp:read"), await seller.token("mcp:write")
+    await a_list(seller)
+    entry = await newest(seller, "list.created")
+    assert (await undo(staff, entry)).json()["code"] == "owner_required"
+    assert (await undo(reader, entry)).json()["code"] == "insufficient_scope"
+    told = (await undo(writer, entry)).json()
+    assert told["actor"].startswith("token ")
+    await a_list(seller)
+    told = (await undo(owner, await newest(seller, "list.created"))).json()
+    assert told["actor"] == f"member {owner.member_id}"

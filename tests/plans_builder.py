@@ -1,0 +1,43 @@
+"""What the tests of plans share: a plain shop, plans over HTTP, permissions."""
+
+from browsers import signed_in
+from builders import a_row, a_shop
+
+PLANS = "/api/v1/agent/plans"
+PERMISSIONS = f"{PLANS}/permissions"
+
+
+async def a_plain_shop(a_seller, *rows, adjust_bp=0, **options):
+    """A shop whose one rule asks the market price: ten cards of 10.00, if not told otherwise."""
+    rows = rows or [a_row(n, market="10.00", price="10.00", low="") for n in range(1, 11)]
+    seller = await a_shop(a_seller, *rows, **options)
+    [rule] = (await seller.get("/api/pricing/rules")).json()["rules"]
+    body = {"never_lower": False, "adjust_bp": adjust_bp, "fallback_sources": [], "cap": None}
+    answer = await seller.http.patch(f"/api/pricing/rules/{rule['id']}", json=body)
+    assert answer.status_code == 200, answer.text
+    return seller, rule["id"]
+
+
+def changes(*changes, **plan):
+    return {"actions": [{"type": "pricing.change_set", "changes": list(changes)}], **plan}
+
+
+def lowered(rule_id, bp, **plan):
+    return changes({"op": "update", "rule_id": rule_id, "set": {"adjust_bp": -bp}}, **plan)
+
+
+async def planned(seller, body, status=201):
+    answer = await seller.post(PLANS, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+async def rule_of(seller, rule_id):
+    return (await seller.get(f"/api/pricing/rules/{rule_id}")).json()
+
+
+async def allow(seller, mode, credential="key", kind="pricing.change_set"):
+    owner = await signed_in(seller)
+    answer = await owner.send("PATCH", PERMISSIONS, json={credential: {kind: mode}})
+    assert answer.status_code == 200, answer.text
+    return owner
