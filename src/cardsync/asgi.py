@@ -178,7 +178,10 @@ def _for_members_on_plans() -> Router:
 def _description() -> OpenAPIConfig:
     description = openapi_config()
     description.openapi_router = Router(
-        path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
+        path="/openapi",
+        route_handlers=[],
+        include_in_schema=False,
+        after_request=_not_found,
     )
     return description
 

@@ -337,7 +337,8 @@ class MutexHeld(ToldByStatus):
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
-            MutexHeldBody("mutex_held", seconds), headers={"Retry-After": str(seconds)}
+            MutexHeldBody("mutex_held", seconds),
+            headers={"Retry-After": str(seconds)},
         )
 
 

@@ -35,6 +35,7 @@ COUNTED = {
     "oldest_seconds",
     "upload_id",
     "id",
+    "heal_id",
     "transaction_id",
     "cooldown_remaining_seconds",
     "retry_after_seconds",
@@ -46,7 +47,12 @@ PATTERNS = (
     (re.compile(r"https?://[^\s\"]+/objects/[^\s\"]+"), "<upload url>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"syncs/u\d+/[0-9a-f-]{36}\.csv"), "<object key>"),
-    (re.compile(r"(?<=/uploads/)\d+|(?<=upload )\d+|(?<=/tasks/)\d+|(?<=task )\d+"), "<id>"),
+    (
+        re.compile(
+            r"(?<=/uploads/)\d+|(?<=upload )\d+|(?<=/tasks/)\d+|(?<=/corrections/)\d+|(?<=task )\d+"
+        ),
+        "<id>",
+    ),
     (re.compile(r'W/"[0-9a-f]{24}"'), 'W/"<fingerprint>"'),
     (re.compile(r"(?<=[?&]agent_id=)[^&]+"), "<agent>"),
 )
@@ -433,8 +439,30 @@ async def a_claim(book: Book, http: httpx.AsyncClient) -> None:
     await book.ask("tasks listed", http, "GET", "/api/v1/tasks?kind=refresh_orders")
 
 
+async def a_repair(book: Book, http: httpx.AsyncClient) -> None:
+    """A selector that finds nothing any more: a proposal, its confirmation, and its failure."""
+    asked = {
+        "workflow": "pricing",
+        "step_name": "export_inventory",
+        "selector": 'button:has-text("Export CSV")',
+        "page_url": "https://marketplace.invalid/pricing",
+        "dom_snippet": '<main><button data-testid="export-pricing">Export CSV</button></main>',
+    }
+    answer = await book.ask("heal", http, "POST", "/api/v1/workflow/heal", json=asked)
+    verified = {
+        "heal_id": answer.json()["id"],
+        "selector": 'button[data-testid="export-pricing"]',
+        "verified": True,
+    }
+    path = "/api/v1/workflow/corrections"
+    answer = await book.ask("correction", http, "POST", path, json=verified)
+    path = f"{path}/{answer.json()['id']}/failure"
+    await book.ask("correction failed", http, "POST", path, json={"error": "it was not there"})
+
+
 async def refusals(book: Book, seller: Seller) -> None:
     http = seller.http
+    await a_repair(book, http)
     for name in ("task", "task again"):
         await book.ask(name, http, "POST", "/api/v1/tasks", json={"kind": "refresh_orders"})
     await a_claim(book, http)

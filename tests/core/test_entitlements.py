@@ -138,7 +138,7 @@ def test_what_holds_prices_back(differs, holds, price_tasks):
     ],
 )
 def test_what_the_heartbeat_tells_of(due, price_due, price_tasks, tells, loses):
-    assert advertised(due, price_due, price_tasks, NOW) is tells
+    assert advertised(due, price_due, None, price_tasks, NOW) is tells
     assert lost(price_due, price_tasks, NOW) is loses
 
 

@@ -56,11 +56,15 @@ def _fetch_prices(job: Job) -> bytes | None:
             reasons=reasons,
         )
         return None
+    sha256 = hashlib.sha256(updates.content).hexdigest()
+    if cycle.task is not None and memory.has_placed(sha256):
+        # A sync has brought the same rows, or an earlier try of the task.
+        raise StepSkipped("the same rows were placed before, and wait for the marketplace")
     durable.discard_parts(job.exports(), "price-updates-*.csv")
     cycle.export_name = _free_name(job.exports(), clock.now())
     cycle.export_rows, cycle.etag = updates.rows, updates.etag
     cycle.export_kind = updates.kind or _kind_of(updates)
-    cycle.export_sha256 = hashlib.sha256(updates.content).hexdigest()
+    cycle.export_sha256 = sha256
     return updates.content
 
 
@@ -84,9 +88,9 @@ def import_prices(job: Job) -> None:
         raise StepSkipped("nothing to import")
     prices = job.exports() / cycle.export_name
     if job.market.has_imported(prices, staged=cycle.outbox_staged):
-        _remember_listed(job)
+        _remember_placed(job)
         return
-    if cycle.export_kind == "quick_add" and memory.has_listed(cycle.export_sha256):
+    if cycle.export_kind == "quick_add" and memory.has_placed(cycle.export_sha256):
         raise StepSkipped("these listings were placed before, and wait for the marketplace")
     # The mode may have changed since the cycle began, and read_only must not push. What the seller
     # asked for is delivered in either mode, if it is what the server has served.
@@ -109,7 +113,7 @@ def import_prices(job: Job) -> None:
         staged=cycle.outbox_staged,
         note_staged=note_staged,
     )
-    _remember_listed(job)
+    _remember_placed(job)
     rows = cycle.export_rows - len(cycle.paused_cards)
     job.say("prices_placed", f"placed a copy in {target}", path=str(target), rows=rows)
     if cycle.paused_cards:
@@ -132,8 +136,8 @@ def _some(cards: list[int]) -> str:
     return named if len(cards) <= 5 else f"{named} and {len(cards) - 5} more"
 
 
-def _remember_listed(job: Job) -> None:
+def _remember_placed(job: Job) -> None:
     cycle = job.cycle
-    if cycle.export_kind == "quick_add" and cycle.export_sha256 and cycle.export_name:
-        job.store.memory.remember_listed(cycle.export_sha256, cycle.export_name)
+    if cycle.export_sha256 and cycle.export_name:
+        job.store.memory.remember_placed(cycle.export_sha256, cycle.export_name)
         job.store.save()

@@ -175,7 +175,11 @@ EXPIRED = {"code": "claim_expired", "message": "no agent told in time what becam
 
 
 async def end_claim(
-    session: AsyncSession, caller: Caller, task_id: int, outcome: Outcome, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    task_id: int,
+    outcome: Outcome,
+    now: datetime,
 ) -> AgentTask:
     """The task as it is now. The same outcome told again changes nothing.
 
@@ -202,7 +206,11 @@ async def end_claim(
 
 
 async def _ended_before(
-    session: AsyncSession, task: AgentTask, outcome: Outcome, hashed: bytes, now: datetime
+    session: AsyncSession,
+    task: AgentTask,
+    outcome: Outcome,
+    hashed: bytes,
+    now: datetime,
 ) -> AgentTask:
     """The task, of a claim that is over: told again, or ended by what the agent reported besides.
 

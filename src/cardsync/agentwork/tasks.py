@@ -115,7 +115,10 @@ async def enqueue_task(
 
 
 async def waiting_task(
-    session: AsyncSession, seller_id: int, kind: str, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    now: datetime,
 ) -> AgentTask | None:
     """The oldest task of a kind that waits, be it that its claim has run out; the last attempt
     does not come back.
@@ -135,7 +138,11 @@ async def waiting_task(
 
 
 async def enqueue_routine(
-    session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    now: datetime,
 ) -> int:
     """The same for work that comes by itself: of a kind at most one such task waits, and that one
     is taken.
@@ -153,7 +160,10 @@ async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> 
 
 
 async def request_task(
-    session: AsyncSession, caller: Caller, kind: str, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    kind: str,
+    now: datetime,
 ) -> tuple[AgentTask, bool]:
     """The task that the seller asked for, and whether it is new: one that waits is told again.
 
@@ -298,7 +308,9 @@ async def note_push(
 
 
 async def end_unclaimed_rollbacks(
-    session: AsyncSession, seller_id: int, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
 ) -> datetime | None:
     """Cancel the tasks of rollbacks that are over, which no agent has in hand; returns when the
     next claim on such a one runs out.

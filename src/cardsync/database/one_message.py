@@ -26,7 +26,9 @@ def _as_psycopg_reads_it(statement: str) -> str:
 
 
 async def in_one_message(
-    session: AsyncSession, statements: Sequence[str], values: Mapping[str, Any]
+    session: AsyncSession,
+    statements: Sequence[str],
+    values: Mapping[str, Any],
 ) -> list[list[Any]]:
     """The rows of each statement; every statement may name any of the values."""
     connection = await driver(session)

@@ -29,7 +29,14 @@ class Marks(NamedTuple):
 
 async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
     marks = await _mark(
-        session, caller, order_id, "pull_dismissed_at", now, "order.dismissed", "set aside", now
+        session,
+        caller,
+        order_id,
+        "pull_dismissed_at",
+        now,
+        "order.dismissed",
+        "set aside",
+        now,
     )
     await take_out(session, caller.seller_id, order_id)
     return marks
@@ -37,12 +44,22 @@ async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: dat
 
 async def undismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
     return await _mark(
-        session, caller, order_id, "pull_dismissed_at", None, "order.undismissed", "taken back", now
+        session,
+        caller,
+        order_id,
+        "pull_dismissed_at",
+        None,
+        "order.undismissed",
+        "taken back",
+        now,
     )
 
 
 async def mark_shipped(
-    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    now: datetime,
 ) -> Marks:
     return await _mark(
         session,
@@ -57,7 +74,10 @@ async def mark_shipped(
 
 
 async def unmark_shipped(
-    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    now: datetime,
 ) -> Marks:
     """Remove the mark; the order can be pulled again, unless an upload says otherwise."""
     return await _mark(

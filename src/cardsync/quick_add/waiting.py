@@ -55,7 +55,8 @@ async def note_waiting(session: AsyncSession, seller_id: int, now: datetime) -> 
     if not ids:
         return None
     task: int | None = await session.scalar(
-        text(_TASK), {"seller": seller_id, "kind": KIND, "now": now}
+        text(_TASK),
+        {"seller": seller_id, "kind": KIND, "now": now},
     )
     if task is None:
         return await enqueue_task(session, seller_id, KIND, {"quick_add_ids": ids}, now)

@@ -53,7 +53,9 @@ async def form_of(request: ApiRequest) -> dict[str, str]:
     """Raises BadRequest."""
     try:
         fields = parse_qs(
-            (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS
+            (await request.body()).decode(),
+            keep_blank_values=True,
+            max_num_fields=FIELDS,
         )
     except ValueError as e:
         raise errors.BadRequest("the form cannot be read") from e

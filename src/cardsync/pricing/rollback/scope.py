@@ -169,7 +169,9 @@ def statement(form: str, scope: Scope) -> str:
 
 
 async def diff_of(
-    session: AsyncSession, seller_id: int, scope: Scope
+    session: AsyncSession,
+    seller_id: int,
+    scope: Scope,
 ) -> tuple[int, list[dict[str, Any]]]:
     """How many cards would change, and the first of them."""
     values = await values_of(session, seller_id, scope)

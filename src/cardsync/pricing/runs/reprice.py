@@ -343,7 +343,10 @@ def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
     nobody else changes it.
     """
     active = cards.select(
-        "marketplace_id", "listing_id", "product_line_enabled", price="current_price"
+        "marketplace_id",
+        "listing_id",
+        "product_line_enabled",
+        price="current_price",
     ).with_columns(target_price=priced["target"])
     asked = importable(active.filter("product_line_enabled")).with_columns(
         write.decimal("target_price")

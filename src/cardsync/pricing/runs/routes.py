@@ -144,7 +144,10 @@ async def analyse_rules(caller: Caller, database: Database, settings: Settings) 
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
 async def explain_price(
-    caller: Caller, database: Database, store: Store, marketplace_id: int
+    caller: Caller,
+    database: Database,
+    store: Store,
+    marketplace_id: int,
 ) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
