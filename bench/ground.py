@@ -78,7 +78,8 @@ class Report:
         print(f"\n{self.title}")
         for figure in self.figures:
             print(
-                f"  {figure.what:<{width}}  {figure.reached:>12}  {figure.reach:<18} {'met' if figure.met else 'MISSED'}"
+                f"  {figure.what:<{width}}  {figure.reached:>12}  {figure.reach:<18}"
+                f" {'met' if figure.met else 'MISSED'}"
             )
 
 

@@ -76,7 +76,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         slow = naive(of)
         moved = told["up"] + told["down"]
         report.note(
-            f"{told['cards']:,} cards, {moved:,} would move, web peak {ground.peak_memory(web) / MB:.0f} MB"
+            f"{told['cards']:,} cards, {moved:,} would move,"
+            f" web peak {ground.peak_memory(web) / MB:.0f} MB"
         )
         for name, values in times.items():
             report.note(f"{name:<17} {spread(values)}")
