@@ -23,7 +23,8 @@ from cardsync import clock
 from cardsync.web import bodies
 
 SHOWN = (
-    "content-type", "content-length", "cache-control", "vary", "etag", "retry-after", "www-authenticate", "allow",
+    "content-type", "content-length", "cache-control", "vary", "etag", "retry-after",
+    "www-authenticate", "allow",
     "x-price-export-empty-reason", "ratelimit-policy",
 )  # fmt: skip
 ALWAYS = ("x-request-id", "ratelimit")
@@ -151,7 +152,8 @@ INVENTORY = a_csv(
     a_row(1001, price="1.00", market="1.20"), a_row(1002, price="5.00", market="4.00", low="3.50")
 )
 ORDER = {
-    "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026", "status": "Completed - Paid",
+    "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026",
+    "status": "Completed - Paid",
     "product_amt": 12.50, "shipping_amt": 1.27, "total_amt": 13.77,
 }  # fmt: skip
 

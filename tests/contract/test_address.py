@@ -68,7 +68,8 @@ def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket
         bind_address.find_free(settings, say)
     [line] = said
     assert line.startswith(
-        f"{settings.bind}: Address already in use, maybe by a cardsync that is ending; waiting at most"
+        f"{settings.bind}: Address already in use, maybe by a cardsync that is ending;"
+        " waiting at most"
     )
 
 
