@@ -149,7 +149,8 @@ async def history_of(seller) -> dict[int, list[tuple]]:
     kept = await seller.service.sql(
         seller.id,
         "SELECT c.marketplace_id, o.quantity, o.price, o.market, o.low FROM price_observation o"
-        " JOIN card c ON c.seller_id = o.seller_id AND c.id = o.card_id WHERE o.seller_id = :id ORDER BY o.observed_at",
+        " JOIN card c ON c.seller_id = o.seller_id AND c.id = o.card_id WHERE o.seller_id = :id"
+        " ORDER BY o.observed_at",
         id=seller.id,
     )
     history: dict[int, list[tuple]] = {}

@@ -367,6 +367,7 @@ async def test_orders_are_pulled_along_the_shelves(shop):
     await put(browser, ids[2], 11, 1)
     opened = await browser.post("/api/pull_sessions")
     read = await browser.get(f"/api/pull_sessions/{opened.json()['id']}")
-    assert [(order["id"], order["items"][0]["location_code"]) for order in read.json()["orders"]] == [
+    assert [(order["id"],
+             order["items"][0]["location_code"]) for order in read.json()["orders"]] == [
         (near, "9-30"), (far, "10-1"), (unshelved, None),
     ]  # fmt: skip

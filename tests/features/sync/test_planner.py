@@ -102,7 +102,8 @@ async def test_a_step_that_a_request_only_needs_is_left_out_while_it_is_fresh(a_
         "steps": ["fetch_refunds"],
         "skipped": [
             {
-                "name": "fetch_orders", "reason": "fresh", "last_succeeded_at": clock.rfc3339(succeeded),
+                "name": "fetch_orders", "reason": "fresh",
+                "last_succeeded_at": clock.rfc3339(succeeded),
                 "freshness_seconds": 600,
             }
         ],
