@@ -28,13 +28,17 @@ FILE = a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1)
 RUNS = "SELECT * FROM price_run WHERE seller_id = %(seller)s AND upload_id IS NULL ORDER BY id"
 TASKS = "SELECT kind, status FROM agent_task WHERE seller_id = %(seller)s ORDER BY id"
 CHANGES = """
-    SELECT c.marketplace_id, p.old_price, p.new_price FROM price_change p JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id
+    SELECT c.marketplace_id, p.old_price, p.new_price FROM price_change p
+    JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id
      WHERE p.seller_id = %(seller)s AND p.run_id = %(run)s ORDER BY 1
 """
 WAITING = (
     "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 )
-WRITTEN = "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_holder = 'reprice' AND work_done = %(rows)s"
+WRITTEN = (
+    "SELECT 1 FROM sync_state"
+    " WHERE seller_id = %(seller)s AND lease_holder = 'reprice' AND work_done = %(rows)s"
+)
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,10 @@ def rows_locked(seller: Seller, boundary: int) -> Any:
     touches none of them itself.
     """
     firsts = [boundary * SLAB + 1, (boundary + 1) * SLAB + 1]
-    query = "SELECT 1 FROM card WHERE seller_id = %(seller)s AND marketplace_id = ANY(%(firsts)s) FOR UPDATE"
+    query = (
+        "SELECT 1 FROM card WHERE seller_id = %(seller)s AND marketplace_id = ANY(%(firsts)s)"
+        " FOR UPDATE"
+    )
     return locked(seller.server, query, seller=seller.id, firsts=firsts)
 
 
@@ -186,7 +193,10 @@ def test_killed_when_all_is_written_and_not_yet_told(ground: Ground) -> None:
         with rows_locked(seller, 0):
             seller.upload(FILE, SECOND)
             stopped_at(seller, 0)
-            run = "SELECT 1 FROM price_run WHERE seller_id = %(seller)s AND state = 'running' FOR NO KEY UPDATE"
+            run = (
+                "SELECT 1 FROM price_run"
+                " WHERE seller_id = %(seller)s AND state = 'running' FOR NO KEY UPDATE"
+            )
             outer.enter_context(locked(ground.server, run, seller=seller.id))
         until(
             lambda: seller.sql(WRITTEN, rows=ROWS) and seller.server.sql(WAITING),

@@ -38,13 +38,16 @@ SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 CALLER_PROGRAM = Path(__file__).with_name("skip_wait_callers.py")
 
 LEDGER = """
-    SELECT a.credit_balance AS balance, sum(t.amount) AS sum, count(*) FILTER (WHERE t.kind = 'skip_wait') AS charges
-      FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %(seller)s GROUP BY 1
+    SELECT a.credit_balance AS balance, sum(t.amount) AS sum,
+        count(*) FILTER (WHERE t.kind = 'skip_wait') AS charges
+      FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %(seller)s
+      GROUP BY 1
 """
 # What an agent's failed cycle leaves: the request is taken, the cooldown goes on. Its moment
 # names the round.
 NEXT_ROUND = """
-    UPDATE sync_state SET requested_kind = NULL, requested_at = NULL, last_pricing_at = clock_timestamp()
+    UPDATE sync_state SET requested_kind = NULL, requested_at = NULL,
+        last_pricing_at = clock_timestamp()
      WHERE seller_id = %(seller)s RETURNING seller_id
 """
 
@@ -159,7 +162,10 @@ def test_a_charge_is_replayed_after_a_restart_and_a_day_later(server: Server) ->
     server.start()
     assert asyncio.run(all_at_once(seller, "once", 1)) == {"replayed": CALLERS}
     for table, moment in (("credit_transaction", "created_at"), ("sync_state", "last_pricing_at")):
-        query = f"UPDATE {table} SET {moment} = {moment} - interval '24 h' WHERE seller_id = %(seller)s RETURNING 1"
+        query = (
+            f"UPDATE {table} SET {moment} = {moment} - interval '24 h'"
+            " WHERE seller_id = %(seller)s RETURNING 1"
+        )
         server.sql(query, seller=seller.id)
     assert asyncio.run(all_at_once(seller, "once", 1)) == {"replayed": CALLERS}
     assert asyncio.run(all_at_once(seller, "another", 1)) == {"no_charge_needed": CALLERS}
