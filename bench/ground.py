@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass
 class Report:
-    """What one command prints: the measured times and the figures."""
+    """The output of one command: the measured times and the figures."""
 
     title: str
     notes: list[str] = field(default_factory=list)

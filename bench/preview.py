@@ -36,7 +36,7 @@ def naive(of: Shop) -> float:
 
 
 def written(of: Shop) -> list[tuple[int, int]]:
-    """Of each table how many rows there are, and a sum over which versions of them."""
+    """Count the rows of each table, and add up the hashes of their versions."""
     with of.made.admin() as connection:
         return [
             connection.execute(

@@ -144,7 +144,7 @@ class Shop:
         return typed(frame_of(self.copied(sql), dict.fromkeys(READ, pl.Int64)))
 
     def copied(self, sql: str) -> bytes:
-        """What a COPY sends."""
+        """Return the bytes that a COPY sends."""
         out = io.BytesIO()
 
         def drain(copy: psycopg.Copy) -> Any:

@@ -50,7 +50,7 @@ class Answers:
 def web_processes(
     made: Ground, count: int, env: dict[str, str]
 ) -> Iterator[list[tuple[str, psutil.Process]]]:
-    """So many web processes of their own on the one database: (address, process)."""
+    """Start `count` web processes on the one database: (address, process) of each."""
     with ExitStack() as stack:
         before = {name: os.environ.get(name) for name in env}
         os.environ.update(env)
