@@ -104,7 +104,7 @@ class Seller:
         return await self.report(answer.json()["upload_id"])
 
     async def fingerprint_is_right(self) -> None:
-        """What a run computes from its frames is what the cards say when it has ended."""
+        """Check that the cards say at the end what the run computed from its frames."""
         async with self.service.database.tenant(self.id) as session:
             state = (
                 await session.execute(select(SyncState).where(SyncState.seller_id == self.id))
@@ -177,7 +177,7 @@ class Seller:
         return await self.send("/order_feedbacks", rows, **options)
 
     async def stored_orders(self) -> list[dict[str, Any]]:
-        """What stands in the table, by order number."""
+        """The rows of the table, by order number."""
         return await self.service.sql(
             self.id,
             f"SELECT orders.*, {PLACED_AT} AS order_placed_at FROM orders"
@@ -214,7 +214,7 @@ class Seller:
         )
 
     async def set(self, **values: Any) -> None:
-        """What `cardsync admin seller set` does."""
+        """Set values as `cardsync admin seller set` does."""
         pairs = [
             f"{key}={str(value).lower() if isinstance(value, bool) else value}"
             for key, value in values.items()
@@ -239,7 +239,7 @@ class Seller:
         return self.service.client(Authorization=f"Bearer {minted.token}")
 
     async def grant(self, credits: int, reason: str = "a test") -> None:
-        """What `cardsync admin credits grant` does."""
+        """Grant credits as `cardsync admin credits grant` does."""
         async with self.service.database.tenant(self.id) as session:
             await ledger.grant(session, self.id, credits, reason, clock.now())
 
@@ -298,7 +298,7 @@ async def a_shop(a_seller: SellerBuilder, *rows: dict[str, str], **options: Any)
 async def poll(
     seller: Seller, agent: str | None = "agent-1", *, capabilities: str | None = None
 ) -> dict[str, Any]:
-    """What an agent hears that asks for work."""
+    """The answer to an agent that asks for work."""
     query = {"agent_id": agent, "capabilities": capabilities}
     given = {name: value for name, value in query.items() if value is not None}
     answer = await seller.get("/api/v1/sync/pending", params=given)

@@ -61,7 +61,7 @@ async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
 
 
 async def change_order(seller: Seller, order_id: int, **columns: Any) -> None:
-    """What a later upload does to an order."""
+    """Change an order as a later upload does."""
     changes = ", ".join(f"{name} = :{name}" for name in columns)
     await seller.service.sql(
         seller.id,

@@ -1,5 +1,5 @@
-"""What a search means, row by row and slowly: a tree and a seller's tables in, the ids that it
-selects out. It knows nothing of SQL.
+"""The meaning of a search, row by row and slowly: a tree and a seller's tables come in, the ids
+that it selects go out. It knows nothing of SQL.
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ def _variant(card: Row, wanted: str) -> bool:
 
 
 def _variants(card: Row) -> list[str]:
-    """What stands between an opening bracket and the next that closes one of its kind."""
+    """The texts between an opening bracket and the next closing one of its kind."""
     found = []
     for text in (folded(card[field]).strip(" ") for field in ("product_name", "set_name")):
         for opens, closes in ("()", "[]"):

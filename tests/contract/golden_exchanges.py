@@ -111,7 +111,7 @@ def body_of(content: bytes, kind: str) -> Any:
 
 @dataclass
 class Book:
-    """What was asked and answered, by name."""
+    """The requests and their answers, by name."""
 
     exchanges: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -179,8 +179,8 @@ async def without_key(book: Book, service: Service) -> None:
 
 
 async def a_cycle(book: Book, seller: Seller) -> None:
-    """What the agent does from start to end, with the presigned flow, and once more in the raw
-    form.
+    """Everything that the agent does from start to end, with the presigned flow, and once more in
+    the raw form.
     """
     http, service = seller.http, seller.service
     await book.ask(

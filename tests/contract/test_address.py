@@ -1,5 +1,5 @@
-"""Who has the API's address: another program is told of at once, processes of ours that are
-ending are waited for.
+"""The API's address may be taken: another program that has it is reported at once, our own
+processes that are ending are waited for.
 """
 
 from __future__ import annotations

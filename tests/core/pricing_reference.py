@@ -203,7 +203,7 @@ def on_sale(sale: Sale | None, price: Decimal) -> Decimal:
 
 
 def net(price: Decimal, level: str, now: datetime) -> Decimal:
-    """What a Direct card nets: the fees since 2026-06-18."""
+    """The net price of a Direct card, after the fees since 2026-06-18."""
     if price < Decimal("2.49"):
         return price / 2
     commission = min(

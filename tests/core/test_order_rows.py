@@ -22,7 +22,7 @@ def read(*given: dict[str, Any], kind: str = "orders") -> rows.Rows:
 
 
 def one(kind: str = "orders", **fields: Any) -> dict[str, Any]:
-    """What a single row carries after reading."""
+    """The fields of a single row after reading."""
     read_rows = read({"order_number": "A-1", **fields}, kind=kind)
     [row] = read_rows.frame.rows(named=True)
     return {name: row[name] for name in row if name in fields and row.get(f"has_{name}", True)}

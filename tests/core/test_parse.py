@@ -1,4 +1,4 @@
-"""What each cell of an upload becomes, what keeps a row out and what is only noted."""
+"""The cells of an upload: the value of each, the errors that keep a row out, and the mere notes."""
 
 from __future__ import annotations
 

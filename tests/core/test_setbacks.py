@@ -1,4 +1,4 @@
-"""What becomes of work that failed: whose fault it was, how long it rests, when it is given up."""
+"""Work that failed: the cause is judged, the work rests, and in the end it is given up."""
 
 import errno
 import gzip

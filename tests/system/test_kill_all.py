@@ -117,7 +117,7 @@ def test_everything_killed_at_many_moments(server: Server) -> None:
 
 
 def test_everything_killed_while_uploads_arrive(server: Server) -> None:
-    """What was answered 202 is worked off; what was not may be there or not, but never half."""
+    """An upload that was answered 202 is worked off; any other is there or not, but never half."""
     seller, accepted = server.seller(), []
 
     def uploads_until_killed(seller: Seller) -> None:

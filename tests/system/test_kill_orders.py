@@ -127,7 +127,7 @@ WAITING = (
 
 @contextmanager
 def a_held_order(seller: Seller, number: str) -> Iterator[None]:
-    """Whoever writes this order waits until the block ends."""
+    """Make every writer of this order wait until the block ends."""
     with (
         embedded.running(seller.server.data_dir) as database,
         psycopg.connect(database.admin_url()) as blocker,

@@ -76,7 +76,7 @@ def a_shop(server: Server) -> Seller:
 
 
 def ended(seller: Seller, count: int = 2) -> None:
-    """So many runs are over, and nobody holds the lease."""
+    """Wait until that many runs are over and nobody holds the lease."""
     free = "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_token IS NULL"
 
     def over() -> bool:
@@ -103,7 +103,7 @@ def taken(seller: Seller) -> dict[str, Any]:
 
 
 def without_ids(summary: dict[str, Any]) -> dict[str, Any]:
-    """What two shops have in common: neither the key of their receipts nor the id of their
+    """The run without what differs between two shops: the key of its receipts and the id of its
     upload.
     """
     return {name: value for name, value in summary.items() if name not in ("receipts", "follows")}
@@ -123,7 +123,7 @@ def is_as_undisturbed(ground: Ground, seller: Seller) -> None:
 
 @contextmanager
 def locked(server: Server, query: str, **values: Any) -> Iterator[psycopg.Connection[Any]]:
-    """Whoever writes these rows waits, until the block ends."""
+    """Make every writer of these rows wait until the block ends."""
     with (
         embedded.running(server.data_dir) as database,
         psycopg.connect(database.admin_url()) as blocker,
@@ -145,7 +145,7 @@ def rows_locked(seller: Seller, boundary: int) -> Any:
 
 
 def stopped_at(seller: Seller, boundary: int) -> None:
-    """So many slabs are committed, and the writers wait for the rows that come next."""
+    """Wait until that many slabs are committed and the writers wait for the rows that come next."""
     until(
         lambda: (
             seller.sql(WRITTEN, rows=boundary * SLAB)

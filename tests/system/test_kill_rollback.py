@@ -112,7 +112,7 @@ def a_shop(server: Server) -> Asked:
 
 @contextmanager
 def blocking(server: Server, query: str, **values: Any) -> Iterator[None]:
-    """Whoever needs the same waits, until the block ends."""
+    """Make everybody who needs the same rows wait until the block ends."""
     with (
         embedded.running(server.data_dir) as database,
         psycopg.connect(database.admin_url()) as blocker,
@@ -196,7 +196,7 @@ def killed_while_moved(asked: Asked, slab: int) -> None:
 
 
 def test_killed_between_two_slabs(server: Server) -> None:
-    """Of its preparation, and of the cards that move."""
+    """Both the preparation and the cards that move back are killed."""
     asked = a_shop(server)
     killed_while_prepared(asked, 3)
     is_ready(asked)

@@ -75,8 +75,8 @@ def assert_adds_up(ledger: dict[str, Any], charges: int) -> None:
 
 
 def expected(keys: int) -> dict[str, int]:
-    """What so many callers are told who share so many keys: whoever has the key that paid hears
-    of the charge.
+    """The expected answers where all callers share so many keys: every caller with the key that
+    paid hears of the charge.
     """
     shared = CALLERS // keys
     told = {"charged": 1, "replayed": shared - 1, "no_charge_needed": CALLERS - shared}
@@ -135,7 +135,7 @@ def oldest(server: Server) -> psutil.Process:
 def test_a_web_process_killed_in_the_middle_charges_nobody_twice(
     server: Server, rounds: int
 ) -> None:
-    """Whoever lost an answer asks again; the answer `charged` may be among the lost ones."""
+    """A caller that lost an answer asks again; the answer `charged` may be among the lost ones."""
     seller = a_seller(server, 1000)
     for charges, keys in zip(range(1, rounds + 1), itertools.cycle((1, CALLERS, 8)), strict=False):
         until(
@@ -203,7 +203,7 @@ class Callers:
         return self.connection.execute(query, {"seller": self.seller.seller_id}).fetchall()
 
     def round(self, name: str, keys: int) -> tuple[Counter[str], set[int]]:
-        """What all were told: how often each answer, and of which transactions."""
+        """All answers: how often each came, and of which transactions."""
         for process in self.processes:
             assert process.stdin
             print(name, keys, file=process.stdin, flush=True)

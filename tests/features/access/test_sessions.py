@@ -486,7 +486,7 @@ async def test_a_members_browsers_share_one_limit_and_leave_the_key_its_own(a_se
 
 
 async def test_a_password_that_changes_during_a_sign_in_wins(a_seller, service):
-    """Whoever verified the old password a moment too early gets no session."""
+    """A sign-in that verified the old password a moment too early gets no session."""
     from browsers import accept, reset
 
     seller = await a_seller()

@@ -103,7 +103,7 @@ def a_selection(dice: random.Random, own: list, others: list) -> Selection:
 
 
 def meant(selection: Selection, inventory, member_id: int | None) -> set[int]:
-    """What it means, said a second time."""
+    """The meaning of a selection, written a second time."""
     cards = [
         card
         for card in inventory.cards

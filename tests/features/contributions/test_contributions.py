@@ -401,7 +401,7 @@ async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
 
 @pytest.mark.parametrize("turn", range(4))
 async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(shop, turn):
-    """Whoever is first: the live card is on the list, or the member is told to reload; the
+    """In either order the live card is on the list, or the member is told to reload; the
     retired one is on none.
     """
     seller, owner, bea = shop

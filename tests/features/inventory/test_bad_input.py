@@ -33,7 +33,7 @@ async def neighbour(service):
 
 @pytest.fixture(autouse=True)
 async def _all_is_well_afterwards(service, neighbour):
-    """Whatever a test sent: the service is healthy, and another seller has what it had and is
+    """After every test the service is healthy, and another seller still has its cards and is
     served.
     """
     before = await neighbour.cards()

@@ -53,7 +53,7 @@ WAITING = """
 
 
 async def waiting(service) -> list[int]:
-    """Who waits for a lock."""
+    """The sessions that wait for a lock."""
     async with service.database.shared() as session:
         return list((await session.execute(text(WAITING))).scalars())
 

@@ -1,6 +1,4 @@
-"""Whatever sequence of order-data uploads a seller sends, its orders end as a slow model in plain
-Python says.
-"""
+"""After any sequence of order uploads a seller's orders are those of a slow, plain model."""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ ABSENT = object()
 
 
 def usable(name: str, value: Any) -> Any:
-    """What a value counts as: ABSENT for what its field can't take."""
+    """The value as it counts: ABSENT if its field can't take it."""
     if value is None:
         return None
     if name.endswith("_amt") or name == "unit_price":

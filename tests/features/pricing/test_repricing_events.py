@@ -1,4 +1,4 @@
-"""What agents report of prices they imported: recorded once, current prices move, tasks are done,
+"""Agents' reports of imported prices: each is recorded once, current prices move, tasks are done,
 rollbacks end.
 """
 
@@ -50,7 +50,7 @@ async def prices(seller):
 
 
 async def imported_rows(seller):
-    """What the agent says after it imported the file that it gets now, and that file's SHA-256."""
+    """The agent's report after it imported the file that it gets now, and that file's SHA-256."""
     answer = await seller.export()
     now = await prices(seller)
     moved = await exported(seller)

@@ -385,7 +385,7 @@ async def test_who_cancels_while_it_is_served_hears_the_truth(a_seller):
 
 
 async def claimed(seller, seconds=600):
-    """What an agent's claim leaves behind."""
+    """Write the columns that an agent's claim writes."""
     now = clock.now()
     async with seller.service.database.tenant(seller.id) as session:
         await locked(session, seller.id)

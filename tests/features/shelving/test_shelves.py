@@ -309,8 +309,8 @@ async def test_two_who_put_the_same_at_once_put_it_once(shop):
 
 
 async def test_putting_many_and_putting_one_at_once_take_turns(shop):
-    """Whoever is first: what is put by hand is there, and many are put of what then lies
-    nowhere.
+    """In either order the card that is put by hand is there, and `put_many` takes the cards that
+    then lie nowhere.
     """
     seller, browser, ids = shop
     for turn in range(4):

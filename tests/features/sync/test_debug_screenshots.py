@@ -196,7 +196,7 @@ async def test_without_a_key_nothing_is_read(service):
 
 
 async def work_off(service) -> None:
-    """What a worker does sooner or later."""
+    """Sweep as a worker does sooner or later."""
     async with opened(service.database):
         await sweep(service.work)
     await service.run_jobs()

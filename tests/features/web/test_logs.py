@@ -18,7 +18,7 @@ from cardsync.asgi import create_app
 
 @pytest.fixture
 def log(monkeypatch):
-    """What a process writes at its chattiest, as text."""
+    """The log of a process at its most verbose, as text."""
     written = io.StringIO()
     before = structlog.get_config()
     monkeypatch.setattr("sys.stderr", written)

@@ -172,7 +172,7 @@ async def begun(seller, begin):
 
 
 async def swept(seller):
-    """What the sweep nudges now, worked off; what the log says of this seller's work."""
+    """Work off what the sweep nudges now, and return what the log says of this seller's work."""
     with capture_logs() as logs:
         async with opened(seller.service.database):
             await sweep(seller.service.work)
