@@ -144,7 +144,7 @@ def _for_agents() -> Router:
 
 
 def _for_any() -> Router:
-    """What a key, a token or a signed-in member asks for."""
+    """The routes for a key, a token or a signed-in member."""
     return _known_callers(
         "/api",
         pulls.router,

@@ -90,8 +90,8 @@ def _plan(text: str) -> str:
 
 
 def _database(url: str) -> str:
-    """What is wrong is never told with the URL, which holds a password: what libpq says of it
-    quotes parts.
+    """Say what is wrong without the URL, because the URL holds a password and libpq's message
+    quotes parts of it.
     """
     # As SQLAlchemy's users write it.
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url)

@@ -23,7 +23,8 @@ from cardsync import clock
 from cardsync.web import bodies
 
 SHOWN = (
-    "content-type", "content-length", "cache-control", "vary", "etag", "retry-after", "www-authenticate", "allow",
+    "content-type", "content-length", "cache-control", "vary", "etag", "retry-after",
+    "www-authenticate", "allow",
     "x-price-export-empty-reason", "ratelimit-policy",
 )  # fmt: skip
 ALWAYS = ("x-request-id", "ratelimit")
@@ -116,7 +117,7 @@ def body_of(content: bytes, kind: str) -> Any:
 
 @dataclass
 class Book:
-    """What was asked and answered, by name."""
+    """The requests and their answers, by name."""
 
     exchanges: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -157,7 +158,8 @@ INVENTORY = a_csv(
     a_row(1001, price="1.00", market="1.20"), a_row(1002, price="5.00", market="4.00", low="3.50")
 )
 ORDER = {
-    "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026", "status": "Completed - Paid",
+    "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026",
+    "status": "Completed - Paid",
     "product_amt": 12.50, "shipping_amt": 1.27, "total_amt": 13.77,
 }  # fmt: skip
 
@@ -183,8 +185,8 @@ async def without_key(book: Book, service: Service) -> None:
 
 
 async def a_cycle(book: Book, seller: Seller) -> None:
-    """What the agent does from start to end, with the presigned flow, and once more in the raw
-    form.
+    """Everything that the agent does from start to end, with the presigned flow, and once more in
+    the raw form.
     """
     http, service = seller.http, seller.service
     await book.ask(

@@ -1,5 +1,5 @@
-"""What an account may do, row by row: what it pays, how it is set, what holds its prices back,
-what becomes of its price tasks.
+"""The rights of an account, row by row: its plan, its settings, the reasons that hold its prices
+back, the end of its price tasks.
 """
 
 from datetime import UTC, datetime, timedelta

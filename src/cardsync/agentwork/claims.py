@@ -92,7 +92,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an agent tells of a task that it had in hand."""
+    """An agent's report of a task that it had claimed."""
 
     status: Literal["completed", "failed"]
     claim_token: str

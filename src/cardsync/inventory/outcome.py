@@ -22,8 +22,8 @@ from cardsync.pricing.export import on_sale
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the last transaction keeps of a run: the report, what the export holds from now on,
-    the lines seen and those new to the account.
+    """The result of a run that its last transaction stores: the report, what the export holds from
+    now on, the lines that were seen and those that are new to the account.
     """
 
     report: dict[str, Any]

@@ -21,8 +21,8 @@ from cardsync.pricing.runs.price_history import Past
 
 @dataclass(frozen=True)
 class Prices:
-    """What the run says besides the targets. Without targets, because the seller has to look first
-    or a run over the stored cards follows, `held_back` is true.
+    """The results of a run besides its targets. `held_back` is true if there are no targets, because
+    the seller has to look first or a run over the stored cards follows.
     """
 
     held_back: bool

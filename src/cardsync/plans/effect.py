@@ -1,5 +1,5 @@
-"""What a plan does to prices: the cards that it can touch are priced by the live rules and pins,
-before and after its actions, and the two are compared.
+"""A plan's effect on prices: the cards that it can touch are priced by the live rules and pins
+before and after its actions, and the two results are compared.
 
 Cards are read by the same reading that previews and runs use; for the second side their rule, sale
 and pin suffice. Pauses and empty stock do not hide a change: what is paused is sold tomorrow.

@@ -135,7 +135,9 @@ async def publish_drafts(caller: Caller, session: AsyncSession, data: ToPublish)
 
 @get("/quick_add/pending", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def list_pending(caller: Caller, session: AsyncSession) -> PendingEntries:
-    """What was sent and never answered, beside what the marketplace listed when seen last."""
+    """The entries that were sent and never answered, each beside what the marketplace listed when
+    it was seen last.
+    """
     now = clock.now()
     rows = await settle.pending(session, caller)
     return PendingEntries([pending_body(row, now) for row in rows])

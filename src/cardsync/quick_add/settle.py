@@ -108,8 +108,8 @@ async def not_sent(
 
 
 class FileReport(NamedTuple):
-    """What an agent reports of a file: the marketplace took it, but for the cards in `rejected`,
-    or `failure` says why it did not.
+    """An agent's report of a file: the marketplace took it except the cards in `rejected`, or
+    `failure` says why it did not.
     """
 
     rejected: Mapping[int, str]
@@ -170,8 +170,8 @@ async def settle_result(
 
 
 async def pending(session: AsyncSession, caller: Caller) -> list[Pending]:
-    """What was sent and not answered, beside what the marketplace listed when it was seen last;
-    oldest first.
+    """Read the entries that were sent and not answered, oldest first, each beside what the
+    marketplace listed when it was seen last.
     """
     rows = await session.scalars(
         select(QuickAdd)

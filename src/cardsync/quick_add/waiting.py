@@ -1,5 +1,5 @@
-"""What a change of quick-add entries leaves behind: the mark on the seller's state row that the
-export reads, and one task for the agent while something is published.
+"""A change of quick-add entries leaves two things: the mark on the seller's state row that the
+export reads, and one task for the agent while an entry is published.
 
 Every change takes the state row first (`locked`): publishers, served files, the agent's answers
 and the seller's go one after the other.

@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known before a page is looked at: a correction to serve, or what the element looked
+    """Everything known before a page is read: a correction to serve, or what the element looked
     like and which selectors failed.
     """
 

@@ -1,6 +1,4 @@
-"""Who may call: keys, their refusals, and that they are checked before anything else of a
-request.
-"""
+"""Keys and their refusals: a key is checked before anything else of a request."""
 
 import re
 

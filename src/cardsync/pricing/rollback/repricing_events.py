@@ -1,5 +1,5 @@
-"""What an agent reports of a file of prices: imported or failed in, one event recorded however
-often it is told, and what follows begun.
+"""Agents' reports of a file of prices: imported or failed comes in. One event is recorded however
+often the agent reports it, and the work that follows is begun.
 
 The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import
 as soon as the prices are moved.
@@ -50,8 +50,8 @@ class Report:
 
     @property
     def key(self) -> str:
-        """What makes it the same event told again: its cycle, without one the moment, and the
-        file.
+        """The key by which a repeated report is the same event: the file, with its cycle or, without
+        a cycle, the moment.
         """
         told_by = self.sync_cycle_id or self.imported_at.isoformat()
         return msgspec.json.encode([self.outcome, told_by, self.file_sha256, self.step]).decode()

@@ -323,8 +323,8 @@ def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> None:
-    """Whatever still waited for the seller's word is overtaken, as a review of an upload is by a
-    newer one.
+    """End every run that still waits for the seller's decision, as a newer upload ends the review
+    of an older one.
     """
     waiting = (
         (PriceRun.state == "awaiting_review")

@@ -36,7 +36,7 @@ def tell_sent(console: Console, event: dict[str, Any]) -> None:
 
 
 def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int]) -> None:
-    """What became of the orders; nothing if there are none."""
+    """Tell what happened to the orders; nothing if there are none."""
     with httpx.Client(
         base_url=server,
         headers={"Authorization": f"Bearer {api_key}"},
