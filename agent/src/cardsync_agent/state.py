@@ -76,7 +76,9 @@ class Claim:
 
 @dataclass
 class Listed:
-    """A file of new listings that went to the outbox: the same bytes must not go there again."""
+    """A file of new listings that went to the outbox: the same bytes must not go there again, where
+    an older server, which may serve them twice, sends them.
+    """
 
     sha256: str
     name: str
@@ -113,6 +115,8 @@ class Cycle:
     export_rows: int = 0
     export_staged: bool = False
     export_kind: str | None = None
+    # A server that names the kind serves listings again only when they are to be placed again.
+    export_kind_told: bool = False
     export_sha256: str | None = None
     etag: str | None = None
     outbox_staged: bool = False
