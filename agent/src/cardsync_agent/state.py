@@ -76,7 +76,9 @@ class Claim:
 
 @dataclass
 class Placed:
-    """A file that went to the outbox: a task must not bring the same bytes there again."""
+    """A file that went to the outbox. A task does not bring the same prices there again, nor the
+    listings of an older server, which may serve them twice.
+    """
 
     sha256: str
     name: str
@@ -113,6 +115,8 @@ class Cycle:
     export_rows: int = 0
     export_staged: bool = False
     export_kind: str | None = None
+    # A server that names the kind serves listings again only when they are to be placed again.
+    export_kind_told: bool = False
     export_sha256: str | None = None
     etag: str | None = None
     outbox_staged: bool = False
