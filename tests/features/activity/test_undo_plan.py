@@ -41,7 +41,11 @@ def everything(rule_id, other):
                     {"op": "delete", "rule_id": other},
                 ],
             },
-            {"type": "pricing.pins", "set": [{"marketplace_id": 2, "price": "9.90"}], "remove": [1]},
+            {
+                "type": "pricing.pins",
+                "set": [{"marketplace_id": 2, "price": "9.90"}],
+                "remove": [1],
+            },
             {
                 "type": "lists.change_set",
                 "create": ["Binder"],
