@@ -131,8 +131,7 @@ async def claim(
             kinds,
             said if said is not None else caller.state.agent_kinds,
             prices_held=allowed.price_tasks != "advertised",
-            rollback_waits=caller.state.rollback_until is not None
-            and caller.state.rollback_until > now,
+            rollback_waits=tasks.rollback_waits(caller.state.rollback_until, now),
             paid=allowed.paid,
         )
         return await _hand_out(session, caller.seller_id, wanted, most, now, settings)

@@ -20,6 +20,7 @@ from cardsync.access.entitlements import PriceTasks
 from cardsync.access.models import Account
 from cardsync.agentwork.kinds import (
     ATTEMPTS,
+    BEHIND_A_ROLLBACK,
     KINDS,
     PRICE_TASKS,
     PUSHES,
@@ -37,11 +38,18 @@ ROLLBACKS = "rollback"
 _MOST_NAMED = 50
 
 # From when on tasks wait that the agent can do: a pending one at once, a claimed one when that ends.
-NOTE_DUE = """
+# What a rollback holds back is due when that is over; price pushes are not, because they may be
+# cancelled meanwhile.
+_DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
+NOTE_DUE = f"""
     UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
       FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
                    min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
-              FROM (SELECT t.kind, CASE WHEN t.status = 'pending' THEN t.created_at ELSE t.claim_expires_at END AS at,
+              FROM (SELECT t.kind,
+                           greatest(CASE WHEN t.status = 'pending' THEN t.created_at
+                                         ELSE t.claim_expires_at END,
+                                    CASE WHEN t.kind IN ({", ".join(f"'{kind}'" for kind in _DUE_AFTER_A_ROLLBACK)})
+                                         THEN s.rollback_until END) AS at,
                            s.agent_kinds IS NULL OR t.kind = ANY (s.agent_kinds) AS can
                       FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
                      WHERE t.seller_id = :seller AND s.seller_id = :seller
@@ -55,16 +63,21 @@ def advertised(
     price_tasks_due_at: datetime | None,
     agent_kinds: Collection[str] | None,
     price_tasks: PriceTasks,
+    rollback_until: datetime | None,
     now: datetime,
 ) -> bool:
     """`has_pending_tasks`: does anything wait that this account's agent may have and can do? Pure.
 
-    `tasks_due_at` knows only of kinds that the agent can do.
+    `tasks_due_at` knows only of kinds that the agent can do, and of what a rollback holds back.
     """
     pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
-    return waits(tasks_due_at, now) or (
-        price_tasks == "advertised" and pushes and waits(price_tasks_due_at, now)
-    )
+    held = price_tasks != "advertised" or rollback_waits(rollback_until, now)
+    return waits(tasks_due_at, now) or (pushes and not held and waits(price_tasks_due_at, now))
+
+
+def rollback_waits(rollback_until: datetime | None, now: datetime) -> bool:
+    """Whether a rollback's file is served in place of what other tasks are for. Pure."""
+    return rollback_until is not None and rollback_until > now
 
 
 def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:

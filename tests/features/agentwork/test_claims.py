@@ -278,7 +278,17 @@ async def test_while_a_rollback_waits_its_own_task_is_handed_out_and_no_other_pr
     await queue(seller, "apply_price_updates")
     [task] = await claim(seller, limit=10)
     assert task["kind"] == "apply_rollback"
+    # The others wait behind it: a claim would find nothing.
+    assert not await told(seller)
+    await end(seller, task, "failed")
+    await seller.service.run_jobs()
+    clock.shift(timedelta(seconds=30))
+    async with opened(seller.service.database):
+        await sweep(seller.service.work)
+    await seller.service.run_jobs()
     assert await told(seller)
+    kinds = {task["kind"] for task in await claim(seller, limit=10)}
+    assert kinds == {"quick_add_listing", "apply_price_updates"}
 
 
 @pytest.mark.parametrize("way", ["fails", "expires"])
