@@ -13,12 +13,10 @@ ROWS = [
           price="9.00", market="8.00"),
     a_row(2, **POKEMON, name="Pikachu (Prerelease)", number="6/102",
           condition="Lightly Played Holofoil", price="5.00", quantity=3),
-    a_row(3, **POKEMON, name="Eevee (Staff)", number="12", condition=(
-        "Moderately Played Reverse Holofoil"
-    ), price="1.00", quantity=5),
-    a_row(4, **POKEMON, name="Mew [Winner]", number="TG05", condition=(
-        "Heavily Played 1st Edition Holofoil"
-    ), quantity=8),
+    a_row(3, **POKEMON, name="Eevee (Staff)", number="12", price="1.00", quantity=5,
+          condition="Moderately Played Reverse Holofoil"),
+    a_row(4, **POKEMON, name="Mew [Winner]", number="TG05", quantity=8,
+          condition="Heavily Played 1st Edition Holofoil"),
     a_row(5, **POKEMON, name="Vaporeon (No Symbol)", condition="Damaged Limited"),
     a_row(6, **POKEMON, name="Blastoise (1999-2000)", number="60", condition="Near Mint Unlimited"),
     a_row(7, line="Pokemon Japan", name="Pidgey (No Rarity)", condition="Near Mint - Japanese",
