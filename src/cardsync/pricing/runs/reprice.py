@@ -347,10 +347,10 @@ async def _end(
             await remember(session, lease.seller_id, confirmed, now)
         # An upload that shows the old prices still: they are offered again, as after an import
         # without a run.
-        unpushed = run.upload_id is not None and own.export_fingerprint != NOTHING
+        unpushed = "follows" in run.summary and own.export_fingerprint != NOTHING
         if state == "completed" and (changed or unpushed):
             await push_prices(session, lease.seller_id, now, await _cycle_of(session, run))
-        elif state == "completed" and run.upload_id is not None:
+        elif state == "completed" and "follows" in run.summary:
             await withdraw(session, lease.seller_id, now)
         told = f"price run {run.id} {state}: {changed} price changes"
         session.add(
