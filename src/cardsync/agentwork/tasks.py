@@ -36,6 +36,19 @@ ROLLBACKS = "rollback"
 # Of the files and cycles of a task the newest so many are remembered.
 _MOST_NAMED = 50
 
+# From when on tasks wait that the agent can do: a pending one at once, a claimed one when that ends.
+NOTE_DUE = """
+    UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
+      FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
+                   min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
+              FROM (SELECT t.kind, CASE WHEN t.status = 'pending' THEN t.created_at ELSE t.claim_expires_at END AS at,
+                           s.agent_kinds IS NULL OR t.kind = ANY (s.agent_kinds) AS can
+                      FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
+                     WHERE t.seller_id = :seller AND s.seller_id = :seller
+                       AND t.status IN ('pending', 'claimed')) AS open) AS due
+     WHERE seller_id = :seller
+"""
+
 
 def advertised(
     tasks_due_at: datetime | None,
@@ -132,21 +145,6 @@ async def enqueue_routine(
     if waiting is not None:
         return waiting.id
     return await enqueue_task(session, seller_id, kind, payload, now, priority=ROUTINE)
-
-
-async def give_up_doubles(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Cancel routine tasks that came back where a newer one of their kind waits: it stands for
-    both. The state row is locked.
-    """
-    await session.execute(
-        text(f"""
-            UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
-             WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
-               AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind AND n.id > t.id
-                              AND n.status = 'pending' AND n.priority = {ROUTINE})
-        """),
-        {"seller": seller_id, "now": now},
-    )
 
 
 async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:
@@ -316,23 +314,8 @@ async def end_unclaimed_rollbacks(
 
 
 async def note_due(session: AsyncSession, seller_id: int) -> None:
-    """Write on the state row, which the caller has locked, from when on tasks wait that the agent
-    can do: a pending one at once, a claimed one when that ends.
-    """
-    await session.execute(
-        text("""
-            UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
-              FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
-                           min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
-                      FROM (SELECT t.kind, CASE WHEN t.status = 'pending' THEN t.created_at ELSE t.claim_expires_at END AS at,
-                                   s.agent_kinds IS NULL OR t.kind = ANY (s.agent_kinds) AS can
-                              FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
-                             WHERE t.seller_id = :seller AND s.seller_id = :seller
-                               AND t.status IN ('pending', 'claimed')) AS open) AS due
-             WHERE seller_id = :seller
-        """),
-        {"seller": seller_id, "price_tasks": list(PRICE_TASKS)},
-    )
+    """Write that on the state row, which the caller has locked."""
+    await session.execute(text(NOTE_DUE), {"seller": seller_id, "price_tasks": list(PRICE_TASKS)})
 
 
 async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetime) -> int:
