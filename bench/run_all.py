@@ -32,6 +32,7 @@ import results
 import search
 import skip_wait
 import slow_bodies
+import tasks
 from ground import Report
 
 PACKAGES = (
@@ -57,6 +58,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "cancel": (cancel.measure, {"rounds": 5}),
     "orders": (orders.measure, {"rounds": 5}),
     "skip_wait": (skip_wait.measure, {"rounds": 300}),
+    "tasks": (tasks.measure, {"agents": 1_000, "tasks": 100_000}),
     "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     "search": (search.measure, {"rounds": 3}),
     "reprice": (reprice.measure, {"rounds": 5}),
