@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
+from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.agentwork import tasks
 from cardsync.agentwork.kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
@@ -195,6 +196,7 @@ async def end_claim(
     task = AgentTask(**found[0]._asdict())
     if not ended:
         return await _ended_before(session, task, outcome, hashed, now)
+    note(session, caller, f"task.{outcome.status}", f"task {task.id}: {task.kind}", now)
     if task.kind == "apply_rollback" and task.status == "failed":
         await end_rollback(session, task.seller_id, now)
     return task
