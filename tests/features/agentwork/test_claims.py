@@ -37,6 +37,10 @@ async def test_a_task_is_asked_for_claimed_and_completed(a_seller):
     assert done["finished_at"] is not None
     assert await end(seller, task, result={"orders": 3}) == (200, done)
     assert await end(other, task) == (404, "not_found")
+    feed = "SELECT action, summary FROM activity WHERE seller_id = :id AND action LIKE 'task.%' ORDER BY id"
+    said = [tuple(row.values()) for row in await seller.service.sql(seller.id, feed, id=seller.id)]
+    what = f"task {task['id']}: refresh_orders"
+    assert said == [("task.requested", what), ("task.completed", what)]
     assert not await told(seller)
 
 
