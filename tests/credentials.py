@@ -60,6 +60,7 @@ READS = routes("""
     GET /api/v1/pricing/explain/{marketplace_id}
     GET /api/v1/status
     GET /api/v1/agent/activity
+    GET /api/v1/tasks
     GET /api/v1/agent/plans
     GET /api/v1/agent/plans/{plan_id}
     GET /api/v1/uploads/{upload_id}

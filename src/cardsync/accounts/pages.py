@@ -39,7 +39,9 @@ ADDRESSES = ("https://", "http://", "mailto:")
 
 @get("/sign-in")
 async def sign_in_page(
-    request: ApiRequest, database: Database, settings: Settings
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
 ) -> Response[Any]:
     token = session_token(request.scope)
     if token and await _is_good(request, database, settings, token):
@@ -65,7 +67,10 @@ def _sign_in(
 async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
     try:
         caller = await sessions.caller_with(
-            database, request.app.state.session_ring, token, settings
+            database,
+            request.app.state.session_ring,
+            token,
+            settings,
         )
     except errors.Unauthorized:
         return False
@@ -93,7 +98,10 @@ async def invitation_page(token: str, database: Database) -> Template:
 
 @post("/invitations/{token:str}", middleware=[among_strangers])
 async def accept_invitation(
-    request: ApiRequest, token: str, database: Database, settings: Settings
+    request: ApiRequest,
+    token: str,
+    database: Database,
+    settings: Settings,
 ) -> Response[Any]:
     form = await form_of(request)
     name = form.get("name", "")
@@ -105,7 +113,12 @@ async def accept_invitation(
 
 
 async def _invitation(
-    database: Database, token: str, status: int = 200, *, name: str = "", problem: str = ""
+    database: Database,
+    token: str,
+    status: int = 200,
+    *,
+    name: str = "",
+    problem: str = "",
 ) -> Template:
     async with database.shared() as session:
         member, seller = await invitations.invited(session, token)
@@ -173,7 +186,10 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
         raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
     try:
         caller = await sessions.caller_with(
-            database, request.app.state.session_ring, token, settings
+            database,
+            request.app.state.session_ring,
+            token,
+            settings,
         )
     except errors.Unauthorized:
         return gone

@@ -41,7 +41,11 @@ _FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
 async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage) -> Found:
     """Find a page of cards. Raises QueryError."""
     selected = await select_cards(
-        reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
+        reading.rows,
+        caller.seller_id,
+        wanted,
+        clock.now(),
+        caller.member_id,
     )
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
@@ -53,14 +57,20 @@ async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page:
     )
     statement = paging.page_of(found, order, _COLUMNS, _FROM)
     _, rows = await reading.together(
-        [searched_by_all_processes(), statement], values | {"cut": cut}, last=True
+        [searched_by_all_processes(), statement],
+        values | {"cut": cut},
+        last=True,
     )
     # A page beyond the last one has one row without a card.
     return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
 
 async def search_cards(
-    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, seconds: float
+    reading: Reading,
+    caller: Caller,
+    wanted: CardFilter,
+    page: CardPage,
+    seconds: float,
 ) -> SearchAnswer:
     """Find a page of the cards that the caller sees. A search that cannot be read, or that takes
     longer than `seconds`, finds nothing and says why.
@@ -82,7 +92,8 @@ async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: i
     if not (selected.of_its_own and paging.worth_a_look(order, needed)):
         return None
     rows = await reading.rows(
-        paging.looked_at(selected.where, order), selected.values | {"last": needed - 1}
+        paging.looked_at(selected.where, order),
+        selected.values | {"last": needed - 1},
     )
     return rows[0][0] if rows else None
 
@@ -99,7 +110,9 @@ _HISTORY = f"""
 
 
 async def read_card(
-    reading: Reading, caller: Caller, card_id: int
+    reading: Reading,
+    caller: Caller,
+    card_id: int,
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card, and its observations, newest first. Raises NotFound."""
     values = {

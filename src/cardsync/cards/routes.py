@@ -82,7 +82,9 @@ class _CardsQuery(Operation):
 
 
 @get(
-    "/cards", operation_class=_CardsQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload)
+    "/cards",
+    operation_class=_CardsQuery,
+    responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
 )
 async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     """The seller's cards that a search finds, with their lists and places."""
@@ -97,7 +99,10 @@ async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
 
 @get("/cards/{card_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def card(
-    caller: Caller, database: Database, settings: Settings, card_id: int
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> CardWithHistory:
     """One card, gone or not, with what was observed of its prices and quantity."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:

@@ -61,7 +61,7 @@ class Found(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """What a search found, and what of it cannot be answered: messages with their places."""
+    """The result of a search, and the parts of it that cannot be answered: messages with places."""
 
     found: Found
     problems: list[tuple[str, int]]

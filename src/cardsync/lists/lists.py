@@ -128,7 +128,11 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
 
 
 async def rename_list(
-    session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    list_id: int,
+    name: Any,
+    now: datetime,
 ) -> ListRow:
     """Rename a list; its slug stays. Raises NotFound, InvalidName or NameTaken."""
     caller.must_be_owner()

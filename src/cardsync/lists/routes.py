@@ -86,11 +86,15 @@ OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound)
     responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME),
 )
 async def rename_list(
-    caller: Caller, session: AsyncSession, list_id: int, data: ListName
+    caller: Caller,
+    session: AsyncSession,
+    list_id: int,
+    data: ListName,
 ) -> CardListBody:
     """Another name; the slug stays."""
     return list_body(
-        caller, await lists.rename_list(session, caller, list_id, data.name, clock.now())
+        caller,
+        await lists.rename_list(session, caller, list_id, data.name, clock.now()),
     )
 
 
@@ -106,7 +110,11 @@ async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> De
     status_code=200,
     opt=WRITES,
     responses=problems(
-        *FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.ListFull, errors.StockPromotedReload
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.ListFull,
+        errors.StockPromotedReload,
     ),
 )
 async def add_cards(
@@ -118,7 +126,12 @@ async def add_cards(
 ) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
     done = await entries.add_cards(
-        session, caller, list_id, data, clock.now(), settings.read_seconds
+        session,
+        caller,
+        list_id,
+        data,
+        clock.now(),
+        settings.read_seconds,
     )
     return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
@@ -173,7 +186,12 @@ async def remove_cards(
     """
     selection = both(data, of_query(storable(request.query_params.dict())))
     removed = await entries.remove_cards(
-        session, caller, list_id, selection, clock.now(), settings.read_seconds
+        session,
+        caller,
+        list_id,
+        selection,
+        clock.now(),
+        settings.read_seconds,
     )
     return CardsRemoved(list_body(caller, await lists.one_list(session, caller, list_id)), removed)
 

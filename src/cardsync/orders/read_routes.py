@@ -37,7 +37,9 @@ def _words(*words: str) -> Schema:
 def _number(default: int, least: int, most: int) -> Schema:
     # Clamped, not refused: the bounds are told in words.
     return Schema(
-        type=OpenAPIType.INTEGER, default=default, description=f"Clamped to {least} … {most:,}"
+        type=OpenAPIType.INTEGER,
+        default=default,
+        description=f"Clamped to {least} … {most:,}",
     )
 
 

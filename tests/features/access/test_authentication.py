@@ -1,6 +1,4 @@
-"""Who may call: keys, their refusals, and that they are checked before anything else of a
-request.
-"""
+"""Keys and their refusals: a key is checked before anything else of a request."""
 
 import re
 
@@ -96,6 +94,21 @@ ROUTES = [
     ("POST", "/api/v1/tasks"),
     ("GET", "/api/v1/agent/activity"),
     ("POST", "/api/v1/agent/activity/1/undo"),
+    ("POST", "/api/v1/tasks/claim"),
+    ("PATCH", "/api/v1/tasks/1"),
+    ("GET", "/api/v1/tasks"),
+    ("POST", "/api/v1/workflow/heal"),
+    ("POST", "/api/v1/workflow/corrections"),
+    ("POST", "/api/v1/workflow/corrections/1/failure"),
+    ("POST", "/api/v1/agent/plans"),
+    ("GET", "/api/v1/agent/plans"),
+    ("GET", "/api/v1/agent/plans/1"),
+    ("GET", "/api/quick_add"),
+    ("GET", "/api/quick_add/products"),
+    ("POST", "/api/quick_add"),
+    ("PATCH", "/api/quick_add/1"),
+    ("DELETE", "/api/quick_add/1"),
+    ("POST", "/api/quick_add/publish"),
     ("GET", "/api/account"),
 ]
 # What takes members alone refuses any good key, in tests/features/access/test_sessions.py.
@@ -111,6 +124,12 @@ BY_SESSION = [
     ("POST", "/api/shelves/put_many"),
     ("POST", "/api/shelves/move"),
     ("POST", "/api/shelves/remove"),
+    ("GET", "/api/quick_add/pending"),
+    ("POST", "/api/quick_add/1/settle"),
+    ("POST", "/api/v1/agent/plans/1/confirm"),
+    ("POST", "/api/v1/agent/plans/1/decline"),
+    ("GET", "/api/v1/agent/plans/permissions"),
+    ("PATCH", "/api/v1/agent/plans/permissions"),
 ]
 STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/1")}
 
