@@ -78,14 +78,14 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-def address_of(wanted: CardFilter, page: CardPage, **changed: Any) -> str:
+def address_of(wanted: CardFilter, shown: CardPage, /, **changed: Any) -> str:
     """Return the address of the same page with other parameters."""
     query = {
         "search": wanted.search,
         "game": wanted.game,
         "status": "" if wanted.status == "active" else wanted.status,
-        "sort": "" if page.sort == "name" else page.sort,
-        "direction": "" if page.direction == "asc" else page.direction,
+        "sort": "" if shown.sort == "name" else shown.sort,
+        "direction": "" if shown.direction == "asc" else shown.direction,
         "page": None,
     }
     return url("/cards", **query | changed)
