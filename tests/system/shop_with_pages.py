@@ -58,7 +58,11 @@ def _send(http: httpx.Client, path: str, rows: list[dict[str, Any]]) -> None:
 
 def _stock(hostile: bool) -> list[dict[str, str]]:
     text = INVENTORY.read_text(encoding="utf-8-sig", errors="replace")
-    rows = [row for row in csv.DictReader(io.StringIO(text)) if None not in row and None not in row.values()]
+    rows = [
+        row
+        for row in csv.DictReader(io.StringIO(text))
+        if None not in row and None not in row.values()
+    ]
     named = [a_row(1, name=HOSTILE, set=HOSTILE, number=HOSTILE[:60])] if hostile else []
     return [row for row in rows if row["Product Line"] != "Sports Cards"] + named
 

@@ -52,8 +52,9 @@ async def test_a_long_table_goes_on_with_the_same_search_and_order(a_seller):
     browser = await signed_in(seller)
     first = await browser.get("/cards", params={"search": "card", "sort": "price"})
     assert first.status_code == 200
-    assert 'rel="next" class="button quiet" href="/cards?search=card&amp;sort=price&amp;page=2"' in (
-        first.text
+    assert (
+        'rel="next" class="button quiet" href="/cards?search=card&amp;sort=price&amp;page=2"'
+        in (first.text)
     )
     second = await browser.get("/cards", params={"search": "card", "sort": "price", "page": 2})
     assert "page 2 of 2" in second.text
