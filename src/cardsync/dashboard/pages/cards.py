@@ -65,6 +65,10 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         request,
         caller,
         "cards.html",
+        # A form sends its empty fields too; the address bar shows none of them.
+        headers={"HX-Push-Url": address(page=page.page if page.page > 1 else None)}
+        if "hx-request" in request.headers
+        else None,
         cards=[card_body(row) for row in found.cards],
         total=found.total,
         total_pages=-(-found.total // page.per_page),
