@@ -40,6 +40,7 @@ KEY_OR_SESSION = routes("""
 READS = routes("""
     GET /api/account
     GET /api/cards
+    GET /api/cards/complete
     GET /api/cards/{card_id}
     GET /api/orders
     GET /api/customers

@@ -52,6 +52,7 @@ STAFF = routes("""
     GET /api/session
     DELETE /api/session
     GET /api/cards
+    GET /api/cards/complete
     GET /api/cards/{card_id}
     GET /api/orders
     GET /api/customers

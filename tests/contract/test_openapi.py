@@ -162,6 +162,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/lists/{list_id}/cards"),
         ("DELETE", "/api/lists/{list_id}/cards"),
         ("GET", "/api/cards"),
+        ("GET", "/api/cards/complete"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
         ("GET", "/api/pull_sessions/{session_id}"),
@@ -472,6 +473,7 @@ OWN_REFUSALS = {
     ("PATCH", "/api/account"): READS_JSON,
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
+    ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
     ("POST", "/api/lists"): {
         **READS_JSON, 422: {"invalid_payload", "invalid_name", "name_taken", "list_limit_reached"},
     },
@@ -733,6 +735,9 @@ QUERIES = {
     ),
     ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to"
                             " product_line refund unfeedbacked "
+    ("GET", "/api/cards"): "search game product_line status selected_ids sort direction page per_page",
+    ("GET", "/api/cards/complete"): "text",
+    ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
     ("GET", "/api/customers"): "page per_page",
     ("DELETE", "/api/lists/{list_id}/cards"): (

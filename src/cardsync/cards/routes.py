@@ -1,24 +1,28 @@
-"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, and a card with its price
-history.
+"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, what completes its search,
+and a card with its price history.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Request, Router, get
 from litestar.datastructures import State
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.params import QueryParameter
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
+from cardsync.cards.completions import complete_search
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import read_card, search_cards
 from cardsync.cards.shown import (
     CardsPage,
     CardWithHistory,
+    CompletionsBody,
     cards_page,
+    completions_body,
     with_history,
 )
 from cardsync.database.session import Database
@@ -97,6 +101,27 @@ async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     return Polled(cards_page(answer, page))
 
 
+@get("/cards/complete", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def completions(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    query_text: Annotated[
+        str,
+        QueryParameter(
+            name="text",
+            max_length=limits.SEARCH_CHARACTERS,
+            description="A search as far as it is typed, up to the cursor",
+        ),
+    ] = "",
+) -> CompletionsBody:
+    """The terms that may stand at the end of a search, with the seller's own sets, product lines,
+    lists and rules: at most twenty, those that begin like it first.
+    """
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return completions_body(await complete_search(reads, caller, query_text))
+
+
 @get("/cards/{card_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def card(
     caller: Caller,
@@ -109,4 +134,4 @@ async def card(
         return with_history(*await read_card(reading, caller, card_id))
 
 
-router = Router(path="", route_handlers=[cards, card], tags=["cards"])
+router = Router(path="", route_handlers=[cards, completions, card], tags=["cards"])

@@ -41,6 +41,7 @@ ROUTES = [
     ("GET", "/api/orders"),
     ("GET", "/api/customers"),
     ("GET", "/api/cards"),
+    ("GET", "/api/cards/complete"),
     ("GET", "/api/cards/1"),
     ("POST", "/api/pull_sessions"),
     ("GET", "/api/pull_sessions/1"),

@@ -65,6 +65,10 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         request,
         caller,
         "cards.html",
+        # A form sends its empty fields too; the address bar shows none of them.
+        headers={"HX-Push-Url": address(page=page.page if page.page > 1 else None)}
+        if "hx-request" in request.headers
+        else None,
         cards=[card_body(row) for row in found.cards],
         total=found.total,
         total_pages=-(-found.total // page.per_page),
@@ -78,14 +82,14 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
     )
 
 
-def address_of(wanted: CardFilter, page: CardPage, **changed: Any) -> str:
+def address_of(wanted: CardFilter, shown: CardPage, /, **changed: Any) -> str:
     """Return the address of the same page with other parameters."""
     query = {
         "search": wanted.search,
         "game": wanted.game,
         "status": "" if wanted.status == "active" else wanted.status,
-        "sort": "" if page.sort == "name" else page.sort,
-        "direction": "" if page.direction == "asc" else page.direction,
+        "sort": "" if shown.sort == "name" else shown.sort,
+        "direction": "" if shown.direction == "asc" else shown.direction,
         "page": None,
     }
     return url("/cards", **query | changed)
