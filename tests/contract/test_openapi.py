@@ -135,14 +135,17 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
         ("GET", "/api/orders"),
+        ("GET", "/api/orders/{order_id}"),
         ("GET", "/api/customers"),
         ("GET", "/api/lists"),
+        ("GET", "/api/lists/{list_id}"),
         ("POST", "/api/lists"),
         ("PATCH", "/api/lists/{list_id}"),
         ("DELETE", "/api/lists/{list_id}"),
         ("POST", "/api/lists/{list_id}/cards"),
         ("DELETE", "/api/lists/{list_id}/cards"),
         ("GET", "/api/cards"),
+        ("GET", "/api/cards/export.csv"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
         ("GET", "/api/pull_sessions/{session_id}"),
@@ -445,6 +448,9 @@ OWN_REFUSALS = {
     ("PATCH", "/api/account"): READS_JSON,
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
+    ("GET", "/api/cards/export.csv"): {422: {"invalid_payload"}},
+    ("GET", "/api/orders/{order_id}"): {404: {"not_found"}},
+    ("GET", "/api/lists/{list_id}"): {404: {"not_found"}},
     ("POST", "/api/lists"): {
         **READS_JSON, 422: {"invalid_payload", "invalid_name", "name_taken", "list_limit_reached"},
     },
@@ -685,6 +691,7 @@ def test_the_inventory_upload_tells_both_of_its_forms():
 
 QUERIES = {
     ("GET", "/api/cards"): "search game product_line status selected_ids sort direction page per_page",
+    ("GET", "/api/cards/export.csv"): "search game product_line status selected_ids",
     ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
     ("GET", "/api/customers"): "page per_page",

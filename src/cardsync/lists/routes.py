@@ -64,6 +64,15 @@ async def read_lists(
     )
 
 
+@get("/lists/{list_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_list(
+    caller: Caller, database: Database, settings: Settings, list_id: int
+) -> CardListBody:
+    """One list with its counts; its cards are what its `query` finds."""
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        return list_body(caller, await lists.read_list(reading, caller, list_id))
+
+
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 
 
@@ -180,7 +189,15 @@ async def remove_cards(
 
 router = Router(
     path="",
-    route_handlers=[read_lists, create_list, rename_list, delete_list, add_cards, remove_cards],
+    route_handlers=[
+        read_lists,
+        read_list,
+        create_list,
+        rename_list,
+        delete_list,
+        add_cards,
+        remove_cards,
+    ],
     # Each waits for who else writes to lists.
     dependencies={"session": Provide(provide_bounded_session)},
     tags=["lists"],
