@@ -7,7 +7,17 @@ from litestar import Router
 from cardsync import errors, limits
 from cardsync.access.admission import admitting
 from cardsync.dashboard.assets import static_file
-from cardsync.dashboard.pages import card, cards, customers, lists, order, orders, styleguide
+from cardsync.dashboard.pages import (
+    card,
+    cards,
+    customers,
+    lists,
+    one_list,
+    order,
+    orders,
+    selection,
+    styleguide,
+)
 from cardsync.dashboard.shell import refused
 
 pages = Router(
@@ -23,6 +33,13 @@ pages = Router(
         lists.make_list,
         lists.rename_list,
         lists.delete_list,
+        one_list.list_page,
+        one_list.add_page,
+        one_list.add_cards,
+        one_list.remove_cards,
+        selection.add_selected,
+        selection.export_selected,
+        selection.export_cards,
         styleguide.styleguide,
     ],
     middleware=[admitting],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Router, delete, get, patch, post
 from litestar.di import Provide
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.response import Redirect
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -132,6 +134,15 @@ async def add_cards(
     return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
 
+@get("/lists/{list_id:int}/cards", include_in_schema=False)
+async def open_add_cards_url(request: Request[Any, Any, Any], list_id: int) -> Redirect:
+    """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards."""
+    given = storable(request.query_params.dict())
+    kept = {name: given[name][-1] for name in ("search", "game", "status") if name in given}
+    where = f"/lists/{list_id}/add"
+    return Redirect(f"{where}?{urlencode(kept)}" if kept else where, status_code=303)
+
+
 _SELECTED = {
     "marketplace_ids": "These listings; custom ones are negative",
     "card_ids": "These inventory rows",
@@ -196,6 +207,7 @@ router = Router(
         rename_list,
         delete_list,
         add_cards,
+        open_add_cards_url,
         remove_cards,
     ],
     # Each waits for who else writes to lists.

@@ -119,7 +119,7 @@ async def test_the_pull_of_an_order_is_shown(shop):
 
 async def test_staff_marks_an_order_and_takes_it_back(shop):
     first, _ = await orders_of(shop)
-    staff = await joined(shop, "bea@example.invalid")
+    staff = await joined(shop, f"staff-{shop.id}@example.invalid")
 
     async def marks():
         told = (await staff.get(f"/api/orders/{first}")).json()
