@@ -41,10 +41,13 @@ READS = routes("""
     GET /api/account
     GET /api/cards
     GET /api/cards/complete
+    GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders
+    GET /api/orders/{order_id}
     GET /api/customers
     GET /api/lists
+    GET /api/lists/{list_id}
     GET /api/pull_sessions/{session_id}
     GET /api/pricing/rules
     GET /api/pricing/rules/analysis

@@ -154,8 +154,10 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
         ("GET", "/api/orders"),
+        ("GET", "/api/orders/{order_id}"),
         ("GET", "/api/customers"),
         ("GET", "/api/lists"),
+        ("GET", "/api/lists/{list_id}"),
         ("POST", "/api/lists"),
         ("PATCH", "/api/lists/{list_id}"),
         ("DELETE", "/api/lists/{list_id}"),
@@ -163,6 +165,7 @@ def test_every_route_of_the_issue_is_there():
         ("DELETE", "/api/lists/{list_id}/cards"),
         ("GET", "/api/cards"),
         ("GET", "/api/cards/complete"),
+        ("GET", "/api/cards/export.csv"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
         ("GET", "/api/pull_sessions/{session_id}"),
@@ -474,6 +477,9 @@ OWN_REFUSALS = {
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
+    ("GET", "/api/cards/export.csv"): {422: {"invalid_payload"}},
+    ("GET", "/api/orders/{order_id}"): {404: {"not_found"}},
+    ("GET", "/api/lists/{list_id}"): {404: {"not_found"}},
     ("POST", "/api/lists"): {
         **READS_JSON, 422: {"invalid_payload", "invalid_name", "name_taken", "list_limit_reached"},
     },
@@ -735,10 +741,9 @@ QUERIES = {
     ),
     ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to"
                             " product_line refund unfeedbacked "
-    ("GET", "/api/cards"): "search game product_line status selected_ids sort direction page per_page",
-    ("GET", "/api/cards/complete"): "text",
-    ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
+    ("GET", "/api/cards/complete"): "text",
+    ("GET", "/api/cards/export.csv"): "search game product_line status selected_ids",
     ("GET", "/api/customers"): "page per_page",
     ("DELETE", "/api/lists/{list_id}/cards"): (
         "marketplace_ids card_ids search game product_line status selected_ids"

@@ -85,6 +85,22 @@ async def search_cards(
     return SearchAnswer(found, [])
 
 
+async def cards_after(
+    reading: Reading, caller: Caller, wanted: CardFilter, after: int, limit: int
+) -> list[CardRow]:
+    """Return the selected cards with ids greater than `after`, by id. Raises QueryError."""
+    selected = await select_cards(
+        reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
+    )
+    statement = (
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE {selected.where} AND c.id > :after"
+        " ORDER BY c.id LIMIT :limit"
+    )
+    values = selected.values | {"after": after, "limit": limit}
+    [rows] = await reading.together([statement], values, last=True)
+    return [CardRow._make(row) for row in rows]
+
+
 async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: int) -> Any:
     """Return a key before which at least as many cards stand as are needed, but few of all; None
     if a sample of the cards gives no such key.

@@ -7,12 +7,41 @@ from litestar import Router
 from cardsync import errors, limits
 from cardsync.access.admission import admitting
 from cardsync.dashboard.assets import static_file
-from cardsync.dashboard.pages import card, cards, styleguide
+from cardsync.dashboard.pages import (
+    card,
+    cards,
+    customers,
+    lists,
+    one_list,
+    order,
+    orders,
+    selection,
+    styleguide,
+)
 from cardsync.dashboard.shell import refused
 
 pages = Router(
     path="/",
-    route_handlers=[cards.cards_page, card.card_page, styleguide.styleguide],
+    route_handlers=[
+        cards.cards_page,
+        card.card_page,
+        orders.orders_page,
+        order.order_page,
+        order.mark_order,
+        customers.customers_page,
+        lists.lists_page,
+        lists.make_list,
+        lists.rename_list,
+        lists.delete_list,
+        one_list.list_page,
+        one_list.add_page,
+        one_list.add_cards,
+        one_list.remove_cards,
+        selection.add_selected,
+        selection.export_selected,
+        selection.export_cards,
+        styleguide.styleguide,
+    ],
     middleware=[admitting],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
