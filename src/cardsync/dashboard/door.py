@@ -7,12 +7,18 @@ from litestar import Router
 from cardsync import errors, limits
 from cardsync.access.admission import admitting
 from cardsync.dashboard.assets import static_file
-from cardsync.dashboard.pages import card, cards, styleguide
+from cardsync.dashboard.pages import activity, card, cards, styleguide
 from cardsync.dashboard.shell import refused
 
 pages = Router(
     path="/",
-    route_handlers=[cards.cards_page, card.card_page, styleguide.styleguide],
+    route_handlers=[
+        cards.cards_page,
+        card.card_page,
+        activity.activity_page,
+        activity.undo_entry,
+        styleguide.styleguide,
+    ],
     middleware=[admitting],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
