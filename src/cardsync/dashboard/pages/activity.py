@@ -81,8 +81,15 @@ async def activity_page(
 
 
 def _wanted(given: dict[str, Any], since: str) -> Wanted:
-    names = ("page", "per_page", "actor", "action", "outcome", "risk")
-    return read_wanted(*(given.get(name) for name in names), since)
+    return read_wanted(
+        given.get("page"),
+        given.get("per_page"),
+        given.get("actor"),
+        given.get("action"),
+        given.get("outcome"),
+        given.get("risk"),
+        since,
+    )
 
 
 def _since(text: str, zone: tzinfo) -> str:
