@@ -7,7 +7,7 @@ from litestar import Router
 from cardsync import errors, limits
 from cardsync.access.admission import admitting
 from cardsync.dashboard.assets import static_file
-from cardsync.dashboard.pages import activity, card, cards, styleguide
+from cardsync.dashboard.pages import activity, card, cards, settings, styleguide
 from cardsync.dashboard.shell import refused
 
 pages = Router(
@@ -17,6 +17,7 @@ pages = Router(
         card.card_page,
         activity.activity_page,
         activity.undo_entry,
+        *settings.ROUTES,
         styleguide.styleguide,
     ],
     middleware=[admitting],
