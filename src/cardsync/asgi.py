@@ -214,6 +214,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             members.router,
             member_pages.router,
             dashboard.pages,
+            dashboard.first_run,
             dashboard.files,
             plan_pages.router,
             inventory.put_object,
