@@ -13,6 +13,16 @@ SESSION_ALONE = routes("""
     GET /api/session
     DELETE /api/session
     PATCH /api/account
+    GET /api/members
+    POST /api/members/invitations
+    PATCH /api/members/{member_id}
+    DELETE /api/members/{member_id}
+    DELETE /api/members/{member_id}/sessions
+    POST /api/members/{member_id}/link
+    GET /api/keys
+    POST /api/keys
+    DELETE /api/keys/{key_id}
+    GET /api/export/everything
     GET /api/shelves
     GET /api/shelves/{box}
     POST /api/shelves/put

@@ -17,6 +17,9 @@ ROUTES = {
 # A body without which the framework refuses a request before the operation has seen who asks.
 BODIES = {
     "POST /api/v1/tasks": {"kind": "refresh_orders"},
+    "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
+    "PATCH /api/members/{member_id}": {"role": "staff"},
+    "POST /api/keys": {"name": "Laptop"},
     "POST /api/lists": {"name": "Binder"},
     "PATCH /api/lists/{list_id}": {"name": "Folder"},
     "POST /api/quick_add/publish": {"ids": [1]},

@@ -99,6 +99,16 @@ STAFF = routes("""
 """)
 # Owners alone.
 OWNERS = routes("""
+    GET /api/members
+    POST /api/members/invitations
+    PATCH /api/members/{member_id}
+    DELETE /api/members/{member_id}
+    DELETE /api/members/{member_id}/sessions
+    POST /api/members/{member_id}/link
+    GET /api/keys
+    POST /api/keys
+    DELETE /api/keys/{key_id}
+    GET /api/export/everything
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
     DELETE /api/lists/{list_id}/cards

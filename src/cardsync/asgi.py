@@ -21,6 +21,7 @@ from cardsync.access.caller import KeyRing
 from cardsync.access.patience import longest, patient
 from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import sessions_of
+from cardsync.accounts import manage_routes as management
 from cardsync.accounts import pages as member_pages
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
@@ -212,9 +213,11 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             _for_members(),
             _for_members_on_plans(),
             accounts.router,
+            management.router,
             members.router,
             member_pages.router,
             dashboard.pages,
+            dashboard.first_run,
             dashboard.files,
             plan_pages.router,
             inventory.put_object,

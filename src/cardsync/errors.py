@@ -180,6 +180,13 @@ class OwnerRequired(Problem):
     code = "owner_required"
 
 
+class PaidPlanRequired(Problem):
+    """The account's plan does not include that."""
+
+    status = 403
+    code = "paid_plan_required"
+
+
 class ObjectStorePipelineDisabled(Problem):
     """Presigned uploads are switched off for this account; send the CSV itself to POST
     /api/v1/sync.

@@ -232,6 +232,10 @@ class Settings(BaseSettings):
         "",
         description="How a seller gets more credits: a text or an address (https, mailto), for /account/credits",
     )
+    set_up_token: str | None = Field(
+        None,
+        description="Opens /set-up from other machines while there is no seller; absent: `serve` makes one and prints its link",
+    )
     development_pages: bool = Field(
         False, description="Serve /styleguide, the page of all components, for developers"
     )

@@ -34,7 +34,13 @@ SESSION_ONLY = {
     ("GET", "/api/session"),
     ("DELETE", "/api/session"),
     ("PATCH", "/api/account"),
-    *(name for name in OPERATIONS if name[1].startswith(("/api/shelves", "/api/contributions"))),
+    *(
+        name
+        for name in OPERATIONS
+        if name[1].startswith(
+            ("/api/shelves", "/api/contributions", "/api/members", "/api/keys", "/api/export/every")
+        )
+    ),
     *(
         name
         for name in OPERATIONS
@@ -63,6 +69,8 @@ def scopes(name: tuple[str, str]) -> list[str]:
 WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
+        "members/invitations",
+        "keys",
         "v1/heartbeat",
         "v1/sync/request",
         "v1/sync/log",
@@ -83,6 +91,7 @@ WITH_JSON_BODY = {
         "quick_add/{entry_id}/settle",
     )
 } | {
+    ("PATCH", "/api/members/{member_id}"),
     ("PATCH", "/api/quick_add/{entry_id}"),
     ("PATCH", "/api/lists/{list_id}"),
     ("DELETE", "/api/lists/{list_id}/cards"),
@@ -153,6 +162,16 @@ def test_every_route_of_the_issue_is_there():
         ("PATCH", "/api/v1/tasks/{task_id}"),
         ("GET", "/api/account"),
         ("PATCH", "/api/account"),
+        ("GET", "/api/members"),
+        ("POST", "/api/members/invitations"),
+        ("PATCH", "/api/members/{member_id}"),
+        ("DELETE", "/api/members/{member_id}"),
+        ("DELETE", "/api/members/{member_id}/sessions"),
+        ("POST", "/api/members/{member_id}/link"),
+        ("GET", "/api/keys"),
+        ("POST", "/api/keys"),
+        ("DELETE", "/api/keys/{key_id}"),
+        ("GET", "/api/export/everything"),
         ("GET", "/api/orders"),
         ("GET", "/api/orders/{order_id}"),
         ("GET", "/api/customers"),
@@ -474,6 +493,13 @@ OWN_REFUSALS = {
                                            409: {"claim_expired"}},
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
+    ("POST", "/api/members/invitations"): READS_JSON,
+    ("PATCH", "/api/members/{member_id}"): {**READS_JSON, 404: {"not_found"}},
+    ("DELETE", "/api/members/{member_id}"): {404: {"not_found"}, 422: {"invalid_payload"}},
+    ("DELETE", "/api/members/{member_id}/sessions"): {404: {"not_found"}},
+    ("POST", "/api/members/{member_id}/link"): {404: {"not_found"}},
+    ("POST", "/api/keys"): {**READS_JSON, 403: {"account_suspended", "paid_plan_required"}},
+    ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
@@ -712,7 +738,14 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
         in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
         or (
             name[1].startswith(
-                ("/api/shelves", "/api/lists", "/api/contributions", "/api/quick_add")
+                (
+                    "/api/shelves",
+                    "/api/lists",
+                    "/api/contributions",
+                    "/api/quick_add",
+                    "/api/members",
+                    "/api/keys",
+                )
             )
             and name[0] != "DELETE"
         )

@@ -43,7 +43,7 @@ async def invite(
     role: str,
 ) -> tuple[int, Link]:
     """(member id, link). Inviting who has not joined yet renews the link and sets the role."""
-    email = _address(email)
+    email = address(email)
     await known_seller(session, seller_id)
     # One statement, so that two who invite the same person at once invite one person.
     written = insert(Member).values(seller_id=seller_id, email=email, name=email, role=role)
@@ -126,11 +126,12 @@ async def accept(
         return signed_in
 
 
-def _address(text: str) -> str:
-    address = text.strip()
-    if len(address) > limits.EMAIL_CHARACTERS or not _ADDRESS.fullmatch(address):
+def address(text: str) -> str:
+    """Return a text that reads as an email address. Raises MemberError."""
+    stripped = text.strip()
+    if len(stripped) > limits.EMAIL_CHARACTERS or not _ADDRESS.fullmatch(stripped):
         raise MemberError(f"{text!r} is not an email address")
-    return address
+    return stripped
 
 
 def _name(given: str | None, member: Member) -> str:

@@ -6,6 +6,7 @@ Forms without scripts; the same operations as JSON.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC
 from typing import Any, NamedTuple
 
@@ -31,8 +32,10 @@ from cardsync.web.request import ApiRequest
 
 DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
 LEDGER_SHOWN = 200
-# A link to a plan leads through the sign-in to the plan; no other address is followed.
-PLAN_PAGE = re.compile(r"/plans/[0-9]{1,18}", re.ASCII)
+# A link leads through the sign-in to its own page; no other site's address is followed, and none
+# that a browser might take for one.
+OWN_PATH = re.compile(r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?", re.ASCII)
+HOME = "/today"
 # An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
 ADDRESSES = ("https://", "http://", "mailto:")
 
@@ -45,9 +48,19 @@ async def sign_in_page(
 ) -> Response[Any]:
     token = session_token(request.scope)
     if token and await _is_good(request, database, settings, token):
-        return go("/account")
+        return go(_own(_wanted(request.query_params)) or HOME)
     done = DONE.get(request.query_params.get("signed_out", ""), "")
-    return _sign_in(done=done, then=request.query_params.get("then", ""))
+    return _sign_in(done=done, then=_wanted(request.query_params))
+
+
+def _wanted(given: Mapping[str, str]) -> str:
+    """Return where the sign-in leads: `next`, or `then` as links to plans name it."""
+    return given.get("next") or given.get("then") or ""
+
+
+def _own(path: str) -> str:
+    own = len(path) <= 200 and path != "/sign-in" and OWN_PATH.fullmatch(path)
+    return path if own else ""
 
 
 def _sign_in(
@@ -59,8 +72,7 @@ def _sign_in(
     done: str = "",
     then: str = "",
 ) -> Template:
-    kept = then if PLAN_PAGE.fullmatch(then) else ""
-    values = {"email": email, "problem": problem, "done": done, "then": kept}
+    values = {"email": email, "problem": problem, "done": done, "then": _own(then)}
     return page("sign_in.html", status, headers, **values)
 
 
@@ -84,11 +96,8 @@ async def sign_in(request: ApiRequest, database: Database, settings: Settings) -
     try:
         who = await signed_in(request, database, settings, email, form.get("password", ""))
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
-        then = form.get("then", "")
-        return _sign_in(e.status, e.headers, email=email, problem=sentence(e), then=then)
-    then = form.get("then", "")
-    path = then if PLAN_PAGE.fullmatch(then) else "/account"
-    return go(path, cookie_of(settings, who.token))
+        return _sign_in(e.status, e.headers, email=email, problem=sentence(e), then=_wanted(form))
+    return go(_own(_wanted(form)) or HOME, cookie_of(settings, who.token))
 
 
 @get("/invitations/{token:str}", middleware=[among_strangers])
@@ -109,7 +118,7 @@ async def accept_invitation(
         who = await invitations.accept(database, settings, token, name, form.get("password", ""))
     except errors.InvalidPayload as e:
         return await _invitation(database, token, e.status, name=name, problem=sentence(e))
-    return go("/account", cookie_of(settings, who.token))
+    return go(HOME, cookie_of(settings, who.token))
 
 
 async def _invitation(

@@ -157,9 +157,11 @@ async def create_seller(
     plan: str,
     lines: list[str],
     sync_mode: str,
+    password_hash: str | None = None,
+    with_key: bool = True,
 ) -> CreatedSeller:
     """A seller with an owner, an API key and the Competitive preset; without `lines`, every known
-    line, magic first.
+    line, magic first. With the hash of a password that the owner chose, none is made.
     """
     if await session.scalar(
         select(Member.id).where(text("lower(email) = lower(:email)")).params(email=email)
@@ -168,14 +170,14 @@ async def create_seller(
     seller = Seller(name=name, email=email)
     session.add(seller)
     await session.flush()
-    password = secrets.token_urlsafe(12)
+    password = "" if password_hash else secrets.token_urlsafe(12)
     session.add(
         Member(
             seller_id=seller.id,
             email=email,
             name=name,
             role="owner",
-            password_hash=passwords.HASHER.hash(password),
+            password_hash=password_hash or passwords.HASHER.hash(password),
         )
     )
     await enter_tenant(session, seller.id)
@@ -189,8 +191,8 @@ async def create_seller(
     )
     session.add(SyncState(seller_id=seller.id))
     await make_preset_rule(session, seller.id, "competitive")
-    minted = await keys.mint(session, seller.id, "first key")
-    return CreatedSeller(seller.id, email, password, minted.api_key)
+    key = (await keys.mint(session, seller.id, "first key")).api_key if with_key else ""
+    return CreatedSeller(seller.id, email, password, key)
 
 
 def _known_lines(lines: list[str]) -> list[str]:

@@ -10,6 +10,9 @@ from cardsync.access import tokens
 from cardsync.access.models import Account
 from cardsync.access.sessions import SignedIn
 from cardsync.accounts import account_settings
+from cardsync.accounts.own_keys import KeyRow
+from cardsync.accounts.roster import Listed
+from cardsync.clock import rfc3339
 from cardsync.money import dollars, to_units
 
 SyncMode = Literal["full", "read_only"]
@@ -85,3 +88,70 @@ def session_body(who: SignedIn) -> SessionBody:
         MemberBody(who.member_id, who.name, who.email, who.role),
         SellerBody(who.seller_id, who.seller_name),
     )
+
+
+class RosterBody(msgspec.Struct):
+    """`joined` is false as long as the member has not chosen a password."""
+
+    id: int
+    email: str
+    name: str
+    role: str
+    joined: bool
+    created_at: str
+
+
+class MembersBody(msgspec.Struct):
+    members: list[RosterBody]
+
+
+class InvitationBody(msgspec.Struct):
+    member_id: int
+    invite_url: str
+
+
+class KeyBody(msgspec.Struct):
+    id: int
+    name: str
+    created_at: str
+    revoked_at: str | None
+
+
+class KeysBody(msgspec.Struct):
+    """`why_none` is null where a key can be made."""
+
+    keys: list[KeyBody]
+    why_none: str | None
+
+
+class MintedKeyBody(msgspec.Struct):
+    id: int
+    api_key: str
+
+
+def roster_body(member: Listed) -> RosterBody:
+    return RosterBody(
+        member.member_id,
+        member.email,
+        member.name,
+        member.role,
+        member.joined,
+        rfc3339(member.created_at),
+    )
+
+
+def members_body(members: list[Listed]) -> MembersBody:
+    return MembersBody([roster_body(member) for member in members])
+
+
+def keys_body(rows: list[KeyRow], why_none: str) -> KeysBody:
+    shown = [
+        KeyBody(
+            row.key_id,
+            row.name,
+            rfc3339(row.created_at),
+            rfc3339(row.revoked_at) if row.revoked_at else None,
+        )
+        for row in rows
+    ]
+    return KeysBody(shown, why_none or None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from litestar import Router
 
 from cardsync import errors, limits
-from cardsync.access.admission import admitting
+from cardsync.access.admission import admitting, among_strangers
 from cardsync.dashboard.assets import static_file
 from cardsync.dashboard.pages import (
+    activity,
     card,
     cards,
     customers,
@@ -16,9 +17,12 @@ from cardsync.dashboard.pages import (
     order,
     orders,
     selection,
+    set_up,
+    settings,
     styleguide,
 )
 from cardsync.dashboard.shell import refused
+from cardsync.web import forms
 
 pages = Router(
     path="/",
@@ -40,11 +44,23 @@ pages = Router(
         selection.add_selected,
         selection.export_selected,
         selection.export_cards,
+        activity.activity_page,
+        activity.undo_entry,
+        *settings.ROUTES,
+        *set_up.ROUTES,
         styleguide.styleguide,
     ],
     middleware=[admitting],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,
     request_max_body_size=limits.PAGE_FORM_BYTES,
+)
+first_run = Router(
+    path="/",
+    route_handlers=set_up.STRANGERS,
+    middleware=[among_strangers],
+    exception_handlers={errors.Problem: forms.refused},
+    include_in_schema=False,
+    request_max_body_size=limits.SIGN_IN_BYTES,
 )
 files = static_file

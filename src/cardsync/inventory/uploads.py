@@ -173,10 +173,11 @@ async def accept_bytes(
     body: AsyncIterable[bytes],
     content_type: str,
     came: Arrival,
+    plain_most: int = limits.BODY_WIRE_BYTES,
 ) -> int:
     """Accept the raw form of POST /sync. Returns the upload's id, committed."""
     with store.spool() as (path, file):
-        await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)
+        await spool_body(file, body, plain_most, limits.BODY_WIRE_BYTES)
         file.flush()
         await asyncio.to_thread(check_file, path, content_type)
         key = private_key(caller.seller_id, "csv")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -20,11 +21,13 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+import psycopg
 import structlog
 from prometheus_client import CollectorRegistry, multiprocess, start_http_server
 
 from cardsync import clock
 from cardsync.database.migrate import migrate
+from cardsync.database.urls import libpq_url
 from cardsync.processes import bind_address, embedded
 from cardsync.processes.worker_memory import frugal
 from cardsync.settings import PREFIX, Settings
@@ -144,6 +147,7 @@ def child_env(settings: Settings) -> dict[str, str]:
         "BIND": settings.bind,
         "WEB_WORKERS": str(settings.web_workers),
         "PARENT": str(os.getpid()),
+        **({"SET_UP_TOKEN": settings.set_up_token} if settings.set_up_token else {}),
     }
     return {**os.environ, **{PREFIX + name: value for name, value in passed.items()}}
 
@@ -272,10 +276,22 @@ def serve(settings: Settings, say: Say) -> None:
 
 def _serve(settings: Settings, say: Say) -> None:
     bind_address.find_free(settings, say)
-    with database(settings, say) as ready, processes(ready) as children:
-        wait_until_ready(ready, children, say)
-        say(f"cardsync serves {ready.origin}")
-        supervise(children)
+    with database(settings, say) as ready:
+        waits = _has_no_seller(ready)
+        if waits and not ready.set_up_token:
+            ready = ready.model_copy(update={"set_up_token": secrets.token_urlsafe(24)})
+        with processes(ready) as children:
+            wait_until_ready(ready, children, say)
+            say(f"cardsync serves {ready.origin}")
+            if waits:
+                say(f"set it up at {ready.origin}/set-up?token={ready.set_up_token}")
+            supervise(children)
+
+
+def _has_no_seller(settings: Settings) -> bool:
+    assert settings.database_url is not None
+    with psycopg.connect(libpq_url(settings.database_url), connect_timeout=10) as connection:
+        return connection.execute("SELECT FROM seller LIMIT 1").fetchone() is None
 
 
 def wait_until_ready(

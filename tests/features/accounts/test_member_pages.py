@@ -76,11 +76,11 @@ async def test_signing_in_leads_to_the_account_and_signing_out_back(a_seller, se
         answer = await http.post(
             "/sign-in", data={"email": seller.email, "password": seller.password}
         )
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/today")
         account = await http.get("/account")
         locked_down(account)
         assert seller.email in account.text
-        assert (await http.get("/sign-in")).headers["Location"] == "/account"
+        assert (await http.get("/sign-in")).headers["Location"] == "/today"
         [token] = [
             field["value"]
             for field in elements(account).all("input")
@@ -205,7 +205,7 @@ async def test_an_invitation_is_accepted_on_its_page(a_seller, service):
         answer = await http.post(
             f"/invitations/{token}", data={"name": "Bea", "password": A_PASSWORD}
         )
-        assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/today")
         assert "Bea" in (await http.get("/account")).text
 
 
@@ -330,3 +330,29 @@ async def test_who_is_not_signed_in_is_led_to_sign_in_and_staff_sees_it(a_seller
     assert (answer.status_code, answer.headers["Location"]) == (303, "/sign-in")
     staff = await joined(seller, "staff-of-credits@example.invalid")
     assert (await staff.get("/account/credits")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("wanted", "leads_to"),
+    [
+        ("/cards/12", "/cards/12"),
+        ("/settings/people", "/settings/people"),
+        ("//elsewhere.invalid", "/today"),
+        ("/\\elsewhere.invalid", "/today"),
+        ("https://elsewhere.invalid/cards", "/today"),
+        ("/cards\r\nSet-Cookie: a=b", "/today"),
+        ("/sign-in", "/today"),
+        ("", "/today"),
+    ],
+)
+async def test_signing_in_leads_to_the_page_that_was_wanted_if_it_is_ours(
+    a_seller, service, wanted, leads_to
+):
+    seller = await a_seller()
+    async with service.client() as http:
+        page = await http.get("/sign-in", params={"next": wanted})
+        kept = [field["value"] for field in elements(page).all("input") if field["name"] == "next"]
+        assert kept == ([leads_to] if leads_to == wanted else [])
+        who = {"email": seller.email, "password": seller.password, "next": wanted}
+        answer = await http.post("/sign-in", data=who)
+        assert (answer.status_code, answer.headers["Location"]) == (303, leads_to)

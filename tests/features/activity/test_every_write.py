@@ -306,6 +306,17 @@ async def failed_correction(shop):
     return await shop.send("POST", f"/api/v1/workflow/corrections/{correction}/failure")
 
 
+async def of_member(shop, method, suffix="", **body):
+    member = await joined(shop.seller, f"bea-{shop.seller.email}")
+    options = {"json": body} if body else {}
+    return await shop.owner.send(method, f"/api/members/{member.member_id}{suffix}", **options)
+
+
+async def revoke_key(shop):
+    key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
+    return await shop.owner.send("DELETE", f"/api/keys/{key}")
+
+
 FAILURE = {"step": "import_prices", "error": {"code": "gone", "message": "no button"}}
 SCENES = {
     "POST /api/lists": lambda shop: shop.send("POST", "/api/lists", name="Binder"),
@@ -367,6 +378,15 @@ SCENES = {
     "PATCH /api/account": lambda shop: shop.owner.send(
         "PATCH", "/api/account", json={"auto_sync_paused": True}
     ),
+    "POST /api/members/invitations": lambda shop: shop.owner.post(
+        "/api/members/invitations", json={"email": f"bea-{shop.seller.email}", "role": "staff"}
+    ),
+    "PATCH /api/members/{member_id}": lambda shop: of_member(shop, "PATCH", role="owner"),
+    "DELETE /api/members/{member_id}": lambda shop: of_member(shop, "DELETE"),
+    "DELETE /api/members/{member_id}/sessions": lambda shop: of_member(shop, "DELETE", "/sessions"),
+    "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),
+    "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
+    "DELETE /api/keys/{key_id}": revoke_key,
     "POST /api/invitations/{token}": invitation,
     "POST /api/v1/sync/request": lambda shop: shop.send("POST", "/api/v1/sync/request"),
     "POST /api/v1/sync/cancel": cancel,

@@ -354,9 +354,9 @@ async def test_the_page_shows_a_plan_and_takes_a_click(a_seller):
     strange = seller.service.client()
     sent = await strange.get(path)
     assert (sent.status_code, sent.headers["Location"]) == (303, f"/sign-in?then={path}")
-    assert f'name="then" value="{path}"' in (await strange.get(sent.headers["Location"])).text
+    assert f'name="next" value="{path}"' in (await strange.get(sent.headers["Location"])).text
     who = {"email": seller.email, "password": seller.password}
-    for then, leads_to in ((path, path), ("https://elsewhere.invalid", "/account")):
+    for then, leads_to in ((path, path), ("https://elsewhere.invalid", "/today")):
         arrived = await seller.service.client().post("/sign-in", data=who | {"then": then})
         assert arrived.headers["Location"] == leads_to
     owner = await signed_in(seller)

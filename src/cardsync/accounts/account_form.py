@@ -1,0 +1,119 @@
+"""The account's settings as a form writes them: the texts that it showed and those that it brings
+go in; the fields that its reader changed are set, unless somebody else changed one meanwhile.
+
+A field that the reader left alone is never written, so that two tabs with the same form undo
+nothing of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.access.models import Account
+from cardsync.accounts import account_settings, sellers
+from cardsync.money import dollars, to_units
+
+LINE: Final = "line:"
+# What `PATCH /api/account` sets, too.
+FIELDS: Final = (
+    "store_name", "time_zone", "tracking_threshold", "direct_program", "sync_mode",
+    "sync_interval_minutes", "quiet_hours", "auto_sync_paused", "automatic_pricing_paused",
+    "planner_opt_in", "write_consent",
+)  # fmt: skip
+
+
+class Conflict(NamedTuple):
+    """A field that was changed here and, meanwhile, elsewhere."""
+
+    name: str
+    stands: str
+    wanted: str
+
+
+class ChangedMeanwhile(Exception):
+    """Nothing was written; `stands` holds the fields as they are now."""
+
+    def __init__(self, conflicts: list[Conflict], stands: Mapping[str, str]) -> None:
+        super().__init__("settings have changed meanwhile")
+        self.conflicts = conflicts
+        self.stands = stands
+
+
+class Unreadable(Exception):
+    """Nothing was written; `problems` says by field what it takes."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__("settings cannot be read")
+        self.problems = problems
+
+
+def as_texts(account: Account) -> dict[str, str]:
+    """Return the settings and the product lines as the form shows them. Pure."""
+    texts = {name: _text(getattr(account, name)) for name in FIELDS}
+    texts["tracking_threshold"] = dollars(to_units(account.tracking_threshold)) or ""
+    lines = account_settings.line_switches(account)
+    return texts | {f"{LINE}{name}": _text(enabled) for name, enabled in lines}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+async def change_shown(
+    session: AsyncSession,
+    caller: Caller,
+    shown: Mapping[str, str],
+    wanted: Mapping[str, str],
+    now: datetime,
+) -> list[str]:
+    """Set the fields whose wanted text is another than the one shown, all or none; return their
+    names. Raises OwnerRequired, ChangedMeanwhile, Unreadable, InvalidPayload.
+    """
+    caller.must_be_owner()
+    stands = as_texts(await sellers.locked_account(session, caller.seller_id))
+    touched = [
+        name for name, text in wanted.items() if name in stands and text != shown.get(name, text)
+    ]
+    conflicts = [
+        Conflict(name, stands[name], wanted[name])
+        for name in touched
+        if stands[name] not in (shown[name], wanted[name])
+    ]
+    if conflicts:
+        raise ChangedMeanwhile(conflicts, stands)
+    changed = [name for name in touched if stands[name] != wanted[name]]
+    values, problems = _read({name: wanted[name] for name in changed})
+    if problems:
+        raise Unreadable(problems)
+    lines = {
+        name.removeprefix(LINE): wanted[name] == "true" for name in changed if name.startswith(LINE)
+    }
+    if changed:
+        try:
+            await account_settings.change(session, caller, values, lines, now)
+        except errors.InvalidPayload as e:
+            name, colon, what = str(e).partition(": ")
+            if colon and name in values:
+                raise Unreadable({name: what}) from e
+            raise
+    return changed
+
+
+def _read(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    values, problems = dict[str, Any](), dict[str, str]()
+    for name, text in texts.items():
+        if name.startswith(LINE):
+            continue
+        try:
+            values[name] = sellers.SETTABLE[name](text)
+        except ValueError as e:
+            problems[name] = f"This takes {e}."
+    return values, problems

@@ -1,0 +1,137 @@
+"""All data of an account as one zip of CSV files: an owner goes in; the archive's bytes come out
+while the tables are read.
+
+Each part of a table is a short transaction of its own, so that who downloads slowly holds no
+connection: what changes meanwhile may stand in one file and not yet in another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import zipfile
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple
+
+from psycopg import sql
+
+from cardsync.access.caller import Caller
+from cardsync.database.session import Database, driver
+
+ZIP: Final = "application/zip"
+ROWS_AT_ONCE: Final = 20_000
+_LEVEL: Final = 4
+
+
+class Sheet(NamedTuple):
+    """A file of the archive: the table's rows in the order of `key`, a number."""
+
+    name: str
+    table: str
+    key: str
+    columns: str
+    which: str = "true"
+
+
+SHEETS: Final = (
+    Sheet(
+        "cards.csv", "card", "id",
+        "id, marketplace_id, listing_id, product_line, product_name, set_name, title, number,"
+        " rarity, condition_label, printing, language, quantity, price, target_price, market, low,"
+        " low_with_shipping, direct_low, gone, custom, contribution, photo_url, observed_at,"
+        " created_at, updated_at",
+        # Another member's draft is that member's alone.
+        "(contribution IS DISTINCT FROM 'private' OR contributed_by = {member})",
+    ),
+    Sheet("price_history.csv", "price_observation", "card_id", "*"),
+    Sheet(
+        "orders.csv", "orders", "id",
+        "id, order_number, buyer_name, order_date, placed_at_given, status, product_amt,"
+        " shipping_amt, total_amt, refund_type, refund_origin, refund_product_amt,"
+        " refund_shipping_amt, refund_amt, refund_reason, refund_note, shipping_method, city,"
+        " state, postal_code, tracking_number, shipping_type, items_total, items_quantity,"
+        " feedback_rating, feedback_comment, shipped_marked_at, pull_dismissed_at, created_at,"
+        " updated_at",
+    ),
+    Sheet("order_items.csv", "order_item", "id", "*"),
+    Sheet("lists.csv", "card_list", "id", "id, name, created_at, deleted_at"),
+    Sheet("list_cards.csv", "card_list_entry", "list_id", "list_id, card_id, added_at"),
+    Sheet("activity.csv", "activity", "id", "*"),
+)  # fmt: skip
+
+
+class _Pipe(io.RawIOBase):
+    """A file that cannot be sought: what the archive writes is taken from it again."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        part = bytes(data)  # type: ignore[call-overload]
+        self._parts.append(part)
+        return len(part)
+
+    def taken(self) -> bytes:
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+async def archive(database: Database, caller: Caller) -> AsyncIterator[bytes]:
+    """Yield the archive's bytes. Raises OwnerRequired before the first."""
+    caller.must_be_owner()
+    pipe = _Pipe()
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as file:
+        for sheet in SHEETS:
+            with file.open(sheet.name, "w", force_zip64=True) as entry:
+                async for part in _rows(database, caller, sheet):
+                    await asyncio.to_thread(entry.write, part)
+                    if data := pipe.taken():
+                        yield data
+    yield pipe.taken()
+
+
+async def _rows(database: Database, caller: Caller, sheet: Sheet) -> AsyncIterator[bytes]:
+    """Yield the table as CSV, its head first."""
+    last: int | None = None
+    while True:
+        data, last = await _part(database, caller, sheet, last)
+        yield data
+        if last is None:
+            return
+
+
+async def _part(
+    database: Database, caller: Caller, sheet: Sheet, after: int | None
+) -> tuple[bytes, int | None]:
+    """Return the rows after that key, and the key that the next ones come after, if any."""
+    names = {"table": sql.Identifier(sheet.table), "key": sql.Identifier(sheet.key)}
+    values = {"seller": caller.seller_id, "after": -(2**63) if after is None else after}
+    bound = sql.SQL(
+        "SELECT max(k), count(*) FROM (SELECT {key} AS k FROM {table}"
+        " WHERE seller_id = %(seller)s AND {key} > %(after)s ORDER BY {key} LIMIT {most}) t"
+    ).format(**names, most=sql.Literal(ROWS_AT_ONCE))
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        connection = await driver(session)
+        async with connection.cursor() as cursor:
+            await cursor.execute(bound, values)
+            row = await cursor.fetchone()
+            last, count = row or (None, 0)
+            copy = sql.SQL(
+                "COPY (SELECT {columns} FROM {table} WHERE seller_id = {seller}"
+                " AND {key} > {after} AND {key} <= {last} AND {which} ORDER BY {key})"
+                " TO STDOUT (FORMAT csv, HEADER {head}, ENCODING 'UTF8')"
+            ).format(
+                **names,
+                which=sql.SQL(sheet.which).format(member=sql.Literal(caller.member_id)),
+                columns=sql.SQL(sheet.columns),
+                seller=sql.Literal(caller.seller_id),
+                after=sql.Literal(values["after"]),
+                last=sql.Literal(values["after"] if last is None else last),
+                head=sql.SQL("true" if after is None else "false"),
+            )
+            async with cursor.copy(copy) as rows:
+                data = b"".join([bytes(part) async for part in rows])
+    return data, last if count == ROWS_AT_ONCE else None

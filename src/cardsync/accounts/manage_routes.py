@@ -1,0 +1,184 @@
+"""The people and the keys of an account over HTTP, and a copy of all its data: for its owner, by
+session.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar import Router, delete, get, patch, post
+from litestar.response import Stream
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access.admission import A_SESSION, BY_SESSION, admitting
+from cardsync.access.caller import Caller
+from cardsync.accounts import everything, own_keys, people
+from cardsync.accounts.shown import (
+    InvitationBody,
+    KeyBody,
+    KeysBody,
+    MembersBody,
+    MintedKeyBody,
+    RosterBody,
+    SignedOut,
+    keys_body,
+    members_body,
+    roster_body,
+)
+from cardsync.clock import rfc3339
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.web.request import (
+    BEHIND_A_KEY,
+    FOR_MEMBERS,
+    WITH_JSON_BODY,
+    Deleted,
+    problems,
+)
+
+READ = (*BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired)
+WRITTEN = (*FOR_MEMBERS, errors.OwnerRequired)
+
+
+class NewInvitation(msgspec.Struct):
+    email: Annotated[str, msgspec.Meta(max_length=limits.EMAIL_CHARACTERS)]
+    role: str = "staff"
+
+
+class RoleChange(msgspec.Struct):
+    role: str
+
+
+class NewKey(msgspec.Struct):
+    name: str
+
+
+@get("/members", responses=problems(*READ))
+async def list_members(caller: Caller, session: AsyncSession) -> MembersBody:
+    """Show the account's members, oldest first; who has not joined yet has an invitation."""
+    return members_body(await people.members(session, caller))
+
+
+@post(
+    "/members/invitations",
+    status_code=201,
+    responses=problems(*WRITTEN, *WITH_JSON_BODY),
+)
+async def invite_member(
+    caller: Caller, session: AsyncSession, settings: Settings, data: NewInvitation
+) -> InvitationBody:
+    """Invite a person as owner or staff. `invite_url` is to be handed over; it is good once, and
+    told only here.
+    """
+    now = clock.now()
+    made = await people.invite(session, caller, settings, data.email, data.role, now)
+    return InvitationBody(made.member_id, settings.origin + made.link)
+
+
+@patch("/members/{member_id:int}", responses=problems(*WRITTEN, *WITH_JSON_BODY, errors.NotFound))
+async def change_member(
+    member_id: int, caller: Caller, session: AsyncSession, data: RoleChange
+) -> RosterBody:
+    """Make a member owner or staff. An account keeps an owner who has joined."""
+    await people.change_role(session, caller, member_id, data.role, clock.now())
+    listed = await people.members(session, caller)
+    return next(roster_body(member) for member in listed if member.member_id == member_id)
+
+
+@delete(
+    "/members/{member_id:int}",
+    status_code=200,
+    responses=problems(*WRITTEN, errors.NotFound, errors.InvalidPayload),
+)
+async def remove_member(member_id: int, caller: Caller, session: AsyncSession) -> Deleted:
+    """Take a member's access away, at once and everywhere."""
+    await people.remove(session, caller, member_id, clock.now())
+    return Deleted(True)
+
+
+@delete(
+    "/members/{member_id:int}/sessions",
+    status_code=200,
+    responses=problems(*WRITTEN, errors.NotFound),
+)
+async def sign_member_out(member_id: int, caller: Caller, session: AsyncSession) -> SignedOut:
+    """End every session of a member."""
+    await people.sign_out(session, caller, member_id, clock.now())
+    return SignedOut(True)
+
+
+@post(
+    "/members/{member_id:int}/link",
+    status_code=201,
+    responses=problems(*WRITTEN, errors.NotFound),
+)
+async def new_link(
+    member_id: int, caller: Caller, session: AsyncSession, settings: Settings
+) -> InvitationBody:
+    """Make a link with which the member chooses a password; an earlier one is not good any more."""
+    made = await people.new_link(session, caller, settings, member_id, clock.now())
+    return InvitationBody(made.member_id, settings.origin + made.link)
+
+
+@get("/keys", responses=problems(*READ))
+async def list_keys(caller: Caller, session: AsyncSession) -> KeysBody:
+    """Show the account's keys, never the secrets. `why_none` says why no key can be made."""
+    now = clock.now()
+    return keys_body(await own_keys.listed(session, caller), own_keys.why_none(caller, now))
+
+
+@post(
+    "/keys",
+    status_code=201,
+    responses=problems(*WRITTEN, *WITH_JSON_BODY, errors.PaidPlanRequired),
+)
+async def make_key(caller: Caller, session: AsyncSession, data: NewKey) -> MintedKeyBody:
+    """Make a key with a name. `api_key` is told only here."""
+    minted = await own_keys.mint(session, caller, data.name, clock.now())
+    return MintedKeyBody(minted.key_id, minted.api_key)
+
+
+@delete("/keys/{key_id:int}", status_code=200, responses=problems(*WRITTEN, errors.NotFound))
+async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyBody:
+    """Make a key useless, at once and for every agent that has it."""
+    await own_keys.revoke(session, caller, key_id, clock.now())
+    body = keys_body(await own_keys.listed(session, caller), "")
+    return next(key for key in body.keys if key.id == key_id)
+
+
+@get(
+    "/export/everything",
+    media_type=everything.ZIP,
+    responses=problems(*READ),
+)
+async def export_everything(caller: Caller, database: Database) -> Stream:
+    """Download all data of the account: a zip of CSV files (cards, price history, orders and their
+    items, lists and their cards, activity), sent while it is read.
+    """
+    caller.must_be_owner()
+    name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Stream(everything.archive(database, caller), media_type=everything.ZIP, headers=headers)
+
+
+router = Router(
+    path="/api",
+    route_handlers=[
+        list_members,
+        invite_member,
+        change_member,
+        remove_member,
+        sign_member_out,
+        new_link,
+        list_keys,
+        make_key,
+        revoke_key,
+        export_everything,
+    ],
+    middleware=[admitting],
+    opt=BY_SESSION,
+    security=[A_SESSION],
+    tags=["account"],
+)

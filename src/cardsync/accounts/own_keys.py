@@ -1,0 +1,78 @@
+"""An account's API keys, as its owner manages them: they are listed, made by name, and revoked.
+
+A key is told once, when it is made. The command line does the same for every account.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import errors, limits
+from cardsync.access import keys
+from cardsync.access.account_lock import one_at_a_time
+from cardsync.access.activity import note
+from cardsync.access.caller import Caller
+from cardsync.access.entitlements import is_paid
+from cardsync.access.keys import MintedKey
+from cardsync.access.models import ApiKey
+
+
+class KeyRow(NamedTuple):
+    key_id: int
+    name: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+async def listed(session: AsyncSession, caller: Caller) -> list[KeyRow]:
+    """Return the account's keys, oldest first. Raises OwnerRequired."""
+    caller.must_be_owner()
+    return [KeyRow(*row) for row in await keys.listed(session, caller.seller_id)]
+
+
+def why_none(caller: Caller, now: datetime) -> str:
+    """Return why this account can make no key, or nothing. Pure."""
+    account = caller.account
+    if is_paid(account.plan, account.trial_ends_at, now):
+        return ""
+    plan = "trial has ended" if account.plan == "trial" else f"plan is {account.plan}"
+    return f"a new key needs a paid plan, and this account's {plan}; keys that exist keep working"
+
+
+async def mint(session: AsyncSession, caller: Caller, name: str, now: datetime) -> MintedKey:
+    """Make a key. Raises OwnerRequired, PaidPlanRequired, InvalidPayload."""
+    caller.must_be_owner()
+    if why := why_none(caller, now):
+        raise errors.PaidPlanRequired(why)
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= limits.KEY_NAME_CHARACTERS:
+        raise errors.InvalidPayload(f"name: 1 to {limits.KEY_NAME_CHARACTERS} characters, please")
+    await one_at_a_time(session, caller.seller_id)
+    good = select(func.count()).where(
+        ApiKey.seller_id == caller.seller_id, ApiKey.revoked_at.is_(None)
+    )
+    if (await session.scalar(good) or 0) >= limits.KEYS_OF_ACCOUNT:
+        raise errors.InvalidPayload(
+            f"name: an account has at most {limits.KEYS_OF_ACCOUNT} keys; revoke one first"
+        )
+    minted = await keys.mint(session, caller.seller_id, name)
+    note(session, caller, "key.made", f"key {minted.key_id} made", now, risk="medium")
+    return minted
+
+
+async def revoke(session: AsyncSession, caller: Caller, key_id: int, now: datetime) -> None:
+    """Make a key useless, at once; revoking twice changes nothing. Raises OwnerRequired,
+    NotFound.
+    """
+    caller.must_be_owner()
+    own = select(ApiKey).where(ApiKey.seller_id == caller.seller_id, ApiKey.id == key_id)
+    key = await session.scalar(own.with_for_update())
+    if key is None:
+        raise errors.NotFound(f"there is no key {key_id}")
+    if key.revoked_at is None:
+        await keys.revoke(session, key_id)
+        note(session, caller, "key.revoked", f"key {key_id} revoked", now, risk="medium")

@@ -1,0 +1,148 @@
+"""The activity feed as a page: the address's filters come in; what was done, newest first, each
+entry with its undo, goes out.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, tzinfo
+from functools import partial
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.activity import OUTCOMES, RISKS
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.activity import feed, undo
+from cardsync.activity.filters import Wanted, read_wanted
+from cardsync.activity.shown import page_body
+from cardsync.dashboard.formats import zone_of
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
+from cardsync.database.session import Database
+from cardsync.plans import reads
+from cardsync.plans.shown import plan_body
+from cardsync.settings import Settings
+
+PLANS_SHOWN = 20
+ACTORS = [
+    ("", "Everybody"),
+    ("member", "Members"),
+    ("key", "The agent's key"),
+    ("token", "Assistants"),
+    ("operator", "The operator"),
+]
+SHADES = {"low": "plain", "medium": "info", "high": "warn", "critical": "bad"}
+OUTCOME_SHADES = {
+    "applied": "good",
+    "pending_review": "warn",
+    "refused_by_grant": "bad",
+    "refused_by_limit": "bad",
+    "drifted": "warn",
+}
+
+
+@get("/activity", opt=BY_FORM)
+async def activity_page(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Template:
+    given = dict(request.query_params.multi_items())
+    day = str(given.get("since", ""))
+    wanted = _wanted(given, _since(day, zone_of(caller.account.time_zone)))
+    now = clock.now()
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        found = page_body(caller, await feed.read_feed(session, caller, wanted), wanted)
+        plans = []
+        if caller.role == "owner":
+            waiting = "pending_review"
+            page = await reads.page_of(session, caller, waiting, 1, PLANS_SHOWN, now)
+            plans = [plan_body(plan, "", now) for plan in page.plans]
+    address = partial(_address, wanted, day)
+    return show(
+        request,
+        caller,
+        "activity.html",
+        feed=found,
+        plans=plans,
+        wanted=wanted,
+        since=day,
+        address=address,
+        actors=_with(ACTORS, wanted.actor),
+        risks=[("", "Every risk"), *((risk, risk.title()) for risk in RISKS)],
+        outcomes=[("", "Every outcome"), *((name, _words(name)) for name in OUTCOMES)],
+        words=_words,
+        told=_told,
+        shades=SHADES,
+        outcome_shades=OUTCOME_SHADES,
+    )
+
+
+def _wanted(given: dict[str, Any], since: str) -> Wanted:
+    return read_wanted(
+        given.get("page"),
+        given.get("per_page"),
+        given.get("actor"),
+        given.get("action"),
+        given.get("outcome"),
+        given.get("risk"),
+        since,
+    )
+
+
+def _since(text: str, zone: tzinfo) -> str:
+    """A day begins at midnight of the account's zone; any other text is the operation's to read."""
+    try:
+        day = datetime.strptime(text.strip(), "%Y-%m-%d")  # noqa: DTZ007
+        return clock.rfc3339(day.replace(tzinfo=zone))
+    except (ValueError, OverflowError):
+        return text
+
+
+def _with(options: list[tuple[str, str]], value: str | None) -> list[tuple[str, str]]:
+    """Return the options, and the address's own value where it is none of them."""
+    known = value is None or any(value == name for name, _ in options)
+    return options if known else [*options, (str(value), str(value))]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace(".", ": ").capitalize()
+
+
+def _told(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _address(wanted: Wanted, since: str, **changed: Any) -> str:
+    query = {
+        "actor": wanted.actor,
+        "action": wanted.action,
+        "outcome": wanted.outcome,
+        "risk": wanted.risk,
+        "since": since,
+        "page": None,
+    }
+    return url("/activity", **query | changed)
+
+
+@post("/activity/{activity_id:int}/undo", opt=BY_FORM)
+async def undo_entry(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    activity_id: int,
+) -> Response[str]:
+    form = await read_form(request)
+    # It waits for who else writes to the same thing.
+    async with database.bounded(caller.seller_id, settings.read_seconds) as session:
+        entry = await undo.undo_entry(session, caller, activity_id, clock.now())
+        done = f"Undone: {entry.summary}"
+    try:
+        page = max(1, int(field(form, "page") or 1))
+    except ValueError as e:
+        raise errors.BadRequest("page is no number") from e
+    back = {name: field(form, name) for name in ("actor", "action", "outcome", "risk", "since")}
+    return see("/activity", done, **back, page=page if page > 1 else None)

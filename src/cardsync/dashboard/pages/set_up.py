@@ -1,0 +1,146 @@
+"""The first run: the page that makes the first seller, while there is none; then one that takes a
+pricing export, and one that tells what became of it.
+
+Only this machine's own browser, or who has the set-up token, is let in.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from litestar import Response, get, post
+from litestar.datastructures import UploadFile
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors, limits
+from cardsync.access import tokens
+from cardsync.access.admission import BY_FORM, session_token
+from cardsync.access.caller import Caller, header
+from cardsync.accounts import first_run
+from cardsync.accounts.browser_session import cookie_of
+from cardsync.accounts.first_run import NewOwner
+from cardsync.dashboard.shell import PageRequest, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.inventory import uploads
+from cardsync.inventory.upload_report import report_on
+from cardsync.settings import Settings
+from cardsync.storage import Store
+from cardsync.web.forms import form_of, go
+from cardsync.web.pages import page
+from cardsync.web.request import ApiRequest
+
+_PROXIED: Final = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
+_FIELDS: Final = ("store_name", "name", "email")
+# The form's other fields stand around the file.
+UPLOAD_BYTES: Final = limits.PRESIGNED_PLAIN_BYTES + 100_000
+_CHUNK: Final = 1 << 18
+
+
+@get("/set-up")
+async def set_up_page(request: ApiRequest, database: Database, settings: Settings) -> Template:
+    token = str(request.query_params.get("token", ""))
+    await _let_in(request, database, settings, token)
+    return _page(token=token)
+
+
+@post("/set-up")
+async def set_up(request: ApiRequest, database: Database, settings: Settings) -> Response[Any]:
+    form = await form_of(request)
+    token = form.get("token", "")
+    await _let_in(request, database, settings, token)
+    given = {name: form.get(name, "") for name in _FIELDS}
+    try:
+        owner = NewOwner(**given, password=form.get("password", ""))
+        who = await first_run.set_up(database, settings, owner)
+    except errors.InvalidPayload as e:
+        return _page(e.status, token=token, problem=sentence(e), **given)
+    return go("/set-up/prices", cookie_of(settings, who.token))
+
+
+def _page(status: int = 200, **values: str) -> Template:
+    given = dict.fromkeys((*_FIELDS, "token", "problem"), "") | values
+    least, most = limits.PASSWORD_CHARACTERS, limits.PASSWORD_CHARACTERS_MOST
+    return page("set_up.html", status, least=least, most=most, **given)
+
+
+async def _let_in(request: ApiRequest, database: Database, settings: Settings, token: str) -> None:
+    """Raises NotFound once there is a seller, and CsrfFailed for a stranger."""
+    async with database.shared() as session:
+        if not await first_run.is_open(session):
+            raise errors.NotFound("this installation is set up already; sign in instead")
+    wanted = settings.set_up_token
+    if wanted and secrets.compare_digest(wanted.encode(), token.encode()):
+        return
+    if not _is_this_machine(request):
+        raise errors.CsrfFailed(
+            "open this page on the machine itself, or by the link that `cardsync serve` printed"
+        )
+
+
+def _is_this_machine(request: ApiRequest) -> bool:
+    """Return whether the request is of a browser on this very machine: by a loopback name, and
+    passed on by no proxy.
+    """
+    peer = request.scope.get("client")
+    host = urlsplit(f"//{header(request.scope, b'host') or ''}").hostname or ""
+    proxied = any(header(request.scope, name) is not None for name in _PROXIED)
+    return bool(peer) and not proxied and _is_loopback(str(peer and peer[0])) and _is_loopback(host)
+
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+@get("/set-up/prices", opt=BY_FORM)
+async def prices_page(request: PageRequest, caller: Caller) -> Template:
+    caller.must_be_owner()
+    return show(request, caller, "set_up_prices.html")
+
+
+@post("/set-up/prices", opt=BY_FORM, request_max_body_size=UPLOAD_BYTES)
+async def upload_prices(
+    request: PageRequest, caller: Caller, database: Database, store: Store, settings: Settings
+) -> Template | Response[str]:
+    caller.must_be_owner()
+    form = await request.form()
+    token = session_token(request.scope)
+    if token is None or not tokens.csrf_is_right(token, str(form.get("csrf_token", ""))):
+        raise errors.CsrfFailed("this form is not of your session; load the page again")
+    file = form.get("file")
+    try:
+        if not isinstance(file, UploadFile):
+            raise errors.InvalidCsv("choose the file of your pricing export first")
+        came = uploads.arrival(caller, None, None, None, clock.now())
+        upload_id = await uploads.accept_bytes(
+            database, caller, store, settings, _parts(file), "", came, limits.PRESIGNED_PLAIN_BYTES
+        )
+    except (errors.InvalidCsv, errors.PayloadTooLarge, errors.DecompressedTooLarge) as e:
+        problem = sentence(e)
+        return show(request, caller, "set_up_prices.html", e.status, problem=problem)
+    return see(f"/set-up/uploads/{upload_id}")
+
+
+async def _parts(file: UploadFile) -> AsyncIterator[bytes]:
+    while part := await file.read(_CHUNK):
+        yield part
+
+
+@get("/set-up/uploads/{upload_id:int}", opt=BY_FORM)
+async def upload_page(
+    request: PageRequest, caller: Caller, session: AsyncSession, upload_id: int
+) -> Template:
+    now = clock.now()
+    report = await report_on(session, await uploads.watched(session, caller, upload_id, now), now)
+    return show(request, caller, "set_up_report.html", report=report)
+
+
+STRANGERS: Final = [set_up_page, set_up]
+ROUTES: Final = [prices_page, upload_prices, upload_page]

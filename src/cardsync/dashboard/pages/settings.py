@@ -1,0 +1,337 @@
+"""The settings' pages: one a section, each a form or a few that the account's owner sends; what
+the operations answer goes out.
+
+A link or a key that is told once is shown on the page that answers its form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from zoneinfo import available_timezones
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.accounts import account_form, account_settings, own_keys, people
+from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
+from cardsync.accounts.shown import keys_body, members_body
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
+from cardsync.database.session import Database
+from cardsync.settings import Settings
+from cardsync.sync import request as sync_request
+
+# The sections' tabs: address, name, and whether an owner alone has it.
+TABS: Final = [
+    ("/settings/shop", "Shop", True),
+    ("/settings/sync", "Sync", True),
+    ("/settings/people", "People", True),
+    ("/settings/keys", "Keys", True),
+    ("/account/credits", "Credits", True),
+    ("/settings/data", "Data", True),
+    ("/settings/appearance", "Appearance", False),
+]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A field of a section's form. `kind` is text, check, or an input's type."""
+
+    name: str
+    label: str
+    kind: str = "text"
+    hint: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    group: str = ""
+
+
+SHOP: Final = (
+    Input("store_name", "Name of your store", hint="As buyers know it."),
+    Input("time_zone", "Time zone", "zone", "Like America/New_York. Times are shown in it."),
+    Input("tracking_threshold", "Ship with tracking from", hint="An order's total, like 50.00."),
+    Input("direct_program", "This store takes part in the direct program", "check"),
+)
+SYNC: Final = (
+    Input(
+        "sync_mode",
+        "Mode",
+        "select",
+        "In Review Mode prices are computed and shown, and you approve each upload.",
+        (("full", "Full: prices are uploaded"), ("read_only", "Review Mode: you look first")),
+    ),
+    Input(
+        "sync_interval_minutes",
+        "Minutes between syncs",
+        hint="30 or more; empty for the installation's interval.",
+    ),
+    Input("quiet_hours", "Quiet hours", hint="No sync begins in them. Like 22:00-06:00."),
+    Input("auto_sync_paused", "Pause the syncs that begin by themselves", "check"),
+    Input("automatic_pricing_paused", "Pause price uploads", "check"),
+    Input(
+        "planner_opt_in",
+        "Let the planner choose when to sync",
+        "check",
+        "It syncs more often when much sells, and less when nothing changes.",
+    ),
+    Input(
+        "write_consent",
+        "Prices may be written to the marketplace",
+        "check",
+        "Without it nothing is uploaded.",
+    ),
+)
+INPUTS: Final = {"shop": SHOP, "sync": SYNC}
+HEADINGS: Final = {"shop": "Shop", "sync": "Sync"}
+
+
+def _show(
+    request: PageRequest, caller: Caller, template: str, status: int = 200, /, **values: Any
+) -> Template:
+    owner = caller.role == "owner"
+    tabs = [(path, name) for path, name, owners in TABS if owner or not owners]
+    return show(request, caller, template, status, tabs=tabs, **values)
+
+
+@get("/settings", opt=BY_FORM)
+async def settings_page(caller: Caller) -> Response[str]:
+    return see("/settings/shop" if caller.role == "owner" else "/settings/appearance")
+
+
+def _section(
+    request: PageRequest,
+    caller: Caller,
+    section: str,
+    stands: Mapping[str, str],
+    status: int = 200,
+    wanted: Mapping[str, str] | None = None,
+    **values: Any,
+) -> Template:
+    inputs = list(INPUTS[section])
+    if section == "shop":
+        lines = [name for name in stands if name.startswith(LINE)]
+        told = {name: name.removeprefix(LINE) for name in lines}
+        inputs += [Input(name, told[name].title(), "check", group="lines") for name in lines]
+    given = {"conflicts": [], "problems": {}} | values
+    return _show(
+        request,
+        caller,
+        "settings_form.html",
+        status,
+        section=section,
+        section_name=HEADINGS[section],
+        inputs=inputs,
+        stands=stands,
+        texts={**stands, **(wanted or {})},
+        labels={each.name: each.label for each in inputs},
+        zones=sorted(available_timezones()) if section == "shop" else [],
+        **given,
+    )
+
+
+@get(["/settings/shop", "/settings/sync"], opt=BY_FORM)
+async def section_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    section = request.url.path.rpartition("/")[2]
+    async with database.tenant(caller.seller_id) as session:
+        account = await account_settings.account_of(session, caller)
+        stands = account_form.as_texts(account)
+        asked = account.full_history_requested
+    return _section(request, caller, section, stands, history_asked=asked)
+
+
+@post(["/settings/shop", "/settings/sync"], opt=BY_FORM)
+async def change_section(
+    request: PageRequest, caller: Caller, database: Database
+) -> Template | Response[str]:
+    section = request.url.path.rpartition("/")[2]
+    form = await read_form(request)
+    shown = {
+        name.removeprefix("was:"): values[-1].strip()
+        for name, values in form.items()
+        if name.startswith("was:")
+    }
+    own = [each.name for each in INPUTS[section]]
+    names = [name for name in shown if name in own or (section, name[:5]) == ("shop", LINE)]
+    checks = {each.name for each in INPUTS[section] if each.kind == "check"}
+    wanted = {
+        name: (field(form, name) or "false")
+        if name in checks or name.startswith(LINE)
+        else field(form, name)
+        for name in names
+    }
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            changed = await account_form.change_shown(session, caller, shown, wanted, clock.now())
+    except ChangedMeanwhile as e:
+        # What this tab changed stays in the form; what it left alone shows what stands.
+        mine = {name: text for name, text in wanted.items() if text != shown[name]}
+        return _section(
+            request,
+            caller,
+            section,
+            e.stands,
+            409,
+            mine,
+            conflicts=e.conflicts,
+            history_asked=True,
+            problem="Something has changed meanwhile. Nothing was saved.",
+        )
+    except Unreadable as e:
+        return _section(
+            request,
+            caller,
+            section,
+            shown,
+            422,
+            wanted,
+            problems=e.problems,
+            history_asked=True,
+            problem="Nothing was saved: a field cannot be read.",
+        )
+    done = "Saved." if changed else "Nothing was different."
+    return see(f"/settings/{section}", done)
+
+
+@post("/settings/sync/history", opt=BY_FORM)
+async def import_history(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Response[str]:
+    await read_form(request)
+    async with database.tenant(caller.seller_id) as session:
+        await account_settings.account_of(session, caller)
+        await sync_request.request_sync(
+            session, caller, "orders", clock.now(), settings, full_history=True
+        )
+    return see("/settings/sync", "The agent fetches the orders of all years with its next sync.")
+
+
+async def _people(
+    request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
+) -> Template:
+    async with database.tenant(caller.seller_id) as session:
+        found = members_body(await people.members(session, caller)).members
+    given = {"link": "", "email": "", "role": "staff"} | values
+    return _show(
+        request, caller, "settings_people.html", status, members=found, me=caller.member_id, **given
+    )
+
+
+@get("/settings/people", opt=BY_FORM)
+async def people_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    return await _people(request, caller, database)
+
+
+@post("/settings/people", opt=BY_FORM)
+async def invite(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Template:
+    form = await read_form(request)
+    email, role = field(form, "email"), field(form, "role")
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            made = await people.invite(session, caller, settings, email, role, clock.now())
+    except errors.InvalidPayload as e:
+        why = sentence(e)
+        return await _people(
+            request, caller, database, e.status, email=email, role=role, problem=why
+        )
+    return await _people(request, caller, database, link=settings.origin + made.link)
+
+
+@post("/settings/people/{member_id:int}/{what:str}", opt=BY_FORM)
+async def change_person(
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    member_id: int,
+    what: str,
+) -> Template | Response[str]:
+    form = await read_form(request)
+    now = clock.now()
+    link = ""
+    async with database.tenant(caller.seller_id) as session:
+        match what:
+            case "role":
+                await people.change_role(session, caller, member_id, field(form, "role"), now)
+                done = "The role is changed."
+            case "sign-out":
+                await people.sign_out(session, caller, member_id, now)
+                done = "All sessions of this member are ended."
+            case "remove":
+                await people.remove(session, caller, member_id, now)
+                done = "The member is removed."
+            case "link":
+                made = await people.new_link(session, caller, settings, member_id, now)
+                link, done = settings.origin + made.link, ""
+            case _:
+                raise errors.NotFound("there is no such page")
+    if link:
+        return await _people(request, caller, database, link=link)
+    return see("/settings/people", done)
+
+
+async def _keys(
+    request: PageRequest, caller: Caller, database: Database, status: int = 200, **values: Any
+) -> Template:
+    async with database.tenant(caller.seller_id) as session:
+        rows = await own_keys.listed(session, caller)
+    body = keys_body(rows, own_keys.why_none(caller, clock.now()))
+    given = {"made": "", "name": ""} | values
+    return _show(request, caller, "settings_keys.html", status, shown=body, **given)
+
+
+@get("/settings/keys", opt=BY_FORM)
+async def keys_page(request: PageRequest, caller: Caller, database: Database) -> Template:
+    return await _keys(request, caller, database)
+
+
+@post("/settings/keys", opt=BY_FORM)
+async def make_key(request: PageRequest, caller: Caller, database: Database) -> Template:
+    name = field(await read_form(request), "name")
+    try:
+        async with database.tenant(caller.seller_id) as session:
+            minted = await own_keys.mint(session, caller, name, clock.now())
+    except errors.InvalidPayload as e:
+        return await _keys(request, caller, database, e.status, name=name, problem=sentence(e))
+    return await _keys(request, caller, database, made=minted.api_key)
+
+
+@post("/settings/keys/{key_id:int}/revoke", opt=BY_FORM)
+async def revoke_key(
+    request: PageRequest, caller: Caller, database: Database, key_id: int
+) -> Response[str]:
+    await read_form(request)
+    async with database.tenant(caller.seller_id) as session:
+        await own_keys.revoke(session, caller, key_id, clock.now())
+    return see("/settings/keys", "The key is revoked.")
+
+
+@get("/settings/data", opt=BY_FORM)
+async def data_page(request: PageRequest, caller: Caller) -> Template:
+    caller.must_be_owner()
+    return _show(request, caller, "settings_data.html")
+
+
+@get("/settings/appearance", opt=BY_FORM)
+async def appearance_page(request: PageRequest, caller: Caller) -> Template:
+    return _show(request, caller, "settings_appearance.html")
+
+
+ROUTES: Final = [
+    settings_page,
+    section_page,
+    change_section,
+    import_history,
+    people_page,
+    invite,
+    change_person,
+    keys_page,
+    make_key,
+    revoke_key,
+    data_page,
+    appearance_page,
+]

@@ -1,0 +1,113 @@
+"""The people, the keys and the data of an account over the API, as their owner has them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+
+import pytest
+
+from browsers import A_PASSWORD, accept, joined, signed_in
+from builders import a_csv, a_row, an_order
+from cardsync.accounts import everything
+
+
+async def test_an_owner_invites_changes_and_removes_people(a_seller):
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    body = {"email": f"bea-{seller.email}", "role": "staff"}
+    made = (await owner.post("/api/members/invitations", json=body)).json()
+    token = made["invite_url"].rpartition("/")[2]
+    _, bea = await accept(seller.service, token, name="Bea", password=A_PASSWORD)
+    members = (await owner.get("/api/members")).json()["members"]
+    assert [(m["role"], m["joined"]) for m in members] == [("owner", True), ("staff", True)]
+    path = f"/api/members/{made['member_id']}"
+    changed = await owner.send("PATCH", path, json={"role": "owner"})
+    assert (changed.status_code, changed.json()["role"]) == (200, "owner")
+    assert (await owner.send("PATCH", path, json={"role": "boss"})).status_code == 422
+    assert (await owner.send("DELETE", f"{path}/sessions")).status_code == 200
+    assert not await bea.is_in()
+    again = await owner.post(f"{path}/link")
+    assert again.json()["invite_url"] != made["invite_url"]
+    assert (await owner.send("DELETE", path)).json() == {"deleted": True}
+    assert (await owner.send("DELETE", path)).status_code == 404
+    last = await owner.send("DELETE", f"/api/members/{owner.member_id}")
+    assert last.status_code == 422
+    assert "only owner" in last.json()["error"]
+
+
+async def test_members_of_another_account_are_not_there(a_seller):
+    seller, other = await a_seller(), await a_seller()
+    owner, stranger = await signed_in(seller), await signed_in(other)
+    path = f"/api/members/{stranger.member_id}"
+    answers = [
+        await owner.send("PATCH", path, json={"role": "staff"}),
+        await owner.send("DELETE", path),
+        await owner.send("DELETE", f"{path}/sessions"),
+        await owner.post(f"{path}/link"),
+    ]
+    assert [answer.status_code for answer in answers] == [404] * 4
+    taken = {"email": other.email, "role": "owner"}
+    assert (await owner.post("/api/members/invitations", json=taken)).status_code == 422
+    assert await stranger.is_in()
+    key = (await stranger.post("/api/keys", json={"name": "Theirs"})).json()["id"]
+    assert (await owner.send("DELETE", f"/api/keys/{key}")).status_code == 404
+
+
+async def test_a_key_is_told_once_and_useless_once_revoked(a_seller):
+    seller = await a_seller()
+    owner = await signed_in(seller)
+    made = (await owner.post("/api/keys", json={"name": " Lap  top "})).json()
+    headers = {"Authorization": f"Bearer {made['api_key']}"}
+    assert (await seller.service.client(**headers).get("/api/v1/status")).status_code == 200
+    listed = await owner.get("/api/keys")
+    assert made["api_key"] not in listed.text
+    assert listed.json()["keys"][-1]["name"] == "Lap top"
+    assert (await owner.send("DELETE", f"/api/keys/{made['id']}")).json()["revoked_at"]
+    assert (await seller.service.client(**headers).get("/api/v1/status")).status_code == 401
+    assert (await owner.post("/api/keys", json={"name": " "})).status_code == 422
+
+
+async def test_an_unpaid_plan_makes_no_key_and_says_why(a_seller):
+    seller = await a_seller(plan="free")
+    owner = await signed_in(seller)
+    answer = await owner.post("/api/keys", json={"name": "Laptop"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "paid_plan_required")
+    assert (await owner.get("/api/keys")).json()["why_none"] == answer.json()["error"]
+
+
+@pytest.mark.parametrize("rows", [20_000, 2])
+async def test_all_data_comes_as_one_zip(a_seller, monkeypatch, rows):
+    monkeypatch.setattr(everything, "ROWS_AT_ONCE", rows)
+    seller, other = await a_seller(), await a_seller()
+    for each in (seller, other):
+        await each.import_csv(a_csv(*(a_row(n, name=f'"Card", {n}\n') for n in range(1, 6))))
+        await each.import_csv(a_csv(*(a_row(n, price="3.00") for n in range(1, 6))))
+    await seller.orders([an_order(order_number=f"O-{n}") for n in range(3)])
+    made = (await seller.post("/api/lists", json={"name": "Binder"})).json()["id"]
+    ids = [card["id"] for card in await seller.cards()]
+    await seller.post(f"/api/lists/{made}/cards", json={"card_ids": ids})
+    owner = await signed_in(seller)
+    answer = await owner.get("/api/export/everything")
+    assert answer.headers["content-type"].startswith("application/zip")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
+        assert file.testzip() is None
+        sheets = {
+            name: list(csv.DictReader(io.StringIO(file.read(name).decode())))
+            for name in file.namelist()
+        }
+    assert [int(card["id"]) for card in sheets["cards.csv"]] == sorted(ids)
+    assert len(sheets["orders.csv"]) == 3
+    assert {row["card_id"] for row in sheets["list_cards.csv"]} == {str(n) for n in ids}
+    assert len(sheets["price_history.csv"]) == 5
+    assert sheets["lists.csv"][0]["name"] == "Binder"
+    assert len(sheets["activity.csv"]) > 1
+
+
+async def test_staff_and_keys_are_refused(a_seller):
+    seller = await a_seller()
+    staff = await joined(seller, f"staff-{seller.email}")
+    for path in ("/api/members", "/api/keys", "/api/export/everything"):
+        assert (await staff.get(path)).json()["code"] == "owner_required"
+        assert (await seller.get(path)).json()["code"] == "session_required"

@@ -1,0 +1,85 @@
+"""The activity feed as a page over HTTP, without a script."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from browsers import joined, signed_in
+
+HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
+
+
+@pytest.fixture
+async def shop(a_seller):
+    seller = await a_seller()
+    await seller.post("/api/lists", json={"name": HOSTILE})
+    await seller.post("/api/lists", json={"name": "Binder"})
+    return seller
+
+
+async def form(browser, path, **fields):
+    """What a form of a page sends without a script: no header of ours, the token in a field."""
+    fields = {"csrf_token": browser.session["csrf_token"], **fields}
+    return await browser.http.post(path, data=fields)
+
+
+async def test_the_page_shows_what_the_api_answers(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/activity")
+    answer = (await browser.get("/api/v1/agent/activity")).json()
+    assert page.status_code == 200
+    assert f"{answer['total']} entries" in page.text
+    for entry in answer["activity"]:
+        assert f'id="entry-{entry["id"]}"' in page.text
+    assert "<b onclick" not in page.text
+
+
+async def test_filters_stand_in_the_address_and_leave_what_they_say(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/activity", params={"action": "list", "actor": "key", "page": "1"})
+    assert "2 entries" in page.text
+    assert "matches these filters" in (await browser.get("/activity?risk=critical")).text
+    assert "matches these filters" in (await browser.get("/activity?since=2999-01-01")).text
+    assert "2 entries" in (await browser.get("/activity?action=list&since=2020-01-01")).text
+    assert "past the end" in (await browser.get("/activity?action=list&page=9")).text
+    wrong = await browser.get("/activity", params={"outcome": "<b>"})
+    assert wrong.status_code == 422
+    assert "is none of applied" in wrong.text
+
+
+async def test_an_entry_is_undone_by_its_form(shop):
+    browser = await signed_in(shop)
+    page = await browser.get("/activity?action=list.created")
+    path = re.findall(r'action="(/activity/\d+/undo)"', page.text)[0]
+    answer = await form(browser, path, page="1", action="list.created")
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/activity?action=list.created&done=Undone")
+    names = [each["name"] for each in (await browser.get("/api/lists")).json()["lists"]]
+    assert "Binder" not in names
+    after = await browser.get(answer.headers["location"])
+    assert "undone by entry" in after.text
+    assert path not in after.text
+
+
+async def test_staff_sees_no_undo_and_is_refused(shop):
+    owner, staff = await signed_in(shop), await joined(shop, f"staff-{shop.email}")
+    path = re.findall(r'action="(/activity/\d+/undo)"', (await owner.get("/activity")).text)[0]
+    page = await staff.get("/activity")
+    assert page.status_code == 200
+    assert "/undo" not in page.text
+    assert "Before and after" not in page.text
+    assert (await form(staff, path)).status_code == 403
+    assert (await owner.http.post(path)).status_code == 403
+
+
+async def test_a_plan_that_waits_is_linked(shop):
+    owner = await signed_in(shop)
+    modes = {"key": {"lists.change_set": "always_ask"}}
+    answer = await owner.send("PATCH", "/api/v1/agent/plans/permissions", json=modes)
+    assert answer.status_code == 200, answer.text
+    actions = [{"type": "lists.change_set", "create": ["New"]}]
+    plan = await shop.post("/api/v1/agent/plans", json={"actions": actions})
+    assert plan.json()["status"] == "pending_review"
+    assert f'href="/plans/{plan.json()["plan_id"]}"' in (await owner.get("/activity")).text
