@@ -20,6 +20,7 @@ from cardsync.dashboard.pages import (
     set_up,
     settings,
     styleguide,
+    today,
 )
 from cardsync.dashboard.shell import refused
 from cardsync.web import forms
@@ -44,6 +45,10 @@ pages = Router(
         selection.add_selected,
         selection.export_selected,
         selection.export_cards,
+        today.home,
+        today.today_page,
+        today.request_sync,
+        today.settle_review,
         activity.activity_page,
         activity.undo_entry,
         *settings.ROUTES,

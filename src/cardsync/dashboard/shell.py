@@ -48,7 +48,6 @@ NAVIGATION = [
     Place("/cards", "Cards", "layers", "c"),
     Place("/orders", "Orders", "package", "o"),
     Place("/lists", "Lists", "list", "l"),
-    Place("/sync", "Sync", "refresh-cw", "s"),
     Place("/activity", "Activity", "activity", "a"),
     Place("/settings", "Settings", "settings", "e", owner_only=True),
 ]
