@@ -34,10 +34,12 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         folder.mkdir(parents=True)
         with made.admin() as connection:
             connection.execute(
-                "CREATE TABLE floor_upload (id bigserial PRIMARY KEY, path text, at timestamptz DEFAULT now())"
+                "CREATE TABLE floor_upload"
+                " (id bigserial PRIMARY KEY, path text, at timestamptz DEFAULT now())"
             )
             connection.execute(
-                "GRANT INSERT ON floor_upload TO cardsync_app; GRANT USAGE ON floor_upload_id_seq TO cardsync_app"
+                "GRANT INSERT ON floor_upload TO cardsync_app;"
+                " GRANT USAGE ON floor_upload_id_seq TO cardsync_app"
             )
         # Without a worker: the imports of what is accepted would run beside the measurement.
         with (

@@ -110,7 +110,8 @@ def new_agents(made: Ground, count: int = AGENTS) -> list[Agent]:
         passwords.HASHER = usual
     with made.admin() as connection:
         connection.execute(
-            "UPDATE sync_state SET last_pricing_at = now(), last_sync_at = now(), history_fetched_at = now()"
+            "UPDATE sync_state SET last_pricing_at = now(), last_sync_at = now(),"
+            " history_fetched_at = now()"
         )
         connection.execute("VACUUM ANALYZE")
     made.settle()
@@ -338,12 +339,14 @@ def steady(
         )
         worst = max(turn[int(len(turn) * 0.99)] for turn in turns) * 1000
         report.note(
-            f"{name:<6} at {rate:,.0f} pairs/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms (worst of 5 turns {worst:.1f})"
+            f"{name:<6} at {rate:,.0f} pairs/s: p50 {p50:.1f} ms,"
+            f" p99 {p99:.1f} ms (worst of 5 turns {worst:.1f})"
         )
         if name == "ours":
             report.at_most("p99 of a request at 70 % of the most, 1,000 connections", p99, 50, "ms")
     report.note(
-        f"{rate * EVERY:,.0f} agents carried with a pair every {EVERY} s at that rate; {carried * EVERY:,.0f} at the most"
+        f"{rate * EVERY:,.0f} agents carried with a pair every {EVERY} s at that rate;"
+        f" {carried * EVERY:,.0f} at the most"
     )
 
 

@@ -33,18 +33,22 @@ def set_the_past(of: Shop, percent: int) -> int:
     with of.made.admin() as connection:
         for back in range(3):
             connection.execute(
-                "SELECT ensure_price_observation_partition((date_trunc('month', now()) - make_interval(months => %s))::date)",
+                "SELECT ensure_price_observation_partition((date_trunc('month', now()) -"
+                " make_interval(months => %s))::date)",
                 [back],
             )
         # The newest observation of every card stands on the card; these are those before it.
         done = connection.execute(
             f"INSERT INTO price_observation (seller_id, card_id, observed_at, quantity, {amounts})"
-            f" SELECT seller_id, id, observed_at - make_interval(days => n), quantity, {moved} FROM card c, {days}"
-            f" WHERE seller_id = {seller} AND (n = {SNAPSHOTS - 1} OR (c.id * 7919 + n * 104729) % 100 < {percent})"
+            f" SELECT seller_id, id, observed_at - make_interval(days => n), quantity, {moved}"
+            f" FROM card c, {days}"
+            f" WHERE seller_id = {seller}"
+            f" AND (n = {SNAPSHOTS - 1} OR (c.id * 7919 + n * 104729) % 100 < {percent})"
         )
         connection.execute(
             "INSERT INTO upload (seller_id, stream, state, storage_key, exported_at, received_at)"
-            f" SELECT seller_id, stream, state, storage_key, exported_at - make_interval(days => n), received_at FROM upload, {days}"
+            " SELECT seller_id, stream, state, storage_key,"
+            f" exported_at - make_interval(days => n), received_at FROM upload, {days}"
             f" WHERE seller_id = {seller} AND stream = 'inventory'"
         )
         connection.execute("VACUUM ANALYZE price_observation, card, upload")
@@ -56,7 +60,10 @@ def floor(of: Shop) -> None:
     known = parsed_rules(of.tenth)
     cards = with_rule(of.cards(), known)
     amounts = ", ".join(f"(c.{name} * 10000)::bigint" for name in _AMOUNTS)
-    sql = f"COPY (SELECT card_id, observed_at, quantity, {amounts} FROM price_observation c WHERE seller_id = {of.seller.seller_id}) TO STDOUT"
+    sql = (
+        f"COPY (SELECT card_id, observed_at, quantity, {amounts} FROM price_observation c"
+        f" WHERE seller_id = {of.seller.seller_id}) TO STDOUT"
+    )
     of.copied(sql)
     for _ in range(SNAPSHOTS):
         engine.price(cards, known, SellerPricing(), NOW)
@@ -66,8 +73,10 @@ def naive(of: Shop) -> float:
     known = parsed_rules(of.tenth)
     seller, columns = of.seller.seller_id, ", ".join(("observed_at", "quantity", *_AMOUNTS))
     query = (
-        f"SELECT DISTINCT ON (card_id) * FROM (SELECT card_id, {columns} FROM price_observation WHERE seller_id = {seller}"
-        f" AND observed_at <= now() - interval '5 days' UNION ALL SELECT id, {columns} FROM card WHERE seller_id = {seller}"
+        "SELECT DISTINCT ON (card_id) *"
+        f" FROM (SELECT card_id, {columns} FROM price_observation WHERE seller_id = {seller}"
+        f" AND observed_at <= now() - interval '5 days' UNION ALL SELECT id, {columns} FROM card"
+        f" WHERE seller_id = {seller}"
         " AND observed_at <= now() - interval '5 days') o ORDER BY card_id, observed_at DESC"
     )
     once = ground.seconds(lambda: of.connection.execute(query).fetchall())
@@ -99,7 +108,8 @@ def measure(data: Path, rows: int, rounds: int, percent: int) -> Report:
         assert told["summary"]["snapshots"] == SNAPSHOTS, told["summary"]
         peak = ground.peak_memory(web)
         report.note(
-            f"{told['days'][-1]['cards']:,} cards, {stored:,} stored observations, {told['summary']['changed']:,} price changes"
+            f"{told['days'][-1]['cards']:,} cards, {stored:,} stored observations,"
+            f" {told['summary']['changed']:,} price changes"
         )
         for name, values in times.items():
             report.note(f"{name:<9} {spread(values)}")

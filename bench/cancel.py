@@ -17,7 +17,10 @@ import ground
 from cardsync.cards.write import WRITERS
 from ground import Client, Ground, Report, spread
 
-STATE = "SELECT work_done, lock_kind, lease_token, cancel_requested_at FROM sync_state WHERE seller_id = %s"
+STATE = (
+    "SELECT work_done, lock_kind, lease_token, cancel_requested_at FROM sync_state"
+    " WHERE seller_id = %s"
+)
 
 
 def state_when(made: Ground, seller: int, ready: Any) -> tuple[Any, ...]:
@@ -77,7 +80,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
             results.append(cancelled(made, file, rows, (turn + 1) / (rounds + 1) * 0.8))
             made.settle()
             report.note(
-                f"round {turn + 1}: {results[-1][0]:.3f} s, {results[-1][1]:.1f} slabs' time, {results[-1][2]} slabs committed after it"
+                f"round {turn + 1}: {results[-1][0]:.3f} s, {results[-1][1]:.1f} slabs' time,"
+                f" {results[-1][2]} slabs committed after it"
             )
     times, slabs, later = zip(*results, strict=True)
     report.note(f"until lease and lock are gone: {spread(list(times))}")

@@ -250,11 +250,13 @@ def measure(_data: Path, count: int) -> Report:
     report.note(f"{count:,} cards, milliseconds (median of {ROUNDS})")
     report.note(f"engine, one preset                     {one * 1000:8.1f}")
     report.note(
-        f"engine, 20 rules, 3 sales, all steps   {every * 1000:8.1f}   {every / count * 1e6:.2f} µs a card"
+        "engine, 20 rules, 3 sales,"
+        f" all steps   {every * 1000:8.1f}   {every / count * 1e6:.2f} µs a card"
     )
     report.note(f"summary and breaker                    {counting * 1000:8.1f}")
     report.note(
-        f"plain Python loop of all steps         {loop * 1000:8.1f}   on {len(rows):,} cards, scaled"
+        f"plain Python loop of all steps         {loop * 1000:8.1f}   on {len(rows):,}"
+        " cards, scaled"
     )
     report.note(f"ratio, all steps                       {loop / every:8.1f} x")
     report.at_most(f"engine of all steps, {count:,} cards", every, 0.6, "s")

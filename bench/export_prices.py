@@ -30,18 +30,24 @@ def set_the_scene(made: Ground, seller: int) -> str:
         connection.execute(f"UPDATE card SET target_price = price WHERE seller_id = {seller}")
         connection.execute(
             f"UPDATE card SET target_price = price + 0.01 WHERE seller_id = {seller} AND id IN"
-            f" (SELECT id FROM card WHERE seller_id = {seller} AND NOT gone AND price IS NOT NULL ORDER BY md5(id::text) LIMIT {CHANGES})"
+            f" (SELECT id FROM card WHERE seller_id = {seller} AND NOT gone AND price IS NOT NULL"
+            f" ORDER BY md5(id::text) LIMIT {CHANGES})"
         )
         connection.execute("VACUUM ANALYZE card")
         connection.execute(
-            f"UPDATE sync_state SET export_fingerprint = md5(({FINGERPRINT_SQL.format(exported=exported)})) WHERE seller_id = {seller}"
+            "UPDATE sync_state SET export_fingerprint ="
+            f" md5(({FINGERPRINT_SQL.format(exported=exported)})) WHERE seller_id = {seller}"
         )
         connection.execute("CHECKPOINT")
     columns = (
-        "listing_id, product_line_label, set_name, product_name, title, number, rarity, condition_label, market, direct_low,"
+        "listing_id, product_line_label, set_name, product_name, title, number, rarity,"
+        " condition_label, market, direct_low,"
         " low_with_shipping, low, quantity, 0, target_price, photo_url"
     )
-    return f"COPY (SELECT {columns} FROM card c WHERE {exported} ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)"
+    return (
+        f"COPY (SELECT {columns} FROM card c WHERE {exported}"
+        " ORDER BY listing_id) TO STDOUT WITH (FORMAT csv)"
+    )
 
 
 def timed(
@@ -105,7 +111,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     for name, values in times.items():
         report.note(f"{name:<9} {spread(values, 'ms', 1000)}")
     report.note(
-        f"CPU of the web process: 304 {cpu['304'] / POLLS / 3 * 1000:.2f} ms, heartbeat {cpu['heartbeat'] / POLLS / 3 * 1000:.2f} ms"
+        f"CPU of the web process: 304 {cpu['304'] / POLLS / 3 * 1000:.2f} ms,"
+        f" heartbeat {cpu['heartbeat'] / POLLS / 3 * 1000:.2f} ms"
     )
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.at_most("export of 45,000 changes / COPY", middle["export"] / middle["floor"], 2)

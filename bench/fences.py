@@ -226,7 +226,8 @@ async def commits(report: Report, database: Database, seller: int, rounds: int) 
                     await session.execute(text(setting))
                     await session.execute(
                         text(
-                            "UPDATE sync_state SET requested_kind = requested_kind WHERE seller_id = :s"
+                            "UPDATE sync_state SET requested_kind = requested_kind"
+                            " WHERE seller_id = :s"
                         ),
                         {"s": seller},
                     )

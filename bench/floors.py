@@ -279,7 +279,8 @@ def main() -> None:
 
     host, _, port = os.environ["FLOOR_BIND"].rpartition(":")
     Granian(
-        "floors:app", address=host, port=int(port), interface=Interfaces.ASGI, workers=int(os.environ.get("FLOOR_WORKERS", "1")), loop=Loops.uvloop, factory=True,
+        "floors:app", address=host, port=int(port), interface=Interfaces.ASGI,
+        workers=int(os.environ.get("FLOOR_WORKERS", "1")), loop=Loops.uvloop, factory=True,
         log_enabled=False, log_access=False, backpressure=10_000,
     ).serve()  # fmt: skip
 

@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass
 class Report:
-    """What one command prints: the measured times and the figures."""
+    """The output of one command: the measured times and the figures."""
 
     title: str
     notes: list[str] = field(default_factory=list)
@@ -78,7 +78,8 @@ class Report:
         print(f"\n{self.title}")
         for figure in self.figures:
             print(
-                f"  {figure.what:<{width}}  {figure.reached:>12}  {figure.reach:<18} {'met' if figure.met else 'MISSED'}"
+                f"  {figure.what:<{width}}  {figure.reached:>12}  {figure.reach:<18}"
+                f" {'met' if figure.met else 'MISSED'}"
             )
 
 

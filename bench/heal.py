@@ -21,7 +21,13 @@ ROW = (
     '<input type="text" name="price-{n}" value="1.25" class="price"></td><td><button class="btn'
     ' edit" data-id="{n}">Edit</button><button class="btn delete">Delete</button></td></tr>'
 )
-HOSTILE = ("<div>", "<b><p>", "<div onclick>Export", "<button>Export csv</button>", "<p id=x>export</p>")  # fmt: skip
+HOSTILE = (
+    "<div>",
+    "<b><p>",
+    "<div onclick>Export",
+    "<button>Export csv</button>",
+    "<p id=x>export</p>",
+)
 
 
 def page() -> str:

@@ -26,7 +26,8 @@ BODY = '{"version":"1.2.3","platform":"linux/x86_64"}'
 def with_wrk(bind: str, key: str, script: Path) -> float:
     """Requests a second."""
     script.write_text(
-        f"wrk.method = 'POST'\nwrk.body = '{BODY}'\nwrk.headers['Content-Type'] = 'application/json'\n"
+        f"wrk.method = 'POST'\nwrk.body = '{BODY}'\n"
+        "wrk.headers['Content-Type'] = 'application/json'\n"
         f"wrk.headers['Authorization'] = 'Bearer {key}'\n"
     )
     command = [
@@ -50,7 +51,9 @@ def with_sockets(bind: str, key: str) -> float:
     counts answers.
     """
     head = f"POST /api/v1/heartbeat HTTP/1.1\r\nHost: {bind}\r\nAuthorization: Bearer {key}\r\n"
-    request = f"{head}Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n\r\n{BODY}".encode()
+    request = (
+        f"{head}Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n\r\n{BODY}"
+    ).encode()
     host, _, port = bind.rpartition(":")
     ending = monotonic() + SECONDS
 
@@ -109,8 +112,10 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                         costs[name].append(cost)
     for name in rates:
         report.note(
-            f"{name:<6} {statistics.median(rates[name]):,.0f} requests/s (max {max(rates[name]):,.0f}),"
-            f" {statistics.median(costs[name]):.3f} ms CPU a request (min {min(costs[name]):.3f}), load by {load}"
+            f"{name:<6} {statistics.median(rates[name]):,.0f} requests/s (max"
+            f" {max(rates[name]):,.0f}),"
+            f" {statistics.median(costs[name]):.3f} ms CPU a request (min {min(costs[name]):.3f}),"
+            f" load by {load}"
         )
     ratio = statistics.median(
         ours / floor for ours, floor in zip(rates["ours"], rates["floor"], strict=True)

@@ -1,5 +1,5 @@
-"""`python bench/hot_paths.py OTHER [--rows 30000] [--rounds 6]`: what the hot paths cost here and in
-OTHER, another checkout of the program with an environment and this file of its own.
+"""`python bench/hot_paths.py OTHER [--rows 30000] [--rounds 6]`: what the hot paths cost here and
+in OTHER, another checkout of the program with an environment and this file of its own.
 
 Both are set up first, and then take turns at each path, because a machine that others use changes
 from minute to minute. The cost is CPU of our processes and of PostgreSQL together: the least of the

@@ -66,7 +66,8 @@ def naive(made: Ground, data: bytes) -> float:
         products = _products(connection)
         connection.execute(f"SET app.seller_id = '{seller}'")
         run = connection.execute(
-            "INSERT INTO price_run (seller_id, trigger, started_at) VALUES (%s, 'sync', now()) RETURNING id",
+            "INSERT INTO price_run (seller_id, trigger, started_at)"
+            " VALUES (%s, 'sync', now()) RETURNING id",
             [seller],
         ).fetchone()
         assert run is not None
@@ -106,26 +107,39 @@ def _naive_row(seller: int, run: int, card: int, row: dict[str, str]) -> dict[st
         target = max(base.quantize(Decimal("0.01"), ROUND_CEILING), Decimal("0.01"))
     label = row["Condition"]
     return {
-        "seller": seller, "run": run, "id": card, "listing": int(row["TCGplayer Id"]), "label": row["Product Line"],
-        "line": NAME_BY_LABEL[row["Product Line"].casefold()], "set": row["Set Name"], "name": row["Product Name"],
-        "title": row["Title"], "number": row["Number"], "rarity": row["Rarity"], "condition_label": label,
-        "condition": "".join(word[0] for word in label.split()[:2]), "printing": "Foil" if "Foil" in label else "Normal",
-        "market": market, "low": low, "direct_low": _money(row["TCG Direct Low"]), "price": price, "target": target,
-        "low_with_shipping": _money(row["TCG Low Price With Shipping"]), "quantity": quantity, "photo": row["Photo URL"],
+        "seller": seller, "run": run, "id": card, "listing": int(row["TCGplayer Id"]),
+        "label": row["Product Line"],
+        "line": NAME_BY_LABEL[row["Product Line"].casefold()], "set": row["Set Name"],
+        "name": row["Product Name"],
+        "title": row["Title"], "number": row["Number"], "rarity": row["Rarity"],
+        "condition_label": label,
+        "condition": "".join(word[0] for word in label.split()[:2]),
+        "printing": "Foil" if "Foil" in label else "Normal",
+        "market": market, "low": low, "direct_low": _money(row["TCG Direct Low"]), "price": price,
+        "target": target,
+        "low_with_shipping": _money(row["TCG Low Price With Shipping"]), "quantity": quantity,
+        "photo": row["Photo URL"],
         "hash": hash(tuple(row.values())) & (2**62 - 1),
     }  # fmt: skip
 
 
 NAIVE_CARD = """
-    INSERT INTO card (seller_id, id, marketplace_id, listing_id, product_id, match, identity_hash, observed_at, priced_at,
-        created_at, updated_at, quantity, gone, custom, price, market, low, low_with_shipping, direct_low, target_price,
-        product_line, product_line_label, set_name, product_name, title, number, rarity, condition, condition_label, printing,
+    INSERT INTO card (seller_id, id, marketplace_id, listing_id, product_id, match, identity_hash,
+        observed_at, priced_at,
+        created_at, updated_at, quantity, gone, custom, price, market, low, low_with_shipping,
+            direct_low, target_price,
+        product_line, product_line_label, set_name, product_name, title, number, rarity, condition,
+            condition_label, printing,
         language, photo_url)
-    VALUES (%(seller)s, %(id)s, %(listing)s, %(listing)s, %(product)s, %(match)s, %(hash)s, now(), now(), now(), now(),
-        %(quantity)s, %(quantity)s = 0, false, %(price)s, %(market)s, %(low)s, %(low_with_shipping)s, %(direct_low)s,
-        %(target)s, %(line)s, %(label)s, %(set)s, %(name)s, %(title)s, %(number)s, %(rarity)s, %(condition)s,
+    VALUES (%(seller)s, %(id)s, %(listing)s, %(listing)s, %(product)s, %(match)s, %(hash)s, now(),
+        now(), now(), now(),
+        %(quantity)s, %(quantity)s = 0, false, %(price)s, %(market)s, %(low)s,
+            %(low_with_shipping)s, %(direct_low)s,
+        %(target)s, %(line)s, %(label)s, %(set)s, %(name)s, %(title)s, %(number)s, %(rarity)s,
+            %(condition)s,
         %(condition_label)s, %(printing)s, 'English', %(photo)s)
-    ON CONFLICT (seller_id, marketplace_id) DO UPDATE SET quantity = excluded.quantity, price = excluded.price,
+    ON CONFLICT (seller_id, marketplace_id) DO UPDATE
+    SET quantity = excluded.quantity, price = excluded.price,
         market = excluded.market, low = excluded.low, target_price = excluded.target_price
 """
 NAIVE_CHANGE = """
@@ -192,7 +206,8 @@ def truth_of(made: Ground, seller: int) -> tuple[int, int, int]:
             f" FROM card c JOIN product p ON p.id = c.product_id WHERE c.seller_id = {seller}"
         ).fetchall()
         known = connection.execute(
-            "SELECT DISTINCT game, set_name, product_name, number FROM product WHERE NOT provisional"
+            "SELECT DISTINCT game, set_name, product_name, number FROM product"
+            " WHERE NOT provisional"
         ).fetchall()
     kinds = {"sku": pl.Int64, "match": pl.String, **dict.fromkeys([*fields, "finish"], pl.String)}
     found = pl.DataFrame(cards, schema=kinds, orient="row")
@@ -240,7 +255,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 times["first"].append(took)
                 if turn == 0:
                     report.note(
-                        f"{told['rows']:,} rows: {told['matched']:,} matched, {told['provisional']:,} provisional, {told['changed']:,} changed"
+                        f"{told['rows']:,} rows: {told['matched']:,} matched,"
+                        f" {told['provisional']:,} provisional, {told['changed']:,} changed"
                     )
                 made.settle()
                 took, _ = upload(made, seller.api_key, again)
@@ -254,7 +270,10 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
                 times["again"].append(took)
                 peaks.append(ground.peak_memory(process))
                 report.note(
-                    f"round {turn + 1}: floor {times['floor'][-1]:.2f} s, first {times['first'][-1]:.2f} s, at once {times['at once'][-1]:.2f} s, again {took:.2f} s ({told['changed']:,} asked), worker peak {peaks[-1] / MB:.0f} MB, idle {idle / MB:.0f} MB"
+                    f"round {turn + 1}: floor {times['floor'][-1]:.2f} s,"
+                    f" first {times['first'][-1]:.2f} s, at once {times['at once'][-1]:.2f} s,"
+                    f" again {took:.2f} s ({told['changed']:,} asked),"
+                    f" worker peak {peaks[-1] / MB:.0f} MB, idle {idle / MB:.0f} MB"
                 )
             if turn == 0:
                 count, right, wrong = truth_of(made, seller.seller_id)

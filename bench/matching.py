@@ -115,7 +115,8 @@ def generated(
     right = int(judged.get_column("right").sum())
     wrong = judged.filter(pl.col("wrong"))
     print(
-        f"    right {right:,} of {row_count:,} = {right / row_count:.3%}; wrong products: {wrong.height}"
+        f"    right {right:,} of {row_count:,} = {right / row_count:.3%}; wrong products:"
+        f" {wrong.height}"
     )
     if listing:
         print_rows(judged.filter(~pl.col("right")))
@@ -166,7 +167,8 @@ def real(data: Path, products: pl.DataFrame, *, listing: bool) -> float:
     magic = named.filter(pl.col("game") == "magic")
     matched = magic.filter(pl.col("outcome") == "matched")
     print(
-        f"    Magic: {matched.height} of {magic.height} matched = {matched.height / magic.height:.2%}; the rest:"
+        f"    Magic: {matched.height} of {magic.height} matched ="
+        f" {matched.height / magic.height:.2%}; the rest:"
     )
     print_rows(named.filter(pl.col("outcome") != "matched"))
     renamed = matched.filter(pl.col("product_name") != pl.col("catalog_name"))

@@ -3,12 +3,16 @@ against inflating and orjson.loads alone; applying them, first as new and then a
 stored bytes to the commit, in a process that has done it before; what the web process's memory
 does while ten such uploads come at once.
 
-Applying is told as a ratio of three floors, each a COPY of the same rows into an unlogged table without a key or a check:
-- of the values as orjson.loads gives them, a `write_row` each as psycopg does it: the claim's floor. The COPY that the reach of 6 x was set
+Applying is told as a ratio of three floors, each a COPY of the same rows into an unlogged table
+without a key or a check:
+- of the values as orjson.loads gives them, a `write_row` each as psycopg does it: the claim's
+floor. The COPY that the reach of 6 x was set
   by took 0.08 s; this takes 0.04 s on a quiet machine, so it is no easier than what was meant;
-- with inflating and orjson.loads before it: all the work that any program does, as the floors of imports are counted;
-- of bytes that were encoded before: stricter than anybody meant, because nobody is given such bytes.
-What no store of orders can do without is timed beside them: reading the bytes, and COPY into a logged table with its two keys alone.
+- with inflating and orjson.loads before it: all the work that any program does, as the floors of
+imports are counted;
+- of bytes that were encoded before: stricter than anybody meant, because nobody is given such
+bytes. What no store of orders can do without is timed beside them: reading the bytes, and COPY into
+a logged table with its two keys alone.
 """
 
 from __future__ import annotations
@@ -156,7 +160,8 @@ def applying(made: Ground, report: Report, rounds: int) -> None:
         report.note(f"{name:<7} {spread(values, 'ms', 1000)}")
     middle = {name: statistics.median(values) for name, values in times.items()}
     report.note(
-        f"read + keys, what no store of orders can do without: {(middle['read'] + middle['keys']) / middle['values']:.1f} x"
+        "read + keys, what no store of orders can do without:"
+        f" {(middle['read'] + middle['keys']) / middle['values']:.1f} x"
     )
     report.at_most(
         f"applying 50,000 new orders / {FLOORS['values']}", middle["new"] / middle["values"], 6

@@ -19,7 +19,7 @@ PLANS = "/api/v1/agent/plans"
 
 
 def dry_run(of: Shop, rule_ids: list[int], turn: int) -> dict[str, Any]:
-    """Of a plan that changes these rules."""
+    """Build the body of a plan that changes these rules."""
     changes = [
         {"op": "update", "rule_id": id, "set": {"adjust_bp": 300 + turn, "adjust_amount": "0.05"}}
         for id in rule_ids

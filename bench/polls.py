@@ -132,7 +132,8 @@ def measure(data: Path, rows: int, agents: int, queued: int, seconds: int) -> Re
             before = still_open(made)
             times = load(made.settings.bind, sellers, queued, seconds, body)
             report.note(
-                f"uploads open: {before} before, {still_open(made)} after, {UPLOADS_A_SECOND} a second came"
+                f"uploads open: {before} before, {still_open(made)} after,"
+                f" {UPLOADS_A_SECOND} a second came"
             )
     named = {
         "heartbeat": times.beats,

@@ -36,7 +36,7 @@ def naive(of: Shop) -> float:
 
 
 def written(of: Shop) -> list[tuple[int, int]]:
-    """Of each table how many rows there are, and a sum over which versions of them."""
+    """Count the rows of each table, and add up the hashes of their versions."""
     with of.made.admin() as connection:
         return [
             connection.execute(
@@ -76,7 +76,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
         slow = naive(of)
         moved = told["up"] + told["down"]
         report.note(
-            f"{told['cards']:,} cards, {moved:,} would move, web peak {ground.peak_memory(web) / MB:.0f} MB"
+            f"{told['cards']:,} cards, {moved:,} would move,"
+            f" web peak {ground.peak_memory(web) / MB:.0f} MB"
         )
         for name, values in times.items():
             report.note(f"{name:<17} {spread(values)}")

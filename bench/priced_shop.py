@@ -118,7 +118,8 @@ class Shop:
         own = f"seller_id = {self.seller.seller_id}"
         [(count,)] = self.connection.execute(f"SELECT count(*) FROM card WHERE {own}")
         [(self.tenth,)] = self.connection.execute(
-            f"SELECT id FROM card WHERE {own} AND coalesce(market, low) IS NOT NULL ORDER BY id OFFSET {count // 10} LIMIT 1"
+            f"SELECT id FROM card WHERE {own} AND coalesce(market, low) IS NOT NULL"
+            f" ORDER BY id OFFSET {count // 10} LIMIT 1"
         )
         self.call("PATCH", f"/api/pricing/rules/{self.rule_ids[0]}", {"query": f"id<={self.tenth}"})
 
@@ -135,11 +136,15 @@ class Shop:
 
     def cards(self) -> pl.DataFrame:
         """The columns that every pricing needs, by COPY, typed."""
-        sql = f"COPY (SELECT {COLUMNS} FROM card c WHERE seller_id = {self.seller.seller_id} AND NOT gone ORDER BY id) TO STDOUT WITH (FORMAT csv, NULL '\\N')"
+        sql = (
+            f"COPY (SELECT {COLUMNS} FROM card c"
+            f" WHERE seller_id = {self.seller.seller_id} AND NOT gone"
+            " ORDER BY id) TO STDOUT WITH (FORMAT csv, NULL '\\N')"
+        )
         return typed(frame_of(self.copied(sql), dict.fromkeys(READ, pl.Int64)))
 
     def copied(self, sql: str) -> bytes:
-        """What a COPY sends."""
+        """Return the bytes that a COPY sends."""
         out = io.BytesIO()
 
         def drain(copy: psycopg.Copy) -> Any:

@@ -50,7 +50,7 @@ class Answers:
 def web_processes(
     made: Ground, count: int, env: dict[str, str]
 ) -> Iterator[list[tuple[str, psutil.Process]]]:
-    """So many web processes of their own on the one database: (address, process)."""
+    """Start `count` web processes on the one database: (address, process) of each."""
     with ExitStack() as stack:
         before = {name: os.environ.get(name) for name in env}
         os.environ.update(env)
@@ -79,7 +79,10 @@ async def saturate(binds: list[str], key: str, seconds: float, answers: Answers)
     async def beat(bind: str) -> None:
         host, _, port = bind.rpartition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        request = f"POST /api/v1/heartbeat HTTP/1.1\r\nHost: {bind}\r\nAuthorization: Bearer {key}\r\nContent-Length: 0\r\n\r\n"
+        request = (
+            f"POST /api/v1/heartbeat HTTP/1.1\r\nHost: {bind}\r\nAuthorization: Bearer {key}\r\n"
+            "Content-Length: 0\r\n\r\n"
+        )
         while time.monotonic() < ending:
             writer.write(request.encode())
             answer = await reader.readuntil(b"\r\n\r\n")
@@ -108,8 +111,10 @@ def measure_rate(made: Ground, report: Report, seconds: int) -> None:
     total, per_second = len(answers.admitted), COUNT / 60
     allowed = BURST + per_second * took
     report.note(
-        f"{total + answers.refused:,} requests in {took:.0f} s at {PROCESSES} processes: {total:,} admitted, "
-        f"{allowed:,.0f} configured (burst {BURST} and {per_second:g}/s); {spent / (total + answers.refused) * 1e6:.0f} µs CPU a request"
+        f"{total + answers.refused:,} requests in {took:.0f} s at {PROCESSES} processes:"
+        f" {total:,} admitted, "
+        f"{allowed:,.0f} configured (burst {BURST} and {per_second:g}/s);"
+        f" {spent / (total + answers.refused) * 1e6:.0f} µs CPU a request"
     )
     rate_off = abs(total / allowed - 1) * 100
     report.at_most("admitted over configured, burst included, off by", rate_off, 5, "%")
@@ -147,11 +152,13 @@ def measure_cost(made: Ground, report: Report, rounds: int) -> None:
     for name, spent in costs.items():
         web, both = (statistics.median(cost[place] for cost in spent) for place in (0, 1))
         report.note(
-            f"heartbeat {name:<7} limits: {web:.0f} µs CPU of the web process, {both:.0f} with the database's, load by {load}"
+            f"heartbeat {name:<7} limits: {web:.0f} µs CPU of the web process,"
+            f" {both:.0f} with the database's, load by {load}"
         )
     web, postgres = made.in_database(lambda opened: _cost_alone(opened, made.settings, database))
     report.note(
-        f"limits alone: {web:.1f} µs CPU of the web process, {postgres:.1f} of the database, each key asking once a second"
+        f"limits alone: {web:.1f} µs CPU of the web process, {postgres:.1f} of the database,"
+        " each key asking once a second"
     )
     for where, value, place in (("web process", web, 0), ("both", web + postgres, 1)):
         whole = statistics.median(cost[place] for cost in costs["without"])

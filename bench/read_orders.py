@@ -36,24 +36,33 @@ PAGE = 50
 
 # Six years, nearly in the order of their days; what is seldom in life is seldom here.
 ORDERS = """
-INSERT INTO orders (seller_id, order_number, buyer_name, order_date, status, product_amt, shipping_amt, total_amt, refund_amt,
-                    refund_type, shipping_method, shipping_type, items_total, items_quantity, product_lines, feedback_rating)
+INSERT INTO orders (seller_id, order_number, buyer_name, order_date, status, product_amt,
+    shipping_amt, total_amt, refund_amt,
+                    refund_type, shipping_method, shipping_type, items_total, items_quantity,
+                        product_lines, feedback_rating)
 SELECT %(seller)s, upper(substr(md5(n::text), 1, 8)) || '-' || lpad(to_hex(n), 6, '0'),
-       'Customer ' || (abs(hashint4(n)) %% %(buyers)s) || (CASE WHEN n %% 50 = 0 THEN ' Müller' ELSE ' Smith' END),
+       'Customer ' || (abs(hashint4(n)) %% %(buyers)s) || (CASE WHEN n %% 50 = 0 THEN ' Müller'
+           ELSE ' Smith' END),
        DATE '2020-11-01' + ((n::bigint * 2190) / %(all)s)::int - (abs(hashint4(n + 7)) %% 20),
-       CASE WHEN n %% 40 = 0 THEN 'Canceled' WHEN n > %(all)s - %(all)s / 200 THEN 'Ready to Ship' WHEN n %% 11 = 0 THEN 'Shipped - In Transit'
+       CASE WHEN n %% 40 = 0 THEN 'Canceled' WHEN n > %(all)s - %(all)s / 200 THEN 'Ready to Ship'
+       WHEN n %% 11 = 0 THEN 'Shipped - In Transit'
             ELSE 'Completed' END,
        round((n %% 9000) / 100.0, 2), 1.27, round((n %% 9000) / 100.0, 2) + 1.27,
        CASE WHEN n %% 50 = 1 THEN round((n %% 9000) / 100.0, 2) END,
-       CASE WHEN n %% 50 = 1 THEN 'full' END, 'Standard', CASE WHEN n %% 100 = 3 THEN 'expedited' WHEN n %% 4 = 0 THEN 'tracked' ELSE 'pwe' END,
-       1 + n %% 4, 1 + n %% 4, CASE WHEN n %% 5000 = 0 THEN ARRAY['lorcana'] WHEN n %% 3 = 0 THEN ARRAY['pokemon'] ELSE ARRAY['magic'] END,
+       CASE WHEN n %% 50 = 1 THEN 'full' END, 'Standard', CASE WHEN n %% 100 = 3 THEN 'expedited'
+       WHEN n %% 4 = 0 THEN 'tracked' ELSE 'pwe' END,
+       1 + n %% 4, 1 + n %% 4, CASE WHEN n %% 5000 = 0 THEN ARRAY['lorcana']
+       WHEN n %% 3 = 0 THEN ARRAY['pokemon'] ELSE ARRAY['magic'] END,
        CASE WHEN n %% 3 > 0 THEN 5 END
   FROM generate_series(%(first)s::int, %(last)s::int) AS n
 """
 ITEMS = """
-INSERT INTO order_item (seller_id, order_id, sku_id, product_name, product_line, condition, set_name, rarity, quantity, unit_price)
-SELECT seller_id, id, id * 10 + n, 'Alacrian Jaguar ' || n, product_lines[1], 'Near Mint', 'Aetherdrift', 'C', 1, 1.2700
-  FROM orders CROSS JOIN LATERAL generate_series(1, items_total) AS n WHERE seller_id = %(seller)s AND id > %(after)s
+INSERT INTO order_item (seller_id, order_id, sku_id, product_name, product_line, condition,
+    set_name, rarity, quantity, unit_price)
+SELECT seller_id, id, id * 10 + n, 'Alacrian Jaguar ' || n, product_lines[1], 'Near Mint',
+    'Aetherdrift', 'C', 1, 1.2700
+  FROM orders CROSS JOIN LATERAL generate_series(1, items_total) AS n
+  WHERE seller_id = %(seller)s AND id > %(after)s
 """
 COLUMNS = ORDER_COLUMNS
 SESSIONS = RECENT.replace(":seller", "%(seller)s")
@@ -78,8 +87,11 @@ class Case:
 FIRST_PAGES = (
     Case("without filter", {}),
     Case("status", {"status": "Completed"}, of_status="orders.status_group = 'Completed'"),
-    Case("rare status", {"status": "Ready to Ship"}, of_status="orders.status_group = 'Ready to Ship'"),
-    Case("date", {"date_from": "2022-02-10", "date_to": "2025-08-20"}, "orders.order_date BETWEEN '2022-02-10' AND '2025-08-20'"),
+    Case("rare status", {"status": "Ready to Ship"}, of_status=(
+        "orders.status_group = 'Ready to Ship'"
+    )),
+    Case("date", {"date_from": "2022-02-10", "date_to": "2025-08-20"},
+         "orders.order_date BETWEEN '2022-02-10' AND '2025-08-20'"),
     Case("refund", {"refund": "true"}, "orders.refund_amt IS NOT NULL"),
     Case("shipping_type", {"shipping_type": "expedited"}, "orders.shipping_type = 'expedited'"),
     Case("usual shipping", {"shipping_type": "pwe"}, "orders.shipping_type = 'pwe'"),
@@ -90,7 +102,10 @@ def like(word: str) -> str:
     return f"orders.search_text LIKE '%%{word}%%'"
 
 
-EVER = "SELECT status_group, sum(orders) FROM order_tally WHERE seller_id = %(seller)s AND period = 'ever' {} GROUP BY 1"
+EVER = (
+    "SELECT status_group, sum(orders) FROM order_tally"
+    " WHERE seller_id = %(seller)s AND period = 'ever' {} GROUP BY 1"
+)
 
 
 def others(orders: int) -> tuple[Case, ...]:
@@ -100,25 +115,41 @@ def others(orders: int) -> tuple[Case, ...]:
         Case("search, nobody", {"search": "nobody here"}, like("nobody here")),
         Case("search, one in fifty", {"search": "MÜLLER"}, like("müller")),
         Case("search, everyone", {"search": "smith"}, like("smith")),
-        Case("search, page 300", {"search": "müller", "page": 300}, like("müller"), offset=299 * PAGE),
-        Case("product_line, most", {"product_line": "magic"}, "'magic' = ANY (orders.product_lines)"),
-        Case("product_line, few", {"product_line": "lorcana"}, "'lorcana' = ANY (orders.product_lines)"),
+        Case("search, page 300", {"search": "müller", "page": 300}, like("müller"),
+             offset=299 * PAGE),
+        Case("product_line, most", {"product_line": "magic"},
+             "'magic' = ANY (orders.product_lines)"),
+        Case("product_line, few", {"product_line": "lorcana"},
+             "'lorcana' = ANY (orders.product_lines)"),
         Case("unfeedbacked", {"unfeedbacked": "true"}, "orders.feedback_rating IS NULL"),
-        Case("search, status, dates", {"search": "müller", "status": "Completed", "date_from": "2024-01-01", "date_to": "2024-12-31"},
-             f"{like('müller')} AND orders.order_date BETWEEN '2024-01-01' AND '2024-12-31'", "orders.status_group = 'Completed'"),
-        Case("search, refund, tracked", {"search": "1", "refund": "true", "shipping_type": "tracked"},
+        Case("search, status, dates",
+             {"search": "müller", "status": "Completed", "date_from": "2024-01-01",
+              "date_to": "2024-12-31"},
+             f"{like('müller')} AND orders.order_date BETWEEN '2024-01-01' AND '2024-12-31'",
+             "orders.status_group = 'Completed'"),
+        Case("search, refund, tracked",
+             {"search": "1", "refund": "true", "shipping_type": "tracked"},
              f"{like('1')} AND orders.refund_amt IS NOT NULL AND orders.shipping_type = 'tracked'"),
         Case("pull_session=none", {"pull_session": "none"},
-             "orders.status_group = 'Ready to Ship' AND orders.refund_amt IS NULL AND orders.shipped_marked_at IS NULL"
+             "orders.status_group = 'Ready to Ship' AND orders.refund_amt IS NULL"
+             " AND orders.shipped_marked_at IS NULL"
              f" AND orders.pull_dismissed_at IS NULL AND NOT {IN_OPEN_SESSION}"),
-        Case("two statuses", {"status[]": ["Cancelled", "Ready to Ship"]}, of_status="orders.status_group IN ('Cancelled', 'Ready to Ship')",
+        Case("two statuses", {"status[]": ["Cancelled", "Ready to Ship"]}, of_status=(
+            "orders.status_group IN ('Cancelled', 'Ready to Ship')"
+        ),
              tallied=EVER.format("")),
-        Case("status and shipping_type", {"status": "Cancelled", "shipping_type": "expedited"}, "orders.shipping_type = 'expedited'",
-             "orders.status_group = 'Cancelled'", tallied=EVER.format("AND shipping_type = 'expedited'")),
-        Case("by total", {"sort": "total"}, order="orders.total_amt DESC NULLS LAST, orders.id DESC", key="orders.total_amt",
+        Case("status and shipping_type", {"status": "Cancelled", "shipping_type": "expedited"},
+             "orders.shipping_type = 'expedited'",
+             "orders.status_group = 'Cancelled'",
+             tallied=EVER.format("AND shipping_type = 'expedited'")),
+        Case("by total", {"sort": "total"}, order=(
+            "orders.total_amt DESC NULLS LAST, orders.id DESC"
+        ), key="orders.total_amt",
              tallied=EVER.format("")),
         Case("deep page", {"page": deep}, tallied=EVER.format(""), offset=(deep - 1) * PAGE),
-        Case("deep page by total", {"page": deep, "sort": "total"}, order="orders.total_amt DESC NULLS LAST, orders.id DESC",
+        Case("deep page by total", {"page": deep, "sort": "total"}, order=(
+            "orders.total_amt DESC NULLS LAST, orders.id DESC"
+        ),
              key="orders.total_amt", tallied=EVER.format(""), offset=(deep - 1) * PAGE),
     )  # fmt: skip
 
@@ -142,7 +173,8 @@ class Hand:
     def bare(self, case: Case, offset: int) -> list[Any]:
         where = f"orders.seller_id = %(seller)s AND {case.where} AND {case.of_status}"
         return self.rows(
-            f"SELECT {COLUMNS} FROM orders WHERE {where} ORDER BY {NEWEST} LIMIT {PAGE} OFFSET {offset}"
+            f"SELECT {COLUMNS} FROM orders WHERE {where} ORDER BY {NEWEST}"
+            f" LIMIT {PAGE} OFFSET {offset}"
         )
 
     def shown(self, ids: list[int]) -> None:
@@ -154,7 +186,8 @@ class Hand:
         columns = ", ".join(f"item.{name}" for name in ItemRow._fields)
         query = f"""
             SELECT {columns} FROM unnest(%(ids)s::bigint[]) AS page (id) CROSS JOIN LATERAL (
-                SELECT * FROM order_item AS item WHERE seller_id = %(seller)s AND order_id = page.id ORDER BY item.id LIMIT {limits.ITEMS_PER_ORDER}
+                SELECT * FROM order_item AS item WHERE seller_id = %(seller)s AND order_id = page.id
+                ORDER BY item.id LIMIT {limits.ITEMS_PER_ORDER}
             ) AS item
         """
         self.rows(query, ids=ids)
@@ -163,7 +196,10 @@ class Hand:
     def apart(self, case: Case) -> dict[str, int]:
         """The page in the order of an index, and the counts by another statement."""
         where = f"orders.seller_id = %(seller)s AND {case.where}"
-        page = f"SELECT orders.id FROM orders WHERE {where} AND {case.of_status} ORDER BY {case.order} LIMIT {PAGE} OFFSET {case.offset}"
+        page = (
+            f"SELECT orders.id FROM orders WHERE {where} AND {case.of_status}"
+            f" ORDER BY {case.order} LIMIT {PAGE} OFFSET {case.offset}"
+        )
         ids = [id for (id,) in self.rows(page)]
         counts = dict(
             self.rows(
@@ -178,9 +214,12 @@ class Hand:
         """Page and counts from one pass."""
         where = f"orders.seller_id = %(seller)s AND {case.where}"
         query = f"""
-            WITH orders AS MATERIALIZED (SELECT orders.id, orders.status_group, {case.key} FROM orders WHERE {where})
-            SELECT ARRAY(SELECT orders.id FROM orders WHERE {case.of_status} ORDER BY {case.order} LIMIT {PAGE} OFFSET {case.offset}),
-                   (SELECT json_object_agg(status_group, n) FROM (SELECT status_group, count(*) AS n FROM orders GROUP BY 1) AS c)
+            WITH orders AS MATERIALIZED (SELECT orders.id, orders.status_group, {case.key}
+                FROM orders WHERE {where})
+            SELECT ARRAY(SELECT orders.id FROM orders WHERE {case.of_status} ORDER BY {case.order}
+                LIMIT {PAGE} OFFSET {case.offset}),
+                   (SELECT json_object_agg(status_group, n)
+                       FROM (SELECT status_group, count(*) AS n FROM orders GROUP BY 1) AS c)
         """
         [(ids, counts)] = self.rows(query)
         self.shown(ids)
@@ -279,7 +318,8 @@ def measure(data: Path, rows: int, rounds: int, orders: int) -> Report:
     with ground.ground(data, rows, catalogs=False) as made:
         seller = made.new_seller()
         report.note(
-            f"{orders:,} orders loaded in {ground.seconds(lambda: fill(made, seller.seller_id, orders)):.0f} s"
+            f"{orders:,} orders loaded in"
+            f" {ground.seconds(lambda: fill(made, seller.seller_id, orders)):.0f} s"
         )
         with (
             ground.service(made, workers=0),

@@ -40,7 +40,8 @@ def repriced(of: Shop, adjust_amount: str) -> tuple[float, dict[str, Any]]:
 def floor(of: Shop, changed: int) -> tuple[float, list[float]]:
     """COPY out, engine, COPY in; and the three apart."""
     of.connection.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS back (id bigint, target_price numeric(12,4), rule_id bigint)"
+        "CREATE TEMP TABLE IF NOT EXISTS back"
+        " (id bigint, target_price numeric(12,4), rule_id bigint)"
     )
     known = parsed_rules(of.tenth)
     moments = [perf_counter()]
@@ -85,7 +86,8 @@ def explained(of: Shop, rounds: int) -> tuple[list[float], list[float], list[flo
     """
     [(key, cards)] = of.connection.execute(
         "SELECT summary ->> 'receipts', (summary ->> 'cards')::integer FROM price_run"
-        f" WHERE seller_id = {of.seller.seller_id} AND summary ->> 'receipts' IS NOT NULL ORDER BY id DESC LIMIT 1"
+        f" WHERE seller_id = {of.seller.seller_id} AND summary ->> 'receipts' IS NOT NULL"
+        " ORDER BY id DESC LIMIT 1"
     ).fetchall()
     path = of.made.settings.data_dir / "objects" / key
     data = path.read_bytes()

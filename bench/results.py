@@ -84,10 +84,22 @@ def table(rows: list[Row]) -> str:
     lines = [
         "# Results of `make bench`",
         "",
-        "`make bench` measures every part and writes this table from `bench/results.jsonl`; `make bench PARTS=orders` measures one",
-        "part and replaces its rows. Ratios hold on other machines, absolute figures do not. What was tried on the way to these",
-        "figures stands in [docs/adr/0019](../docs/adr/0019-what-was-tried-for-speed.md). Times are UTC.",
-        "Rows whose commit begins with `~` come from the diary before this table: the commit is the last one before their time.",
+        (
+            "`make bench` measures every part and writes this table from `bench/results.jsonl`;"
+            " `make bench PARTS=orders` measures one"
+        ),
+        (
+            "part and replaces its rows. Ratios hold on other machines, absolute figures do not."
+            " What was tried on the way to these"
+        ),
+        (
+            "figures stands in [docs/adr/0019](../docs/adr/0019-what-was-tried-for-speed.md)."
+            " Times are UTC."
+        ),
+        (
+            "Rows whose commit begins with `~` come from the diary before this table:"
+            " the commit is the last one before their time."
+        ),
         "",
         "| part | what | reached | reach | | commit | date | machine |",
         "|---|---|---|---|---|---|---|---|",

@@ -34,6 +34,7 @@ import results
 import search
 import skip_wait
 import slow_bodies
+import tasks
 from ground import Report
 
 PACKAGES = (
@@ -60,6 +61,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "orders": (orders.measure, {"rounds": 5}),
     "heal": (heal.measure, {"rounds": 200}),
     "skip_wait": (skip_wait.measure, {"rounds": 300}),
+    "tasks": (tasks.measure, {"agents": 1_000, "tasks": 100_000}),
     "read_orders": (read_orders.measure, {"rounds": 3, "orders": 1_000_000}),
     "search": (search.measure, {"rounds": 3}),
     "reprice": (reprice.measure, {"rounds": 5}),

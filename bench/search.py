@@ -33,7 +33,11 @@ PAGE = 50
 SIX_TERMS = "lightning bolt cond:NM|LP price>=5 -is:foil list:binder"
 
 STAMP = "prerelease|staff|winner|finalist|champion|stamped"
-_IN_LIST = "c.id IN (SELECT card_id FROM card_list_entry WHERE seller_id = {s} AND list_id = (SELECT id FROM card_list WHERE seller_id = {s} AND slug = 'binder'))"
+_IN_LIST = (
+    "c.id IN (SELECT card_id FROM card_list_entry"
+    " WHERE seller_id = {s}"
+    " AND list_id = (SELECT id FROM card_list WHERE seller_id = {s} AND slug = 'binder'))"
+)
 
 
 def word(text: str) -> str:
@@ -90,8 +94,16 @@ SEARCHES: dict[str, str] = {
     "is:foil price>5": "c.printing LIKE '%oil%' AND c.price > 5",
     "-is:foil cond:NM": "c.printing NOT LIKE '%oil%' AND c.condition = 'NM'",
     "lang:ja": "c.language = 'Japanese'",
-    "v:staff": r"c.search_text LIKE '%staff%' AND c.search_text ~ '^[^\x1d]*(\(([^)\x1d\x1e]*[^a-z0-9)\x1d\x1e])?staff([^a-z0-9)\x1d\x1e][^)\x1d\x1e]*)?\)|\[([^]\x1d\x1e]*[^]a-z0-9\x1d\x1e])?staff([^]a-z0-9\x1d\x1e][^]\x1d\x1e]*)?\])'",
-    "is:stamped": rf"c.search_text ~ '[(\[]' AND c.search_text ~ '^[^\x1d]*(\(([^)\x1d\x1e]*[^a-z0-9)\x1d\x1e])?({STAMP})([^a-z0-9)\x1d\x1e][^)\x1d\x1e]*)?\)|\[([^]\x1d\x1e]*[^]a-z0-9\x1d\x1e])?({STAMP})([^]a-z0-9\x1d\x1e][^]\x1d\x1e]*)?\])'",
+    "v:staff": (
+        r"c.search_text LIKE '%staff%'"
+        r" AND c.search_text ~"
+        r" '^[^\x1d]*(\(([^)\x1d\x1e]*[^a-z0-9)\x1d\x1e])?staff([^a-z0-9)\x1d\x1e][^)\x1d\x1e]*)?\)|\[([^]\x1d\x1e]*[^]a-z0-9\x1d\x1e])?staff([^]a-z0-9\x1d\x1e][^]\x1d\x1e]*)?\])'"
+    ),
+    "is:stamped": (
+        r"c.search_text ~ '[(\[]'"
+        r" AND c.search_text ~"
+        rf" '^[^\x1d]*(\(([^)\x1d\x1e]*[^a-z0-9)\x1d\x1e])?({STAMP})([^a-z0-9)\x1d\x1e][^)\x1d\x1e]*)?\)|\[([^]\x1d\x1e]*[^]a-z0-9\x1d\x1e])?({STAMP})([^]a-z0-9\x1d\x1e][^]\x1d\x1e]*)?\])'"
+    ),
     "is:unpriced": "c.price IS NULL",
     "is:underpriced": "c.price < c.target_price",
     "is:overpriced price>1": "c.price > c.target_price AND c.price > 1",
@@ -101,19 +113,39 @@ SEARCHES: dict[str, str] = {
     "list:binder cond:NM price>1": f"{_IN_LIST} AND c.condition = 'NM' AND c.price > 1",
     "-list:binder dragon": f"NOT {_IN_LIST} AND {word('dragon')}",
     "box:3": "c.id IN (SELECT card_id FROM card_location WHERE seller_id = {s} AND box = 3)",
-    "loc:3-3": "c.id IN (SELECT card_id FROM card_location WHERE seller_id = {s} AND box = 3 AND slot = 3)",
-    "is:unshelved price>20": "c.quantity > 0 AND c.price > 20 AND NOT EXISTS (SELECT FROM card_location l WHERE l.seller_id = {s} AND l.card_id = c.id)",
+    "loc:3-3": (
+        "c.id IN (SELECT card_id FROM card_location"
+        " WHERE seller_id = {s} AND box = 3 AND slot = 3)"
+    ),
+    "is:unshelved price>20": (
+        "c.quantity > 0 AND c.price > 20"
+        " AND NOT EXISTS (SELECT FROM card_location l WHERE l.seller_id = {s} AND l.card_id = c.id)"
+    ),
     "has:location": "c.id IN (SELECT card_id FROM card_location WHERE seller_id = {s})",
     "bolt or shock": f"({word('bolt')} OR {word('shock')})",
-    "elf or goblin or zombie cond:NM": f"({word('elf')} OR {word('goblin')} OR {word('zombie')} AND c.condition = 'NM')",
+    "elf or goblin or zombie cond:NM": (
+        f"({word('elf')} OR {word('goblin')} OR {word('zombie')} AND c.condition = 'NM')"
+    ),
     "(elf or goblin) price<1": f"({word('elf')} OR {word('goblin')}) AND c.price < 1",
     "-(cond:NM or cond:LP)": "(c.condition IN ('NM', 'LP')) IS NOT TRUE",
     "dragon -red cond:NM": f"{word('dragon')} AND NOT {word('red')} AND c.condition = 'NM'",
-    "game:magic r:rare cond:NM price>1 -is:foil": f"c.product_line = 'magic' AND {rarity('rare')} AND c.condition = 'NM' AND c.price > 1 AND c.printing NOT LIKE '%oil%'",
-    "game:pokemon pikachu cond:NM|LP price:1..50 qty>=1 lang:en": f"c.product_line = 'pokemon' AND {word('pikachu')} AND c.condition IN ('NM', 'LP') AND c.price BETWEEN 1 AND 50 AND c.quantity >= 1 AND c.language = 'English'",
-    "(dragon or angel) (cond:NM or is:foil) price>=2 -list:binder": f"({word('dragon')} OR {word('angel')}) AND (c.condition = 'NM' OR c.printing LIKE '%oil%') AND c.price >= 2 AND NOT {_IN_LIST}",
+    "game:magic r:rare cond:NM price>1 -is:foil": (
+        f"c.product_line = 'magic' AND {rarity('rare')} AND c.condition = 'NM' AND c.price > 1"
+        " AND c.printing NOT LIKE '%oil%'"
+    ),
+    "game:pokemon pikachu cond:NM|LP price:1..50 qty>=1 lang:en": (
+        f"c.product_line = 'pokemon' AND {word('pikachu')} AND c.condition IN ('NM', 'LP')"
+        " AND c.price BETWEEN 1 AND 50 AND c.quantity >= 1 AND c.language = 'English'"
+    ),
+    "(dragon or angel) (cond:NM or is:foil) price>=2 -list:binder": (
+        f"({word('dragon')} OR {word('angel')})"
+        f" AND (c.condition = 'NM' OR c.printing LIKE '%oil%') AND c.price >= 2 AND NOT {_IN_LIST}"
+    ),
     "market>10 price<10": "c.market > 10 AND c.price < 10",
-    SIX_TERMS: f"{word('lightning')} AND {word('bolt')} AND c.condition IN ('NM', 'LP') AND c.price >= 5 AND c.printing NOT LIKE '%oil%' AND {_IN_LIST}",
+    SIX_TERMS: (
+        f"{word('lightning')} AND {word('bolt')} AND c.condition IN ('NM', 'LP') AND c.price >= 5"
+        f" AND c.printing NOT LIKE '%oil%' AND {_IN_LIST}"
+    ),
 }  # fmt: skip
 
 
@@ -125,12 +157,14 @@ def set_the_scene(made: Ground, seller: int, others: list[int]) -> None:
         columns = [
             row[0]
             for row in connection.execute(
-                "SELECT attname FROM pg_attribute WHERE attrelid = 'card'::regclass AND attnum > 0 AND NOT attisdropped"
+                "SELECT attname FROM pg_attribute"
+                " WHERE attrelid = 'card'::regclass AND attnum > 0 AND NOT attisdropped"
             )
         ]
         # Unsold cards, a fifth of them gone by their quantity, are made to be there.
         connection.execute(
-            f"UPDATE card SET gone = false, quantity = greatest(quantity, 1) WHERE seller_id = {seller} AND gone"
+            "UPDATE card SET gone = false, quantity = greatest(quantity, 1)"
+            f" WHERE seller_id = {seller} AND gone"
         )
         for shift, (owner, gone, most) in enumerate(
             [(seller, True, 100_000), (others[0], False, 300_000), (others[1], False, 300_000)], 1
@@ -143,20 +177,28 @@ def set_the_scene(made: Ground, seller: int, others: list[int]) -> None:
                 "quantity": "0" if gone else "quantity",
             }
             values = ", ".join(changed.get(name, f"c.{name}") for name in columns)
-            source = f"SELECT * FROM card WHERE seller_id = {seller} AND NOT gone ORDER BY id LIMIT {most}"
+            source = (
+                f"SELECT * FROM card WHERE seller_id = {seller} AND NOT gone ORDER BY id"
+                f" LIMIT {most}"
+            )
             connection.execute(
                 f"INSERT INTO card ({', '.join(columns)}) SELECT {values} FROM ({source}) AS c"
             )
         connection.execute(
-            f"INSERT INTO card_list (seller_id, name, name_key, slug, position) VALUES ({seller}, 'Binder', 'binder', 'binder', 1)"
+            "INSERT INTO card_list (seller_id, name, name_key, slug, position)"
+            f" VALUES ({seller}, 'Binder', 'binder', 'binder', 1)"
         )
         connection.execute(
-            f"INSERT INTO card_list_entry (seller_id, list_id, card_id) SELECT {seller}, l.id, c.id FROM card_list l,"
-            f" LATERAL (SELECT id FROM card WHERE seller_id = {seller} ORDER BY md5(id::text) LIMIT 1000) c WHERE l.seller_id = {seller}"
+            "INSERT INTO card_list_entry (seller_id, list_id, card_id)"
+            f" SELECT {seller}, l.id, c.id FROM card_list l,"
+            f" LATERAL (SELECT id FROM card WHERE seller_id = {seller} ORDER BY md5(id::text)"
+            f" LIMIT 1000) c WHERE l.seller_id = {seller}"
         )
         connection.execute(
-            f"INSERT INTO card_location (seller_id, card_id, box, slot, quantity) SELECT {seller}, id, 1 + id % 40, 1 + id % 100, 1"
-            f" FROM (SELECT id FROM card WHERE seller_id = {seller} AND NOT gone ORDER BY md5(id::text) LIMIT 60000) c"
+            "INSERT INTO card_location (seller_id, card_id, box, slot, quantity)"
+            f" SELECT {seller}, id, 1 + id % 40, 1 + id % 100, 1"
+            f" FROM (SELECT id FROM card WHERE seller_id = {seller} AND NOT gone"
+            " ORDER BY md5(id::text) LIMIT 60000) c"
         )
         connection.execute("VACUUM ANALYZE card, card_list, card_list_entry, card_location")
     made.settle()
@@ -173,10 +215,17 @@ class Hand:
         return self.connection.execute(query).fetchall()
 
     def _where(self, text: str) -> str:
-        return f"c.seller_id = {self.seller} AND NOT c.gone AND {SEARCHES[text].replace('{s}', str(self.seller))}"
+        return (
+            f"c.seller_id = {self.seller} AND NOT c.gone"
+            f" AND {SEARCHES[text].replace('{s}', str(self.seller))}"
+        )
 
     def _shown(self, ids: list[int]) -> None:
-        query = f"SELECT {_COLUMNS} FROM {_FROM} WHERE c.seller_id = :seller AND c.id = ANY (ARRAY[{','.join(map(str, ids))}]::bigint[])"
+        query = (
+            f"SELECT {_COLUMNS} FROM {_FROM}"
+            " WHERE c.seller_id = :seller"
+            f" AND c.id = ANY (ARRAY[{','.join(map(str, ids))}]::bigint[])"
+        )
         self.connection.execute(_bindable(query), {"seller": self.seller})
 
     def apart(self, text: str) -> int:
@@ -192,8 +241,14 @@ class Hand:
         return int(total)
 
     def together(self, text: str) -> int:
-        query = f"WITH c AS MATERIALIZED (SELECT c.id, c.search_text FROM card c WHERE {self._where(text)})"
-        query += f" SELECT (SELECT count(*) FROM c), ARRAY(SELECT c.id FROM c ORDER BY c.search_text, c.id LIMIT {PAGE})"
+        query = (
+            "WITH c AS MATERIALIZED (SELECT c.id, c.search_text FROM card c"
+            f" WHERE {self._where(text)})"
+        )
+        query += (
+            " SELECT (SELECT count(*) FROM c),"
+            f" ARRAY(SELECT c.id FROM c ORDER BY c.search_text, c.id LIMIT {PAGE})"
+        )
         [(total, ids)] = self.rows(query)
         self._shown(ids)
         return int(total)
@@ -225,7 +280,9 @@ def searches(report: Report, client: Client, hand: Hand, rounds: int) -> None:
         ratios.append(ours / min(apart, together))
         slowest = max(slowest, ours)
         report.note(
-            f"{page['total']:>7,} found in {ours * 1000:6.1f} ms; by hand {apart * 1000:6.1f} and {together * 1000:6.1f} ms; {ratios[-1]:4.2f} x  {text or '(empty)'}"
+            f"{page['total']:>7,} found in {ours * 1000:6.1f} ms;"
+            f" by hand {apart * 1000:6.1f} and {together * 1000:6.1f} ms;"
+            f" {ratios[-1]:4.2f} x  {text or '(empty)'}"
         )
     ratios.sort()
     report.at_most(f"{len(ratios)} searches / best SQL, p50", statistics.median(ratios), 2)
@@ -288,12 +345,15 @@ def filled_lists(made: Ground, seller: int) -> None:
     """100 lists in all, every one of them full."""
     with made.admin() as connection:
         connection.execute(
-            f"INSERT INTO card_list (seller_id, name, name_key, slug, position) SELECT {seller}, 'L' || n, 'l' || n, 'l' || n, n"
+            "INSERT INTO card_list (seller_id, name, name_key, slug, position)"
+            f" SELECT {seller}, 'L' || n, 'l' || n, 'l' || n, n"
             " FROM generate_series(2, 100) AS n"
         )
         connection.execute(
-            f"INSERT INTO card_list_entry (seller_id, list_id, card_id) SELECT {seller}, l.id, c.id FROM card_list l,"
-            f" LATERAL (SELECT id FROM card WHERE seller_id = {seller} ORDER BY md5((id + l.id)::text) LIMIT 1000) c"
+            "INSERT INTO card_list_entry (seller_id, list_id, card_id)"
+            f" SELECT {seller}, l.id, c.id FROM card_list l,"
+            f" LATERAL (SELECT id FROM card WHERE seller_id = {seller}"
+            " ORDER BY md5((id + l.id)::text) LIMIT 1000) c"
             f" WHERE l.seller_id = {seller} AND l.position BETWEEN 3 AND 100"
         )
         connection.execute("VACUUM ANALYZE card_list, card_list_entry")
@@ -304,14 +364,17 @@ def lists(report: Report, made: Ground, key: str, hand: Hand, rounds: int) -> No
     client = Client(made.settings.bind, key)
     s = hand.seller
     [(list_id, card_id)] = hand.rows(
-        f"SELECT (SELECT id FROM card_list WHERE seller_id = {s} AND slug = 'l2'), (SELECT max(card_id) FROM card_list_entry WHERE seller_id = {s})"
+        f"SELECT (SELECT id FROM card_list WHERE seller_id = {s} AND slug = 'l2'),"
+        f" (SELECT max(card_id) FROM card_list_entry WHERE seller_id = {s})"
     )
     bare = (
-        f"SELECT e.list_id, count(*), count(*) FILTER (WHERE c.gone), bool_or(c.id = {card_id}) FROM card_list_entry e"
+        f"SELECT e.list_id, count(*), count(*) FILTER (WHERE c.gone), bool_or(c.id = {card_id})"
+        " FROM card_list_entry e"
         f" JOIN card c ON c.seller_id = {s} AND c.id = e.card_id WHERE e.seller_id = {s} GROUP BY 1"
     )
     insert = (
-        f"INSERT INTO card_list_entry (seller_id, list_id, card_id) SELECT {s}, {list_id}, id FROM card c"
+        f"INSERT INTO card_list_entry (seller_id, list_id, card_id) SELECT {s}, {list_id}, id"
+        " FROM card c"
         f" WHERE c.seller_id = {s} AND NOT c.gone AND {word('forest')} LIMIT 1000"
     )
     empty = f"DELETE FROM card_list_entry WHERE seller_id = {s} AND list_id = {list_id}"

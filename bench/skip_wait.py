@@ -20,10 +20,14 @@ from ground import Ground, Report
 
 PROCESSES, CALLERS = 4, 64
 PROGRAM = ground.HERE.parent / "tests" / "system" / "skip_wait_callers.py"
-NEXT_ROUND = "UPDATE sync_state SET requested_kind = NULL, last_pricing_at = clock_timestamp() WHERE seller_id = %s"
+NEXT_ROUND = (
+    "UPDATE sync_state SET requested_kind = NULL, last_pricing_at = clock_timestamp()"
+    " WHERE seller_id = %s"
+)
 LEDGER = """
     SELECT count(*) FILTER (WHERE t.amount < 0), sum(t.amount) = a.credit_balance
-      FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %s GROUP BY a.credit_balance
+      FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %s
+      GROUP BY a.credit_balance
 """
 
 
@@ -77,7 +81,8 @@ def measure(data: Path, rows: int, rounds: int) -> Report:
     with ground.ground(data, rows, catalogs=False) as made:
         wrong, unequal, took = play(made, rounds)
     report.note(
-        f"{rounds} rounds of {CALLERS} callers in {PROCESSES} processes: {rounds * CALLERS / took:,.0f} calls a second"
+        f"{rounds} rounds of {CALLERS} callers in {PROCESSES} processes:"
+        f" {rounds * CALLERS / took:,.0f} calls a second"
     )
     report.claim(f"of {rounds} rounds not charged exactly once", str(wrong), "0", met=wrong == 0)
     report.claim("after which sum and balance differ", str(unequal), "0", met=unequal == 0)

@@ -34,8 +34,10 @@ from cardsync.settings import Settings
 from cardsync.work.jobs import Work
 
 HEADER = [
-    "TCGplayer Id", "Product Line", "Set Name", "Product Name", "Title", "Number", "Rarity", "Condition", "TCG Market Price",
-    "TCG Direct Low", "TCG Low Price With Shipping", "TCG Low Price", "Total Quantity", "Add to Quantity",
+    "TCGplayer Id", "Product Line", "Set Name", "Product Name", "Title", "Number", "Rarity",
+    "Condition", "TCG Market Price",
+    "TCG Direct Low", "TCG Low Price With Shipping", "TCG Low Price", "Total Quantity",
+    "Add to Quantity",
     "TCG Marketplace Price", "Photo URL",
 ]  # fmt: skip
 
@@ -102,7 +104,7 @@ class Seller:
         return await self.report(answer.json()["upload_id"])
 
     async def fingerprint_is_right(self) -> None:
-        """What a run computes from its frames is what the cards say when it has ended."""
+        """Check that the cards say at the end what the run computed from its frames."""
         async with self.service.database.tenant(self.id) as session:
             state = (
                 await session.execute(select(SyncState).where(SyncState.seller_id == self.id))
@@ -175,10 +177,11 @@ class Seller:
         return await self.send("/order_feedbacks", rows, **options)
 
     async def stored_orders(self) -> list[dict[str, Any]]:
-        """What stands in the table, by order number."""
+        """The rows of the table, by order number."""
         return await self.service.sql(
             self.id,
-            f"SELECT orders.*, {PLACED_AT} AS order_placed_at FROM orders WHERE seller_id = :id ORDER BY order_number",
+            f"SELECT orders.*, {PLACED_AT} AS order_placed_at FROM orders"
+            " WHERE seller_id = :id ORDER BY order_number",
             id=self.id,
         )
 
@@ -189,7 +192,8 @@ class Seller:
     async def stored_items(self, number: str) -> list[dict[str, Any]]:
         return await self.service.sql(
             self.id,
-            "SELECT i.* FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id"
+            "SELECT i.* FROM order_item i"
+            " JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id"
             " WHERE i.seller_id = :id AND o.order_number = :number ORDER BY i.id",
             id=self.id,
             number=number,
@@ -210,7 +214,7 @@ class Seller:
         )
 
     async def set(self, **values: Any) -> None:
-        """What `cardsync admin seller set` does."""
+        """Set values as `cardsync admin seller set` does."""
         pairs = [
             f"{key}={str(value).lower() if isinstance(value, bool) else value}"
             for key, value in values.items()
@@ -235,7 +239,7 @@ class Seller:
         return self.service.client(Authorization=f"Bearer {minted.token}")
 
     async def grant(self, credits: int, reason: str = "a test") -> None:
-        """What `cardsync admin credits grant` does."""
+        """Grant credits as `cardsync admin credits grant` does."""
         async with self.service.database.tenant(self.id) as session:
             await ledger.grant(session, self.id, credits, reason, clock.now())
 
@@ -294,7 +298,7 @@ async def a_shop(a_seller: SellerBuilder, *rows: dict[str, str], **options: Any)
 async def poll(
     seller: Seller, agent: str | None = "agent-1", *, capabilities: str | None = None
 ) -> dict[str, Any]:
-    """What an agent hears that asks for work."""
+    """The answer to an agent that asks for work."""
     query = {"agent_id": agent, "capabilities": capabilities}
     given = {name: value for name, value in query.items() if value is not None}
     answer = await seller.get("/api/v1/sync/pending", params=given)
@@ -325,7 +329,8 @@ async def uncap(database: Database, seller_id: int) -> None:
     async with database.tenant(seller_id) as session:
         await session.execute(
             text(
-                "UPDATE pricing_rule SET settings = settings || '{\"cap\": null}' WHERE seller_id = :id"
+                "UPDATE pricing_rule SET settings = settings || '{\"cap\": null}'"
+                " WHERE seller_id = :id"
             ),
             {"id": seller_id},
         )
@@ -336,15 +341,21 @@ def a_row(id: int = 1001, **cells: Any) -> dict[str, str]:
     their column name.
     """
     short = {
-        "line": "Product Line", "set": "Set Name", "name": "Product Name", "title": "Title", "number": "Number",
-        "rarity": "Rarity", "condition": "Condition", "market": "TCG Market Price", "direct": "TCG Direct Low",
-        "low_with_shipping": "TCG Low Price With Shipping", "low": "TCG Low Price", "quantity": "Total Quantity",
+        "line": "Product Line", "set": "Set Name", "name": "Product Name", "title": "Title",
+        "number": "Number",
+        "rarity": "Rarity", "condition": "Condition", "market": "TCG Market Price",
+        "direct": "TCG Direct Low",
+        "low_with_shipping": "TCG Low Price With Shipping", "low": "TCG Low Price",
+        "quantity": "Total Quantity",
         "price": "TCG Marketplace Price", "photo": "Photo URL",
     }  # fmt: skip
     row = {
-        "TCGplayer Id": str(id), "Product Line": "Magic", "Set Name": "Dominaria United", "Product Name": f"Card {id}", "Title": "",
-        "Number": str(id), "Rarity": "C", "Condition": "Near Mint", "TCG Market Price": "1.20", "TCG Direct Low": "",
-        "TCG Low Price With Shipping": "2.3100", "TCG Low Price": "1.0000", "Total Quantity": "1", "Add to Quantity": "0",
+        "TCGplayer Id": str(id), "Product Line": "Magic", "Set Name": "Dominaria United",
+        "Product Name": f"Card {id}", "Title": "",
+        "Number": str(id), "Rarity": "C", "Condition": "Near Mint", "TCG Market Price": "1.20",
+        "TCG Direct Low": "",
+        "TCG Low Price With Shipping": "2.3100", "TCG Low Price": "1.0000", "Total Quantity": "1",
+        "Add to Quantity": "0",
         "TCG Marketplace Price": "1.0000", "Photo URL": "",
     }  # fmt: skip
     return row | {short.get(name, name): str(value) for name, value in cells.items()}
@@ -355,7 +366,8 @@ def an_order(number: str = "A-1", **fields: Any) -> dict[str, Any]:
     absent.
     """
     row = {
-        "order_number": number, "buyer_name": "Some Buyer", "order_date": "07/03/2026", "status": "Completed - Paid", "product_amt": 10.5,
+        "order_number": number, "buyer_name": "Some Buyer", "order_date": "07/03/2026",
+        "status": "Completed - Paid", "product_amt": 10.5,
         "shipping_amt": 1.31, "total_amt": 11.81,
     }  # fmt: skip
     return {name: value for name, value in (row | fields).items() if value is not ...}

@@ -13,7 +13,8 @@ async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = N
     """A list with these cards on it; returns its id."""
     [made] = await seller.service.sql(
         seller.id,
-        "INSERT INTO card_list (seller_id, name, name_key, slug, position) VALUES (:seller, :name, :key, :slug, 1) RETURNING id",
+        "INSERT INTO card_list (seller_id, name, name_key, slug, position)"
+        " VALUES (:seller, :name, :key, :slug, 1) RETURNING id",
         seller=seller.id,
         name=name,
         key=name_key(name),
@@ -22,7 +23,8 @@ async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = N
     for card_id in card_ids:
         await seller.service.sql(
             seller.id,
-            "INSERT INTO card_list_entry (seller_id, list_id, card_id) VALUES (:seller, :list, :card)",
+            "INSERT INTO card_list_entry (seller_id, list_id, card_id)"
+            " VALUES (:seller, :list, :card)",
             seller=seller.id,
             list=made["id"],
             card=card_id,
@@ -33,7 +35,8 @@ async def a_list(seller: Seller, name: str, *card_ids: int, slug: str | None = N
 async def a_place(seller: Seller, card_id: int, box: int, slot: int, quantity: int = 1) -> None:
     await seller.service.sql(
         seller.id,
-        "INSERT INTO card_location (seller_id, card_id, box, slot, quantity) VALUES (:seller, :card, :box, :slot, :quantity)",
+        "INSERT INTO card_location (seller_id, card_id, box, slot, quantity)"
+        " VALUES (:seller, :card, :box, :slot, :quantity)",
         seller=seller.id,
         card=card_id,
         box=box,

@@ -1,4 +1,4 @@
-"""What all tests stand on: a real PostgreSQL (embedded, or the server in
+"""The ground of all tests: a real PostgreSQL (embedded, or the server in
 CARDSYNC_TEST_DATABASE_URL), the application in this process with its jobs run inline, and
 builders. One database a test process; every test makes its own sellers.
 """

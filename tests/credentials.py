@@ -50,10 +50,14 @@ KEY_OR_SESSION = routes("""
 READS = routes("""
     GET /api/account
     GET /api/cards
+    GET /api/cards/complete
+    GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders
+    GET /api/orders/{order_id}
     GET /api/customers
     GET /api/lists
+    GET /api/lists/{list_id}
     GET /api/pull_sessions/{session_id}
     GET /api/pricing/rules
     GET /api/pricing/rules/analysis
@@ -70,6 +74,7 @@ READS = routes("""
     GET /api/v1/pricing/explain/{marketplace_id}
     GET /api/v1/status
     GET /api/v1/agent/activity
+    GET /api/v1/tasks
     GET /api/v1/agent/plans
     GET /api/v1/agent/plans/{plan_id}
     GET /api/v1/uploads/{upload_id}

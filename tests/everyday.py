@@ -1,4 +1,4 @@
-"""What `make check` leaves out and `make test` runs.
+"""The tests that `make check` leaves out and `make test` runs.
 
 Tests say themselves that they are slow. Beside them, two rules mark tests by where they stand: a
 test of real processes is slow, and where a test of a feature or a contract has parameters, its

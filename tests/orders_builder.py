@@ -41,7 +41,8 @@ async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
     of_order = {"seller": seller.id, "order_id": order_id}
     [made] = await seller.service.sql(
         seller.id,
-        f"INSERT INTO order_item (seller_id, order_id, {names}) VALUES (:seller, :order_id, {values}) RETURNING id",
+        f"INSERT INTO order_item (seller_id, order_id, {names})"
+        f" VALUES (:seller, :order_id, {values}) RETURNING id",
         **of_order,
         **row,
     )
@@ -49,7 +50,8 @@ async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
         seller.id,
         """
         UPDATE orders SET (items_total, items_quantity, product_lines) = (
-            SELECT count(*), coalesce(sum(quantity), 0), coalesce(array_agg(DISTINCT product_line), '{}')
+            SELECT count(*), coalesce(sum(quantity), 0),
+                coalesce(array_agg(DISTINCT product_line), '{}')
               FROM order_item WHERE seller_id = :seller AND order_id = :order_id
         ) WHERE seller_id = :seller AND id = :order_id
         """,
@@ -59,7 +61,7 @@ async def an_item(seller: Seller, order_id: int, **columns: Any) -> int:
 
 
 async def change_order(seller: Seller, order_id: int, **columns: Any) -> None:
-    """What a later upload does to an order."""
+    """Change an order as a later upload does."""
     changes = ", ".join(f"{name} = :{name}" for name in columns)
     await seller.service.sql(
         seller.id,

@@ -1,4 +1,4 @@
-"""What the tests of plans share: a plain shop, plans over HTTP, permissions."""
+"""Shared parts of the tests of plans: a plain shop, plans over HTTP, permissions."""
 
 from browsers import signed_in
 from builders import a_row, a_shop

@@ -52,10 +52,14 @@ STAFF = routes("""
     GET /api/session
     DELETE /api/session
     GET /api/cards
+    GET /api/cards/complete
+    GET /api/cards/export.csv
     GET /api/cards/{card_id}
     GET /api/orders
+    GET /api/orders/{order_id}
     GET /api/customers
     GET /api/lists
+    GET /api/lists/{list_id}
     POST /api/lists
     POST /api/lists/{list_id}/cards
     GET /api/v1/pricing/explain/{marketplace_id}

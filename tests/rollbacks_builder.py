@@ -71,7 +71,10 @@ async def targets(seller):
 
 
 async def tasks(seller):
-    query = "SELECT kind, status, payload FROM agent_task WHERE seller_id = :id AND kind = 'apply_rollback' ORDER BY id"
+    query = (
+        "SELECT kind, status, payload FROM agent_task"
+        " WHERE seller_id = :id AND kind = 'apply_rollback' ORDER BY id"
+    )
     return [
         (row["status"], row["payload"])
         for row in await seller.service.sql(seller.id, query, id=seller.id)

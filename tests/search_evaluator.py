@@ -1,5 +1,5 @@
-"""What a search means, row by row and slowly: a tree and a seller's tables in, the ids that it
-selects out. It knows nothing of SQL.
+"""The meaning of a search, row by row and slowly: a tree and a seller's tables come in, the ids
+that it selects go out. It knows nothing of SQL.
 """
 
 from __future__ import annotations
@@ -66,7 +66,11 @@ async def inventory_of(
         return await seller.service.sql(seller.id, query, s=seller.id)
 
     slugs, names = defaultdict(set), defaultdict(set)
-    for row in await rows("SELECT l.*, e.card_id FROM card_list l LEFT JOIN card_list_entry e ON e.seller_id = l.seller_id AND e.list_id = l.id WHERE l.seller_id = :s"):  # fmt: skip
+    for row in await rows(
+        "SELECT l.*, e.card_id FROM card_list l"
+        " LEFT JOIN card_list_entry e ON e.seller_id = l.seller_id"
+        " AND e.list_id = l.id WHERE l.seller_id = :s"
+    ):
         slugs[row["slug"]].add(row["card_id"])
         names[name_key(row["name"])].add(row["card_id"])
     places = defaultdict(list)
@@ -78,8 +82,21 @@ async def inventory_of(
     ):
         history[row["card_id"]].append(row)
     seen = await rows("SELECT * FROM line_snapshot WHERE seller_id = :s")
-    sold = await rows("SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp) AS placed_at, i.quantity FROM order_item i JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = :s AND i.sku_id IS NOT NULL AND o.status_group <> 'Cancelled' AND (o.refund_amt IS NULL OR o.total_amt IS NULL OR o.refund_amt < o.total_amt)")  # fmt: skip
-    runs = await rows("SELECT * FROM price_run WHERE seller_id = :s AND trigger = 'sync' AND state = 'completed' ORDER BY id")  # fmt: skip
+    sold = await rows(
+        "SELECT i.sku_id, timezone('America/New_York', o.order_date::timestamp)"
+        " AS placed_at,"
+        " i.quantity FROM order_item i"
+        " JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id"
+        " WHERE i.seller_id = :s AND i.sku_id IS NOT NULL"
+        " AND o.status_group <> 'Cancelled'"
+        " AND (o.refund_amt IS NULL OR o.total_amt IS NULL"
+        " OR o.refund_amt < o.total_amt)"
+    )
+    runs = await rows(
+        "SELECT * FROM price_run"
+        " WHERE seller_id = :s AND trigger = 'sync' AND state = 'completed'"
+        " ORDER BY id"
+    )
     codes = await rows(
         "SELECT id, set_code FROM product WHERE set_code IS NOT NULL AND CAST(:s AS bigint) > 0"
     )
@@ -172,7 +189,21 @@ def _measure(inv: Inventory, card: Row, field: str) -> Any:
     return card[field]
 
 
-MEASURED = ("price", "target", "market", "low", "lowship", "direct", "cost", "qty", "unshelved", "change", "age", "id", "sku")  # fmt: skip
+MEASURED = (
+    "price",
+    "target",
+    "market",
+    "low",
+    "lowship",
+    "direct",
+    "cost",
+    "qty",
+    "unshelved",
+    "change",
+    "age",
+    "id",
+    "sku",
+)
 SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
@@ -222,7 +253,13 @@ def _field(inv: Inventory, card: Row, term: Term) -> tuple[bool, Callable[[Any],
             ), lambda v: folded(v).strip(" ") == name if exact else folded(v) in name
         case "set":
             name, code = folded(card["set_name"]).strip(" "), inv.codes.get(card["product_id"])
-            return bool(name), lambda v: (folded(v).strip(" ") == name if exact else folded(v) in name) or code == folded(v).strip(" ")  # fmt: skip
+            return (
+                bool(name),
+                lambda v: (
+                    (folded(v).strip(" ") == name if exact else folded(v) in name)
+                    or code == folded(v).strip(" ")
+                ),
+            )
         case "rarity":
             rarity = folded(card["rarity"]).strip(" ")
             return bool(rarity), lambda v: folded(v).strip(" ") == rarity
@@ -283,7 +320,13 @@ def _condition(code: str | None, op: str, wanted: str) -> bool:
 
 
 def _printing(printing: str, wanted: str, exact: bool) -> bool:
-    named = {"normal": "Normal", "foil": "Foil", "holofoil": "Holofoil", "reverse": "Reverse Holofoil", "limited": "Limited"}  # fmt: skip
+    named = {
+        "normal": "Normal",
+        "foil": "Foil",
+        "holofoil": "Holofoil",
+        "reverse": "Reverse Holofoil",
+        "limited": "Limited",
+    }
     if wanted in named:
         return printing == named[wanted]
     if wanted in ("1st", "unlimited"):
@@ -299,7 +342,7 @@ def _variant(card: Row, wanted: str) -> bool:
 
 
 def _variants(card: Row) -> list[str]:
-    """What stands between an opening bracket and the next that closes one of its kind."""
+    """The texts between an opening bracket and the next closing one of its kind."""
     found = []
     for text in (folded(card[field]).strip(" ") for field in ("product_name", "set_name")):
         for opens, closes in ("()", "[]"):

@@ -69,14 +69,16 @@ class Sale:
 
     def order(self, day: date) -> Row:
         return {
-            "order_number": self.number, "buyer_name": self.buyer, "order_date": f"{self.placed:%m/%d/%Y}", "status": self.status(day),
+            "order_number": self.number, "buyer_name": self.buyer,
+            "order_date": f"{self.placed:%m/%d/%Y}", "status": self.status(day),
             "product_amt": str(self.product), "shipping_amt": "1.31", "total_amt": str(self.total),
         }  # fmt: skip
 
     def items(self) -> Iterator[Row]:
         for sku, name, line, price, quantity in self.lines:
             yield {
-                "order_number": self.number, "sku_id": sku, "product_name": name, "product_line": line, "quantity": quantity,
+                "order_number": self.number, "sku_id": sku, "product_name": name,
+                "product_line": line, "quantity": quantity,
                 "unit_price": str(price),
             }  # fmt: skip
 
@@ -101,12 +103,16 @@ class Sale:
         status = self.status(day)
         tracking = self.tracking if self.has_shipped(day) else ""
         return {
-            "buyer_name": self.buyer, "order_date": self.placed.isoformat(), "status": "Cancelled" if status == "Canceled" else status,
-            "total_amt": str(self.total), "shipping_type": shipping_type(self.method, tracking, self.total, THRESHOLD),
+            "buyer_name": self.buyer, "order_date": self.placed.isoformat(),
+            "status": "Cancelled" if status == "Canceled" else status,
+            "total_amt": str(self.total),
+            "shipping_type": shipping_type(self.method, tracking, self.total, THRESHOLD),
             "refund_amt": str(self.refund) if self.is_refunded(day) else None,
             "feedback_rating": self.rating if self.rated is not None and self.rated <= day else None,
             "item_count": sum(quantity for *_, quantity in self.lines),
-            "items": sorted((name, str(price), quantity) for _, name, _, price, quantity in self.lines),
+            "items": sorted(
+                (name, str(price), quantity) for _, name, _, price, quantity in self.lines
+            ),
         }  # fmt: skip
 
 

@@ -42,7 +42,10 @@ class _Slice:
         self._until = time.monotonic() + SECONDS
 
     def pytest_report_header(self) -> str:
-        return f"soak: a slice of {SECONDS} s, to be repeated with SOAK_SECONDS={SECONDS} SOAK_SEED={self._seed}"
+        return (
+            f"soak: a slice of {SECONDS} s, to be repeated with SOAK_SECONDS={SECONDS}"
+            f" SOAK_SEED={self._seed}"
+        )
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(

@@ -14,7 +14,8 @@ from sqlalchemy import text
 from builders import Seller
 
 WAITING = """
-    SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND a.datname = current_database()
+    SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE NOT l.granted AND a.datname = current_database()
 """
 
 
@@ -38,7 +39,8 @@ async def stopped(
         await blocker.execute(text(f"SET LOCAL app.seller_id = '{seller.id}'"))
         await blocker.execute(
             text(
-                "SELECT id FROM card WHERE seller_id = :seller AND marketplace_id = ANY(:firsts) FOR UPDATE"
+                "SELECT id FROM card WHERE seller_id = :seller"
+                " AND marketplace_id = ANY(:firsts) FOR UPDATE"
             ),
             {"seller": seller.id, "firsts": list(firsts)},
         )

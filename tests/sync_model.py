@@ -24,7 +24,7 @@ ORDER_KINDS = ("full", "orders", "refunds", "feedback")
 
 @dataclass(frozen=True)
 class Same:
-    """Whatever it is, the same at every mention of the name."""
+    """Any value, but the same at every mention of the name."""
 
     name: str
 
@@ -303,7 +303,7 @@ class Model:
             self.lock.refreshed = self.now
 
     def _tidy(self) -> None:
-        """Whoever comes by ends what nobody else will."""
+        """End what was left behind, as the next caller does."""
         if self.left_behind:
             self._end_cancelled()
         if self.is_stale and (lock := self.lock):
@@ -433,7 +433,7 @@ def _wait(reason: str, *, requested: bool) -> Answer:
 
 
 def matches(expected: Any, actual: Any, known: dict[str, Any]) -> dict[str, Any] | None:
-    """What `actual` tells of the unknowns in `expected`; None where they differ."""
+    """Read from `actual` the unknowns of `expected`; None where the two differ."""
     if isinstance(expected, Same):
         told = known.get(expected.name, actual)
         return {expected.name: actual} if actual == told and actual is not None else None

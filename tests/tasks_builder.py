@@ -14,7 +14,7 @@ TASKS = "/api/v1/tasks"
 async def queue(
     seller: Seller, kind: str, payload: dict[str, Any] | None = None, **how: Any
 ) -> int:
-    """What an operation of ours does that makes work for the agent."""
+    """Make work for the agent, as our operations do."""
     async with seller.service.database.tenant(seller.id) as session:
         return await tasks.enqueue_task(session, seller.id, kind, payload or {}, clock.now(), **how)
 

@@ -7,12 +7,17 @@ more than 100 characters.
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-SRC = Path(__file__).parent.parent / "src"
+TESTS = Path(__file__).parent
+SRC = TESTS.parent / "src"
+BENCH = TESTS.parent / "bench"
 MOST_CHARACTERS = 100
+# A docstring that begins with one of these words is half a sentence.
+DIALECT = re.compile(r"(Who|What|Whoever|Whatever|Of|Nobody|Some|So)\b")
 # These tokens only say where a line, a block or the file begins and ends.
 LAYOUT = {
     tokenize.COMMENT,
@@ -56,6 +61,14 @@ def docstring_starts(tree: ast.Module) -> Iterator[tuple[int, int]]:
         if ast.get_docstring(node, clean=False) is not None:
             first = node.body[0]
             yield first.lineno, first.col_offset
+
+
+def docstrings_in_dialect(file: Path) -> Iterator[str]:
+    """Find the strings of a file that stand as statements and begin with a word of `DIALECT`."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))) if DIALECT.match(text.lstrip()):
+                yield f"{file}:{node.lineno}: {text.strip().splitlines()[0]}"
 
 
 def share_of_long_lines(files: Iterable[Path]) -> float:

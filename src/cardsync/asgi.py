@@ -146,7 +146,7 @@ def _for_agents() -> Router:
 
 
 def _for_any() -> Router:
-    """What a key, a token or a signed-in member asks for."""
+    """The routes for a key, a token or a signed-in member."""
     return _known_callers(
         "/api",
         pulls.router,
@@ -180,7 +180,10 @@ def _for_members_on_plans() -> Router:
 def _description() -> OpenAPIConfig:
     description = openapi_config()
     description.openapi_router = Router(
-        path="/openapi", route_handlers=[], include_in_schema=False, after_request=_not_found
+        path="/openapi",
+        route_handlers=[],
+        include_in_schema=False,
+        after_request=_not_found,
     )
     return description
 

@@ -276,7 +276,7 @@ class NotUndoable(Problem):
 
 
 class ChangedSince(Problem):
-    """What this entry did was changed since; the message says what."""
+    """The thing that this entry changed has been changed again since; the message names it."""
 
     status, code = 409, "changed_since"
 
@@ -322,7 +322,7 @@ class ClaimExpired(Problem):
 
 
 class StockPromotedReload(Problem):
-    """What was contributed here is listed by the marketplace now; load the cards again and choose
+    """The marketplace now lists the card that was contributed here; load the cards again and choose
     the listed one.
     """
 
@@ -344,7 +344,8 @@ class MutexHeld(ToldByStatus):
 
     def __init__(self, seconds: int) -> None:
         super().__init__(
-            MutexHeldBody("mutex_held", seconds), headers={"Retry-After": str(seconds)}
+            MutexHeldBody("mutex_held", seconds),
+            headers={"Retry-After": str(seconds)},
         )
 
 

@@ -90,8 +90,8 @@ def _plan(text: str) -> str:
 
 
 def _database(url: str) -> str:
-    """What is wrong is never told with the URL, which holds a password: what libpq says of it
-    quotes parts.
+    """Say what is wrong without the URL, because the URL holds a password and libpq's message
+    quotes parts of it.
     """
     # As SQLAlchemy's users write it.
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url)
@@ -144,7 +144,10 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="ignore", frozen=True, hide_input_in_errors=True
+        env_prefix=PREFIX,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
     database_url: DatabaseUrl | None = Field(
@@ -196,7 +199,9 @@ class Settings(BaseSettings):
         description="A statement that may be long (reads, searches, analyses) is ended after so long: 503 or, for a search, 422",
     )
     polled_seconds: float = Field(
-        5, gt=0, description="What agents poll is answered so soon, or is 503"
+        5,
+        gt=0,
+        description="What agents poll is answered so soon, or is 503",
     )
     request_seconds: float = Field(
         30,
@@ -207,7 +212,9 @@ class Settings(BaseSettings):
         30, gt=0, description="A body that comes slower than 1 kB/s for so long is ended with 400"
     )
     body_seconds: float = Field(
-        600, gt=0, description="A request whose body is not whole after so long is ended with 400"
+        600,
+        gt=0,
+        description="A request whose body is not whole after so long is ended with 400",
     )
     backtest_seconds: float = Field(
         120,
@@ -237,22 +244,33 @@ class Settings(BaseSettings):
         description="An unknown product line label in an upload becomes a line of the account",
     )
     sync_interval_minutes: int = Field(
-        360, ge=30, description="Scheduled sync of sellers without an interval of their own"
+        360,
+        ge=30,
+        description="Scheduled sync of sellers without an interval of their own",
     )
     sync_retry_seconds: int = Field(
-        300, ge=1, description="First back-off after a failed scheduled cycle; doubles"
+        300,
+        ge=1,
+        description="First back-off after a failed scheduled cycle; doubles",
     )
     sync_cooldown_seconds: int = Field(
-        3600, ge=0, description="Post-sync cooldown of manual requests"
+        3600,
+        ge=0,
+        description="Post-sync cooldown of manual requests",
     )
     stale_lock_seconds: int = Field(
         300, ge=1, description="A sync lock without refresh for so long is stale"
     )
     lease_seconds: float = Field(
-        30, gt=0, description="Life of a price-mutation lease between renewals"
+        30,
+        gt=0,
+        description="Life of a price-mutation lease between renewals",
     )
     slab_rows: int = Field(
-        20_000, ge=1, le=20_000, description="Rows of one transaction of an import"
+        20_000,
+        ge=1,
+        le=20_000,
+        description="Rows of one transaction of an import",
     )
     orders_halved_over: int = Field(
         10_000,
@@ -271,10 +289,14 @@ class Settings(BaseSettings):
         description="Feedback waits so long for earlier order uploads to be applied, then answers 503",
     )
     sweep_seconds: float = Field(
-        5, gt=0, description="Accepted work older than this is nudged again"
+        5,
+        gt=0,
+        description="Accepted work older than this is nudged again",
     )
     last_seen_flush_seconds: float = Field(
-        1, gt=0, description="How often a web process writes agents' last-seen times"
+        1,
+        gt=0,
+        description="How often a web process writes agents' last-seen times",
     )
     release_refresh_seconds: float = Field(
         60,
@@ -282,10 +304,14 @@ class Settings(BaseSettings):
         description="How often a web process reads the releases anew, beside the notices of changes",
     )
     session_idle_seconds: int = Field(
-        43_200, ge=1, description="A member's session ends after so long without a request"
+        43_200,
+        ge=1,
+        description="A member's session ends after so long without a request",
     )
     session_seconds: int = Field(
-        2_592_000, ge=1, description="A member's session ends so long after signing in"
+        2_592_000,
+        ge=1,
+        description="A member's session ends so long after signing in",
     )
     plan_seconds: int = Field(
         86_400, ge=1, description="An assistant's plan waits so long for a member's click"
@@ -295,10 +321,14 @@ class Settings(BaseSettings):
     )
     upload_retention_days: int = Field(30, ge=1, description="Raw uploads are kept so long")
     screenshot_retention_days: int = Field(
-        14, ge=1, description="Debug screenshots of agents are kept so long"
+        14,
+        ge=1,
+        description="Debug screenshots of agents are kept so long",
     )
     unclaimed_retention_days: int = Field(
-        1, ge=1, description="Uploaded objects that no sync named are kept so long"
+        1,
+        ge=1,
+        description="Uploaded objects that no sync named are kept so long",
     )
     receipt_retention_days: int = Field(
         730,
@@ -306,7 +336,9 @@ class Settings(BaseSettings):
         description="Receipts of price runs are kept so long; without them a price is explained by today's rules alone",
     )
     activity_retention_days: int = Field(
-        730, ge=1, description="Entries of the activity feed are kept, and can be undone, so long"
+        730,
+        ge=1,
+        description="Entries of the activity feed are kept, and can be undone, so long",
     )
     history_retention_days: int = Field(730, ge=31, description="Price history is kept so long")
     rate_limit_general: RateLimit = Field(

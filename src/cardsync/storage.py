@@ -172,7 +172,9 @@ class LocalStore(Store):
 
     def signature(self, key: str, expires: int) -> str:
         return hmac.new(
-            self.secret(), f"PUT\n{key}\n{expires}".encode(), hashlib.sha256
+            self.secret(),
+            f"PUT\n{key}\n{expires}".encode(),
+            hashlib.sha256,
         ).hexdigest()
 
     def verify_put(self, key: str, expires: str, signature: str, now: datetime) -> None:
@@ -385,7 +387,10 @@ def open_store(settings: Settings) -> Store:
 
 
 async def spool_body(
-    file: BinaryIO, body: AsyncIterable[bytes], plain_cap: int, gzip_cap: int
+    file: BinaryIO,
+    body: AsyncIterable[bytes],
+    plain_cap: int,
+    gzip_cap: int,
 ) -> int:
     """Stream a request body into `file`; the cap depends on its first two bytes.
 

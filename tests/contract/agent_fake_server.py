@@ -17,10 +17,15 @@ from urllib.parse import parse_qs, urlsplit
 
 KEY = "csk_test"
 HEADER = (
-    b"TCGplayer Id,Product Line,Set Name,Product Name,Title,Number,Rarity,Condition,TCG Market Price,TCG Direct Low,"
-    b"TCG Low Price With Shipping,TCG Low Price,Total Quantity,Add to Quantity,TCG Marketplace Price,Photo URL\r\n"
+    b"TCGplayer Id,Product Line,Set Name,Product Name,Title,Number,Rarity,Condition,"
+    b"TCG Market Price,TCG Direct Low,"
+    b"TCG Low Price With Shipping,TCG Low Price,Total Quantity,Add to Quantity,TCG Marketplace"
+    b" Price,Photo URL\r\n"
 )
-ROW = b'"%d","Magic","Alpha","Lotus, Black","","1","R","Near Mint","9.00","","","","1","0","9.99",""\r\n'
+ROW = (
+    b'"%d","Magic","Alpha","Lotus, Black","","1","R","Near Mint","9.00","","","","1","0",'
+    b'"9.99",""\r\n'
+)
 ORDER_PATHS = ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
 
 

@@ -1,5 +1,5 @@
-"""What the agent's tests do again and again: save an export in the inbox, run the agent once,
-look at the one cycle that it reported.
+"""Steps that the agent's tests repeat: they save an export in the inbox, run the agent once and
+read the one cycle that it reported.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from cardsync import clock
 from cardsync.web import bodies
 
 SHOWN = (
-    "content-type", "content-length", "cache-control", "vary", "etag", "retry-after", "www-authenticate", "allow",
+    "content-type", "content-length", "cache-control", "vary", "etag", "retry-after",
+    "www-authenticate", "allow",
     "x-price-export-empty-reason", "ratelimit-policy",
 )  # fmt: skip
 ALWAYS = ("x-request-id", "ratelimit")
@@ -35,6 +36,7 @@ COUNTED = {
     "oldest_seconds",
     "upload_id",
     "id",
+    "heal_id",
     "transaction_id",
     "cooldown_remaining_seconds",
     "retry_after_seconds",
@@ -46,7 +48,12 @@ PATTERNS = (
     (re.compile(r"https?://[^\s\"]+/objects/[^\s\"]+"), "<upload url>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"syncs/u\d+/[0-9a-f-]{36}\.csv"), "<object key>"),
-    (re.compile(r"(?<=/uploads/)\d+|(?<=upload )\d+|(?<=/tasks/)\d+|(?<=task )\d+"), "<id>"),
+    (
+        re.compile(
+            r"(?<=/uploads/)\d+|(?<=upload )\d+|(?<=/tasks/)\d+|(?<=/corrections/)\d+|(?<=task )\d+"
+        ),
+        "<id>",
+    ),
     (re.compile(r'W/"[0-9a-f]{24}"'), 'W/"<fingerprint>"'),
     (re.compile(r"(?<=[?&]agent_id=)[^&]+"), "<agent>"),
 )
@@ -110,7 +117,7 @@ def body_of(content: bytes, kind: str) -> Any:
 
 @dataclass
 class Book:
-    """What was asked and answered, by name."""
+    """The requests and their answers, by name."""
 
     exchanges: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -151,7 +158,8 @@ INVENTORY = a_csv(
     a_row(1001, price="1.00", market="1.20"), a_row(1002, price="5.00", market="4.00", low="3.50")
 )
 ORDER = {
-    "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026", "status": "Completed - Paid",
+    "order_number": "623394E9-23CAFE-565FC", "buyer_name": "A Buyer", "order_date": "11/03/2026",
+    "status": "Completed - Paid",
     "product_amt": 12.50, "shipping_amt": 1.27, "total_amt": 13.77,
 }  # fmt: skip
 
@@ -177,8 +185,8 @@ async def without_key(book: Book, service: Service) -> None:
 
 
 async def a_cycle(book: Book, seller: Seller) -> None:
-    """What the agent does from start to end, with the presigned flow, and once more in the raw
-    form.
+    """Everything that the agent does from start to end, with the presigned flow, and once more in
+    the raw form.
     """
     http, service = seller.http, seller.service
     await book.ask(
@@ -433,8 +441,30 @@ async def a_claim(book: Book, http: httpx.AsyncClient) -> None:
     await book.ask("tasks listed", http, "GET", "/api/v1/tasks?kind=refresh_orders")
 
 
+async def a_repair(book: Book, http: httpx.AsyncClient) -> None:
+    """A selector that finds nothing any more: a proposal, its confirmation, and its failure."""
+    asked = {
+        "workflow": "pricing",
+        "step_name": "export_inventory",
+        "selector": 'button:has-text("Export CSV")',
+        "page_url": "https://marketplace.invalid/pricing",
+        "dom_snippet": '<main><button data-testid="export-pricing">Export CSV</button></main>',
+    }
+    answer = await book.ask("heal", http, "POST", "/api/v1/workflow/heal", json=asked)
+    verified = {
+        "heal_id": answer.json()["id"],
+        "selector": 'button[data-testid="export-pricing"]',
+        "verified": True,
+    }
+    path = "/api/v1/workflow/corrections"
+    answer = await book.ask("correction", http, "POST", path, json=verified)
+    path = f"{path}/{answer.json()['id']}/failure"
+    await book.ask("correction failed", http, "POST", path, json={"error": "it was not there"})
+
+
 async def refusals(book: Book, seller: Seller) -> None:
     http = seller.http
+    await a_repair(book, http)
     for name in ("task", "task again"):
         await book.ask(name, http, "POST", "/api/v1/tasks", json={"kind": "refresh_orders"})
     await a_claim(book, http)

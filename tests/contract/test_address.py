@@ -1,5 +1,5 @@
-"""Who has the API's address: another program is told of at once, processes of ours that are
-ending are waited for.
+"""The API's address may be taken: another program that has it is reported at once, our own
+processes that are ending are waited for.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def test_a_web_process_that_ends_is_waited_for(settings: Settings, taken: socket
         bind_address.find_free(settings, say)
     [line] = said
     assert line.startswith(
-        f"{settings.bind}: Address already in use, maybe by a cardsync that is ending; waiting at most"
+        f"{settings.bind}: Address already in use, maybe by a cardsync that is ending;"
+        " waiting at most"
     )
 
 

@@ -18,10 +18,17 @@ from tests.contract.agent_runs import drop, once, the_log
 
 from cardsync_agent import clock
 
-LIST = "Order #,Buyer Name,Order Date,Status,Shipping Type,Product Amt,Shipping Amt,Total Amt,Buyer Paid,Carrier Information\n"
-SHEET = "Product Line,Product Name,Condition,Number,Set,Rarity,Quantity,Main Photo URL,Set Release Date,SkuId,Order Quantity\n"
+LIST = (
+    "Order #,Buyer Name,Order Date,Status,Shipping Type,Product Amt,Shipping Amt,Total Amt,"
+    "Buyer Paid,Carrier Information\n"
+)
+SHEET = (
+    "Product Line,Product Name,Condition,Number,Set,Rarity,Quantity,Main Photo URL,"
+    "Set Release Date,SkuId,Order Quantity\n"
+)
 SHIP = (
-    "Order #,FirstName,LastName,Address1,Address2,City,State,PostalCode,Country,Order Date,Product Weight,"
+    "Order #,FirstName,LastName,Address1,Address2,City,State,PostalCode,Country,Order Date,"
+    "Product Weight,"
     "Shipping Method,Item Count,Value Of Products,Shipping Fee Paid,Tracking #,Carrier\n"
 )
 REFUNDS = "order_number,total_amt,refund_type,refund_origin\nA-1,1.00,partial,marketplace\n"
@@ -46,12 +53,18 @@ def orders(*ages: int, buyer: str = "Ann") -> str:
 
 def sheet(*numbers: int) -> str:
     pairs = " | ".join(f"A-{n}:1" for n in numbers)
-    return f"{SHEET}Magic,Lotus,Near Mint,1,Alpha,R,1,,1/1/2025,77,{pairs}\nOrders Contained in Pull Sheet:,x\n"
+    return (
+        f"{SHEET}Magic,Lotus,Near Mint,1,Alpha,R,1,,1/1/2025,77,{pairs}\n"
+        "Orders Contained in Pull Sheet:,x\n"
+    )
 
 
 def shipment(street: str = "1 Elm St", weight: str = "0.21") -> str:
     day = f"{today():%m/%d/%Y}"
-    return f"{SHIP}A-1,Fay,Grimsditch,{street},Apt 2,Salem,OR,01234,US,{day},{weight},Expedited,3,1,1.31,TRK,\n"
+    return (
+        f"{SHIP}A-1,Fay,Grimsditch,{street},Apt 2,Salem,OR,01234,US,{day},{weight},Expedited,3,1,"
+        "1.31,TRK,\n"
+    )
 
 
 def put(folder: Path, **files: str) -> None:

@@ -359,7 +359,8 @@ def test_a_cooldown_that_a_credit_may_skip_is_one_sentence(
         address,
     )
     assert told["text"] == (
-        "the server wants 59 min of rest before the next manual sync; skipping the wait costs 1 credit, "
+        "the server wants 59 min of rest before the next manual sync;"
+        " skipping the wait costs 1 credit, "
         f"your balance is 0 (top up at {address})"
     )
     assert (server.logs, server.uploads) == ([], {})

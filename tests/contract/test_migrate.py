@@ -127,7 +127,8 @@ SHOP_BEFORE = """
     SELECT 1, s.id, o.id FROM pull_session s, orders o WHERE o.order_number = 'PULLED';
 """
 KEPT = """
-    SELECT status, shipping_type, item_count, changed, items_hash IS NOT NULL, product_name, quantity
+    SELECT status, shipping_type, item_count, changed, items_hash IS NOT NULL, product_name,
+        quantity
       FROM pull_session_order JOIN pull_session_item USING (seller_id, session_id, order_id)
 """
 

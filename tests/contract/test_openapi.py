@@ -69,12 +69,33 @@ def scopes(name: tuple[str, str]) -> list[str]:
 WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
-        "members/invitations", "keys",
-        "v1/heartbeat", "v1/sync/request", "v1/sync/log", "v1/sync/debug", "v1/sync/upload-request", "pull_sessions",
-        "session", "invitations/{token}", "shelves/put", "shelves/put_many", "shelves/move", "shelves/remove",
-        "lists", "lists/{list_id}/cards", "contributions", "quick_add", "quick_add/publish", "quick_add/{entry_id}/settle",
+        "members/invitations",
+        "keys",
+        "v1/heartbeat",
+        "v1/sync/request",
+        "v1/sync/log",
+        "v1/sync/debug",
+        "v1/sync/upload-request",
+        "pull_sessions",
+        "session",
+        "invitations/{token}",
+        "shelves/put",
+        "shelves/put_many",
+        "shelves/move",
+        "shelves/remove",
+        "lists",
+        "lists/{list_id}/cards",
+        "contributions",
+        "quick_add",
+        "quick_add/publish",
+        "quick_add/{entry_id}/settle",
     )
-} | {("PATCH", "/api/members/{member_id}"), ("PATCH", "/api/quick_add/{entry_id}"), ("PATCH", "/api/lists/{list_id}"), ("DELETE", "/api/lists/{list_id}/cards")}  # fmt: skip
+} | {
+    ("PATCH", "/api/members/{member_id}"),
+    ("PATCH", "/api/quick_add/{entry_id}"),
+    ("PATCH", "/api/lists/{list_id}"),
+    ("DELETE", "/api/lists/{list_id}/cards"),
+}
 ORDER_UPLOADS = {
     ("POST", f"/api/v1/{path}")
     for path in ("orders", "order_refunds", "order_items", "orders/shipping", "order_feedbacks")
@@ -152,14 +173,18 @@ def test_every_route_of_the_issue_is_there():
         ("DELETE", "/api/keys/{key_id}"),
         ("GET", "/api/export/everything"),
         ("GET", "/api/orders"),
+        ("GET", "/api/orders/{order_id}"),
         ("GET", "/api/customers"),
         ("GET", "/api/lists"),
+        ("GET", "/api/lists/{list_id}"),
         ("POST", "/api/lists"),
         ("PATCH", "/api/lists/{list_id}"),
         ("DELETE", "/api/lists/{list_id}"),
         ("POST", "/api/lists/{list_id}/cards"),
         ("DELETE", "/api/lists/{list_id}/cards"),
         ("GET", "/api/cards"),
+        ("GET", "/api/cards/complete"),
+        ("GET", "/api/cards/export.csv"),
         ("GET", "/api/cards/{card_id}"),
         ("POST", "/api/pull_sessions"),
         ("GET", "/api/pull_sessions/{session_id}"),
@@ -402,7 +427,8 @@ OWN_REFUSALS = {
         403: {"account_suspended", "object_store_pipeline_disabled"},
         413: {"payload_too_large", "decompressed_too_large"},
         422: {
-            "invalid_csv", "invalid_gzip", "invalid_product_line", "csv_processing_failed", "invalid_object_key", "invalid_payload",
+            "invalid_csv", "invalid_gzip", "invalid_product_line", "csv_processing_failed",
+            "invalid_object_key", "invalid_payload",
         },
     },
     ("POST", "/api/v1/sync/debug"): {
@@ -413,10 +439,13 @@ OWN_REFUSALS = {
         422: {"invalid_payload"},
     },
     ("GET", "/api/v1/uploads/{upload_id}"): {404: {"not_found"}},
-    ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
-    ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"}, 409: {"not_awaiting_review"}},
+    ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"},
+                                                      409: {"not_awaiting_review"}},
+    ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"},
+                                                      409: {"not_awaiting_review"}},
     ("GET", "/downloads/{product}/{version}/{path}"): {
-        404: {"not_found"}, 416: {"range_not_satisfiable"}, 429: {"rate_limited"}, 503: {"service_unavailable"},
+        404: {"not_found"}, 416: {"range_not_satisfiable"}, 429: {"rate_limited"},
+        503: {"service_unavailable"},
     },
     ("HEAD", "/downloads/{product}/{version}/{path}"): {
         404: {"not_found"}, 429: {"rate_limited"}, 503: {"service_unavailable"},
@@ -439,14 +468,17 @@ OWN_REFUSALS = {
         404: {"not_found"},
         409: {"stock_promoted_reload"},
         422: {
-            "invalid_payload", "transition_matrix_too_large", "overlapping_rule_transitions", "invalid_rule", "invalid_query",
+            "invalid_payload", "transition_matrix_too_large", "overlapping_rule_transitions",
+            "invalid_rule", "invalid_query",
             "invalid_name", "name_taken", "list_limit_reached", "list_full",
         },
     },
     ("GET", "/api/v1/agent/plans"): {422: {"invalid_payload"}},
     ("GET", "/api/v1/agent/plans/{plan_id}"): {404: {"not_found"}},
-    ("POST", "/api/v1/agent/plans/{plan_id}/confirm"): {**READS_JSON, 404: {"not_found"}, 409: {"plan_not_waiting"}},
-    ("POST", "/api/v1/agent/plans/{plan_id}/decline"): {404: {"not_found"}, 409: {"plan_not_waiting"}},
+    ("POST", "/api/v1/agent/plans/{plan_id}/confirm"): {**READS_JSON, 404: {"not_found"},
+                                                        409: {"plan_not_waiting"}},
+    ("POST", "/api/v1/agent/plans/{plan_id}/decline"): {404: {"not_found"},
+                                                        409: {"plan_not_waiting"}},
     ("PATCH", "/api/v1/agent/plans/permissions"): READS_JSON,
     ("POST", "/api/v1/workflow/heal"): READS_JSON,
     ("POST", "/api/v1/workflow/corrections"): {
@@ -457,7 +489,8 @@ OWN_REFUSALS = {
     },
     ("GET", "/api/v1/tasks"): {422: {"invalid_payload"}},
     ("POST", "/api/v1/tasks/claim"): READS_JSON,
-    ("PATCH", "/api/v1/tasks/{task_id}"): {**READS_JSON, 404: {"not_found"}, 409: {"claim_expired"}},
+    ("PATCH", "/api/v1/tasks/{task_id}"): {**READS_JSON, 404: {"not_found"},
+                                           409: {"claim_expired"}},
     ("GET", "/api/account"): {403: {"account_suspended", "owner_required"}},
     ("PATCH", "/api/account"): READS_JSON,
     ("POST", "/api/members/invitations"): READS_JSON,
@@ -469,6 +502,10 @@ OWN_REFUSALS = {
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
+    ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
+    ("GET", "/api/cards/export.csv"): {422: {"invalid_payload"}},
+    ("GET", "/api/orders/{order_id}"): {404: {"not_found"}},
+    ("GET", "/api/lists/{list_id}"): {404: {"not_found"}},
     ("POST", "/api/lists"): {
         **READS_JSON, 422: {"invalid_payload", "invalid_name", "name_taken", "list_limit_reached"},
     },
@@ -476,11 +513,15 @@ OWN_REFUSALS = {
         **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_name", "name_taken"},
     },
     ("DELETE", "/api/lists/{list_id}"): {404: {"not_found"}},
-    ("POST", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}, 422: {"invalid_payload", "list_full"}},
+    ("POST", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"},
+                                             409: {"stock_promoted_reload"},
+                                             422: {"invalid_payload", "list_full"}},
     ("DELETE", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
     **{
-        ("POST", f"/api/pricing/{what}"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}}
+        ("POST", f"/api/pricing/{what}"): {**READS_JSON,
+                                           422: {"invalid_payload", "invalid_rule",
+                                                 "invalid_query"}}
         for what in ("rules", "sales")
     },
     **{
@@ -490,14 +531,18 @@ OWN_REFUSALS = {
     },
     **{
         ("PATCH", f"/api/pricing/{what}"): {
-            **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule", "invalid_query"},
+            **READS_JSON, 404: {"not_found"},
+            422: {"invalid_payload", "invalid_rule", "invalid_query"},
         }
         for what in ("rules/{rule_id}", "sales/{sale_id}")
     },
     ("POST", "/api/pricing/rules/{rule_id}/publish"): {404: {"not_found"}, 422: {"invalid_query"}},
-    **{("POST", f"/api/pricing/rules/{{rule_id}}/{what}"): {404: {"not_found"}} for what in ("enable", "disable")},
+    **{("POST",
+        f"/api/pricing/rules/{{rule_id}}/{what}"): {404: {"not_found"}} for what in ("enable", "disable")},
     **{
-        ("POST", f"/api/pricing/{what}"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule", "invalid_query"}}
+        ("POST", f"/api/pricing/{what}"): {**READS_JSON,
+                                           422: {"invalid_payload", "invalid_rule",
+                                                 "invalid_query"}}
         for what in ("preview", "backtest")
     },
     ("POST", "/api/pricing/reprice"): {409: {"status mutex_held"}},
@@ -509,15 +554,18 @@ OWN_REFUSALS = {
         409: {"status mutex_held", "rollback_open"},
     },
     ("GET", "/api/pricing/rollbacks/{rollback_id}"): {404: {"not_found"}},
-    ("POST", "/api/pricing/rollbacks/{rollback_id}/cancel"): {404: {"not_found"}, 409: {"not_cancellable"}},
+    ("POST",
+     "/api/pricing/rollbacks/{rollback_id}/cancel"): {404: {"not_found"}, 409: {"not_cancellable"}},
     ("GET", "/api/pricing/runs/{run_id}"): {404: {"not_found"}},
     **{
-        ("POST", f"/api/pricing/runs/{{run_id}}/{what}"): {404: {"not_found"}, 409: {"not_awaiting_review"}}
+        ("POST", f"/api/pricing/runs/{{run_id}}/{what}"): {404: {"not_found"},
+                                                           409: {"not_awaiting_review"}}
         for what in ("confirm", "discard")
     },
     ("GET", "/api/v1/pricing/explain/{marketplace_id}"): {404: {"not_found"}},
     ("POST", "/api/pricing/presets/{preset}"): {404: {"not_found"}},
-    ("POST", "/api/pricing/rules/reorder"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},
+    ("POST", "/api/pricing/rules/reorder"): {**READS_JSON,
+                                             422: {"invalid_payload", "invalid_rule"}},
     ("PATCH", "/api/pricing/settings"): {**READS_JSON, 422: {"invalid_payload", "invalid_rule"}},
     ("PUT", "/api/pricing/pins/{marketplace_id}"): {
         **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule"},
@@ -532,9 +580,12 @@ OWN_REFUSALS = {
     },
     ("GET", "/api/pull_sessions/{session_id}"): {404: {"not_found"}},
     **{
-        ("POST", f"/api/pull_sessions/{{session_id}}/{what}"): {404: {"not_found"}, 409: {"pull_session_not_open"}}
+        ("POST",
+         f"/api/pull_sessions/{{session_id}}/{what}"): {404: {"not_found"},
+                                                        409: {"pull_session_not_open"}}
         for what in (
-            "complete", "cancel", "orders/{order_id}/pulled", "orders/{order_id}/defer", "orders/{order_id}/unassign",
+            "complete", "cancel", "orders/{order_id}/pulled", "orders/{order_id}/defer",
+            "orders/{order_id}/unassign",
         )
     },
     **{
@@ -542,7 +593,8 @@ OWN_REFUSALS = {
         for what in ("dismiss", "undismiss", "mark_shipped", "unmark_shipped")
     },
     ("GET", "/api/shelves/{box}"): {404: {"not_found"}, 422: {"invalid_payload"}},
-    **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"}, 409: {"stock_promoted_reload"}}
+    **{("POST", f"/api/shelves/{what}"): {**READS_JSON, 404: {"not_found"},
+                                          409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
     ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
@@ -550,13 +602,15 @@ OWN_REFUSALS = {
     ("POST", "/api/quick_add"): {
         **READS_JSON, 409: {"stock_promoted_reload"}, 422: {"invalid_payload", "list_full"},
     },
-    ("PATCH", "/api/quick_add/{entry_id}"): {**READS_JSON, 404: {"not_found"}, 409: {"not_a_draft"}},
+    ("PATCH", "/api/quick_add/{entry_id}"): {**READS_JSON, 404: {"not_found"},
+                                             409: {"not_a_draft"}},
     ("DELETE", "/api/quick_add/{entry_id}"): {404: {"not_found"}, 409: {"not_a_draft"}},
     ("POST", "/api/quick_add/publish"): {**READS_JSON, 404: {"not_found"}, 409: {"not_a_draft"}},
     ("POST", "/api/quick_add/{entry_id}/settle"): {
         **READS_JSON, 404: {"not_found"}, 409: {"not_pending", "listing_in_hand"},
     },
-    ("POST", "/api/contributions/{card_id}/publish"): {404: {"not_found"}, 409: {"stock_promoted_reload"}},
+    ("POST", "/api/contributions/{card_id}/publish"): {404: {"not_found"},
+                                                       409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
     },
@@ -715,11 +769,18 @@ def test_the_inventory_upload_tells_both_of_its_forms():
 
 
 QUERIES = {
-    ("GET", "/api/cards"): "search game product_line status selected_ids sort direction page per_page",
-    ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to product_line refund unfeedbacked "
+    ("GET", "/api/cards"): (
+        "search game product_line status selected_ids sort direction page per_page"
+    ),
+    ("GET", "/api/orders"): "page per_page sort direction status status[] search date_from date_to"
+                            " product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
+    ("GET", "/api/cards/complete"): "text",
+    ("GET", "/api/cards/export.csv"): "search game product_line status selected_ids",
     ("GET", "/api/customers"): "page per_page",
-    ("DELETE", "/api/lists/{list_id}/cards"): "marketplace_ids card_ids search game product_line status selected_ids",
+    ("DELETE", "/api/lists/{list_id}/cards"): (
+        "marketplace_ids card_ids search game product_line status selected_ids"
+    ),
 }  # fmt: skip
 
 

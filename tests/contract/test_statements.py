@@ -1,5 +1,5 @@
-"""What the polls of a steady agent cost the database, counted by libpq itself on every connection
-that the process has.
+"""The polls of a steady agent cost the database few statements. libpq itself counts them on every
+connection that the process has.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ MESSAGE = re.compile(r"^([FB])\t\d+\t(\w+)(.*?)(?=^[FB]\t\d|\Z)", re.MULTILINE |
 
 
 class Counted:
-    """What went out in a block, read when it has ended."""
+    """The statements that a block sent, read when it has ended."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []

@@ -21,18 +21,24 @@ from cardsync.tables import GLOBAL_BY_SELLER, metadata, tenant_tables
 # Tables whose seller_id decides who may see a row, partitions included.
 TENANT = """
     SELECT c.oid, c.relname AS name, c.relrowsecurity AS enabled, c.relforcerowsecurity AS forced
-      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'seller_id' AND NOT a.attisdropped
-     WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND NOT c.relname = ANY(%s)
+      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'seller_id'
+          AND NOT a.attisdropped
+     WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace
+         AND NOT c.relname = ANY(%s)
 """
 FIRST_COLUMN = """
     SELECT c.relname AS name, i.indexrelid::regclass::text AS index, i.indisprimary AS is_primary,
-           (SELECT attname FROM pg_attribute WHERE attrelid = i.indrelid AND attnum = i.indkey[0]) AS first
-      FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE i.indrelid = ANY(%s) AND i.indisunique
+           (SELECT attname FROM pg_attribute
+               WHERE attrelid = i.indrelid AND attnum = i.indkey[0]) AS first
+      FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+      WHERE i.indrelid = ANY(%s) AND i.indisunique
 """
 FOREIGN_KEYS = """
     SELECT k.conrelid::regclass::text AS name, k.conname,
-           (SELECT attname FROM pg_attribute WHERE attrelid = k.conrelid AND attnum = k.conkey[1]) AS first,
-           (SELECT attname FROM pg_attribute WHERE attrelid = k.confrelid AND attnum = k.confkey[1]) AS referred
+           (SELECT attname FROM pg_attribute
+               WHERE attrelid = k.conrelid AND attnum = k.conkey[1]) AS first,
+           (SELECT attname FROM pg_attribute
+               WHERE attrelid = k.confrelid AND attnum = k.confkey[1]) AS referred
       FROM pg_constraint k WHERE k.contype = 'f' AND k.conrelid = ANY(%s)
 """
 
@@ -114,7 +120,8 @@ def test_row_level_security_is_enabled_and_forced_everywhere(tables):
 
 def test_every_policy_compares_the_seller_and_has_no_sub_select(owner, tables):
     policies = owner.execute(
-        "SELECT tablename, permissive, roles::text[] AS roles, cmd, qual, with_check FROM pg_policies WHERE schemaname = 'public'"
+        "SELECT tablename, permissive, roles::text[] AS roles, cmd, qual, with_check"
+        " FROM pg_policies WHERE schemaname = 'public'"
     ).fetchall()
     by_table = {policy["tablename"]: policy for policy in policies}
     assert len(policies) == len(by_table)
@@ -130,20 +137,26 @@ def test_every_policy_compares_the_seller_and_has_no_sub_select(owner, tables):
 
 def test_only_the_tables_named_as_global_carry_a_seller_without_row_level_security(owner):
     query = """
-        SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'seller_id'
-         WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND NOT c.relrowsecurity
+        SELECT c.relname FROM pg_class c
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'seller_id'
+         WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace
+             AND NOT c.relrowsecurity
     """
     assert {row["relname"] for row in owner.execute(query)} == GLOBAL_BY_SELLER
 
 
 def test_the_applications_role_has_no_power_of_its_own(owner):
     [role] = owner.execute(
-        "SELECT oid, rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication FROM pg_roles WHERE rolname = %s",
+        "SELECT oid, rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication"
+        " FROM pg_roles WHERE rolname = %s",
         [APP_ROLE],
     ).fetchall()
     oid = role.pop("oid")
     assert not any(role.values())
-    owned = "SELECT relname FROM pg_class WHERE relowner = %s UNION ALL SELECT proname FROM pg_proc WHERE proowner = %s"
+    owned = (
+        "SELECT relname FROM pg_class WHERE relowner = %s UNION ALL SELECT proname FROM pg_proc"
+        " WHERE proowner = %s"
+    )
     assert owner.execute(owned, [oid, oid]).fetchall() == []
     assert (
         owner.execute("SELECT roleid FROM pg_auth_members WHERE member = %s", [oid]).fetchall()
@@ -153,8 +166,10 @@ def test_the_applications_role_has_no_power_of_its_own(owner):
 
 def test_the_applications_role_cannot_change_the_schema(owner):
     [row] = owner.execute(
-        "SELECT has_schema_privilege(%(r)s, 'public', 'CREATE') AS make, has_table_privilege(%(r)s, 'card', 'TRUNCATE') AS empty,"
-        " has_table_privilege(%(r)s, 'card', 'TRIGGER') AS trigger, has_table_privilege(%(r)s, 'alembic_version', 'UPDATE') AS version",
+        "SELECT has_schema_privilege(%(r)s, 'public', 'CREATE') AS make,"
+        " has_table_privilege(%(r)s, 'card', 'TRUNCATE') AS empty,"
+        " has_table_privilege(%(r)s, 'card', 'TRIGGER') AS trigger, has_table_privilege(%(r)s,"
+        " 'alembic_version', 'UPDATE') AS version",
         {"r": APP_ROLE},
     ).fetchall()
     assert not any(row.values())
@@ -162,7 +177,8 @@ def test_the_applications_role_cannot_change_the_schema(owner):
 
 def test_functions_that_run_as_the_owner_pin_their_search_path_and_are_not_for_everybody(owner):
     rows = owner.execute(
-        "SELECT proname, proconfig, has_function_privilege('public', oid, 'EXECUTE') AS everybody FROM pg_proc"
+        "SELECT proname, proconfig, has_function_privilege('public', oid, 'EXECUTE') AS everybody"
+        " FROM pg_proc"
         " WHERE prosecdef AND pronamespace = 'public'::regnamespace"
     ).fetchall()
     assert rows
@@ -189,7 +205,18 @@ def app(owner_url):
         connection.rollback()
 
 
-FILLED = ("account", "card", "line_snapshot", "price_change", "price_observation", "price_run", "pricing_rule", "sync_cycle", "sync_state", "upload")  # fmt: skip
+FILLED = (
+    "account",
+    "card",
+    "line_snapshot",
+    "price_change",
+    "price_observation",
+    "price_run",
+    "pricing_rule",
+    "sync_cycle",
+    "sync_state",
+    "upload",
+)
 
 
 def test_the_tables_of_these_tests_are_filled_for_both(owner, tables, sellers):
@@ -254,7 +281,8 @@ def test_a_seller_cannot_insert_for_another(app, sellers):
     app.execute(f"SET LOCAL app.seller_id = '{mine.id}'")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
         app.execute(
-            f"INSERT INTO activity (seller_id, actor, action, summary) VALUES ({theirs.id}, 'a', 'b', 'c')"
+            "INSERT INTO activity (seller_id, actor, action, summary)"
+            f" VALUES ({theirs.id}, 'a', 'b', 'c')"
         )
 
 

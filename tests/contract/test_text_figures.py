@@ -1,16 +1,38 @@
 """The text of src stays readable: one thought a line, and lines that fit a screen."""
 
-from text_figures import SRC, share_of_long_lines, tokens_a_code_line, tokens_and_code_lines
+import pytest
+
+from text_figures import (
+    BENCH,
+    SRC,
+    TESTS,
+    docstrings_in_dialect,
+    share_of_long_lines,
+    tokens_a_code_line,
+    tokens_and_code_lines,
+)
 
 FILES = sorted(SRC.rglob("*.py"))
+BESIDE = [*TESTS.rglob("*.py"), *BENCH.rglob("*.py")]
 
 
 def test_the_code_stays_under_seven_and_a_half_tokens_a_line():
     assert tokens_a_code_line(FILES) < 7.5
 
 
-def test_less_than_one_line_in_two_hundred_has_over_100_characters():
-    assert share_of_long_lines(FILES) < 0.005
+@pytest.mark.parametrize("files", [FILES, BESIDE], ids=["src", "tests and bench"])
+def test_less_than_one_line_in_two_hundred_has_over_100_characters(files):
+    assert share_of_long_lines(files) < 0.005
+
+
+def test_no_docstring_begins_with_a_word_that_hides_its_subject():
+    assert [place for file in FILES for place in docstrings_in_dialect(file)] == []
+
+
+def test_a_docstring_in_dialect_is_found_by_its_line(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text('"""Sorts rows."""\n\n\ndef f():\n    """Who may go on."""\n')
+    assert list(docstrings_in_dialect(file)) == [f"{file}:5: Who may go on."]
 
 
 def test_docstrings_comments_and_blank_lines_do_not_count():

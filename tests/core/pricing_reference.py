@@ -203,7 +203,7 @@ def on_sale(sale: Sale | None, price: Decimal) -> Decimal:
 
 
 def net(price: Decimal, level: str, now: datetime) -> Decimal:
-    """What a Direct card nets: the fees since 2026-06-18."""
+    """The net price of a Direct card, after the fees since 2026-06-18."""
     if price < Decimal("2.49"):
         return price / 2
     commission = min(
@@ -326,8 +326,10 @@ def changed_price(price: Decimal, current: Decimal | None, seller: SellerPricing
 
 
 STEP_COLUMNS = (
-    "base", "after_formula", "after_market_gate", "aggressive_price", "after_stale_reduction", "after_bounds", "after_cap",
-    "seller_limit", "after_sale", "after_direct_minimum", "after_fee_gap", "after_rounding", "target",
+    "base", "after_formula", "after_market_gate", "aggressive_price", "after_stale_reduction",
+    "after_bounds", "after_cap",
+    "seller_limit", "after_sale", "after_direct_minimum", "after_fee_gap", "after_rounding",
+    "target",
 )  # fmt: skip
 
 
@@ -401,7 +403,8 @@ def random_time(rng: random.Random, maximum: timedelta) -> datetime | None:
 
 def random_card(rng: random.Random, number: int, seller: SellerPricing) -> Card:
     prices = (
-        "current_price", "market", "low", "low_with_shipping", "direct_low", "day_start_price", "week_start_price",
+        "current_price", "market", "low", "low_with_shipping", "direct_low", "day_start_price",
+        "week_start_price",
         "sales_median", "listings_low",
     )  # fmt: skip
     return a_card(

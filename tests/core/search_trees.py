@@ -23,11 +23,46 @@ from cardsync.search.tree import (
 )
 from cardsync.search.words import folded
 
-NAMES = ["Lightning Bolt", "Pokémon Center", "Urza's Tower", "100% Pure_Luck", 'Erase "Me"', "Niv-Mizzet", "ピカチュウ", "Fire // Ice", "_____", "Straße"]  # fmt: skip
+NAMES = [
+    "Lightning Bolt",
+    "Pokémon Center",
+    "Urza's Tower",
+    "100% Pure_Luck",
+    'Erase "Me"',
+    "Niv-Mizzet",
+    "ピカチュウ",
+    "Fire // Ice",
+    "_____",
+    "Straße",
+]
 SETS = ["Dominaria United", "Base Set (Shadowless)", "Été_100%", ""]
 RARITIES = ["Rare", "Holo Rare", "C", ""]
 NUMBERS = ["006/165", "6", "7/102", "TG05", "", "12a"]
-TEXTS = ["bolt", "LIGHT", "pokemon", "Poké", "urzas", "urza's", "%", "_", "100%", '"', "niv", "mizzet", "ピカ", "//", "e", "strasse", "dominaria", "set (", "\\", "or", "a|b", "..", "été"]  # fmt: skip
+TEXTS = [
+    "bolt",
+    "LIGHT",
+    "pokemon",
+    "Poké",
+    "urzas",
+    "urza's",
+    "%",
+    "_",
+    "100%",
+    '"',
+    "niv",
+    "mizzet",
+    "ピカ",
+    "//",
+    "e",
+    "strasse",
+    "dominaria",
+    "set (",
+    "\\",
+    "or",
+    "a|b",
+    "..",
+    "été",
+]
 
 
 def _usable(text: str) -> bool:
@@ -36,8 +71,14 @@ def _usable(text: str) -> bool:
 
 words = st.one_of(
     st.sampled_from([t for t in TEXTS if t not in ('"', "or") and not set(t) & set('()" ')]),
-    st.text(st.characters(exclude_characters='()":=<>!\0', exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=6),
-).filter(lambda t: _usable(t) and t[0] != "-" and t.lower() != "or" and not any(c.isspace() for c in t))  # fmt: skip
+    st.text(
+        st.characters(exclude_characters='()":=<>!\0', exclude_categories=["Cs", "Z", "Cc"]),
+        min_size=1,
+        max_size=6,
+    ),
+).filter(
+    lambda t: _usable(t) and t[0] != "-" and t.lower() != "or" and not any(c.isspace() for c in t)
+)
 texts = st.one_of(
     st.sampled_from(TEXTS + NAMES + SETS[:3]),
     st.text(
@@ -77,27 +118,37 @@ RULES = ["Premium", "Draft", "Lost", "None", "Broken", "Behind"]
 AMOUNTS = ["price", "target", "market", "low", "lowship", "direct", "cost"]
 terms = st.one_of(
     *(_terms(name, [":", "=", "!="], _several(texts)) for name in ("name", "set")),
-    _terms("printing", [":", "=", "!="], _several(st.sampled_from(["normal", "foil", "1st", "unlimited", "holo", "Limited", "reverse"]))),
+    _terms("printing", [":", "=", "!="],
+           _several(st.sampled_from(["normal", "foil", "1st", "unlimited", "holo", "Limited",
+                                     "reverse"]))),
     _terms("rarity", [":", "!="], _several(st.sampled_from(["rare", "HOLO RARE", "c", "%"]))),
-    _terms("number", [":", "!="], _several(st.sampled_from(["6", "006/165", "6/102", "TG5", "12A", "%"]) | _ranges(whole))),
+    _terms("number", [":", "!="],
+           _several(st.sampled_from(["6", "006/165", "6/102", "TG5", "12A", "%"])
+                    | _ranges(whole))),
     _terms("number", ["<", ">="], whole.map(lambda n: (n,))),
     _terms("game", [":", "!="], _several(st.sampled_from(["magic", "pokemon", "pokemon_japan"]))),
     _terms("cond", [":", "!="], _several(st.sampled_from(CONDITIONS))),
     _terms("cond", ["<", "<=", ">", ">="], st.sampled_from(CONDITIONS[:5]).map(lambda c: (c,))),
     _terms("lang", [":", "!="], _several(st.sampled_from(["ja", "English", "zh", "Chinese (S)"]))),
-    _terms("v", [":", "!="], _several(st.sampled_from(["shadowless", "No Symbol", "1999-2000", "No Rarity", "staff", "%"]))),
+    _terms("v", [":", "!="],
+           _several(st.sampled_from(["shadowless", "No Symbol", "1999-2000", "No Rarity", "staff",
+                                     "%"]))),
     *(part for name in AMOUNTS for part in _measured(name, numbers)),
-    *(part for name in ("qty", "unshelved", "change", "age", "id", "sku") for part in _measured(name, whole)),
+    *(part
+      for name in ("qty", "unshelved", "change", "age", "id", "sku")
+      for part in _measured(name, whole)),
     _terms("box", [":", "!="], _several(st.sampled_from([Decimal(1), Decimal(2), Decimal(12)]))),
     _terms("loc", [":", "!="], _several(st.sampled_from([Place(1, 1), Place(1, 2), Place(12, 3)]))),
-    _terms("list", [":"], _several(st.sampled_from(["binder", Named("My Binder"), Named('The "B"')]))),
+    _terms("list", [":"],
+           _several(st.sampled_from(["binder", Named("My Binder"), Named('The "B"')]))),
     _terms("rule", [":"], _several(st.sampled_from([Named(name) for name in RULES]))),
     _terms("is", [":"], _several(st.sampled_from(FLAGS))),
     _terms("has", [":"], _several(st.sampled_from(THINGS))),
 )  # fmt: skip
 # A variant and the word behind it that together, unquoted, are the name of another variant.
 BEGUN = [
-    ("No", "Symbol"), ("no", "RARITY"), ("4TH", "Print"), ("master", "ball"), ("Master Ball", "Pattern"), ("Poké", "Ball"),
+    ("No", "Symbol"), ("no", "RARITY"), ("4TH", "Print"), ("master", "ball"),
+    ("Master Ball", "Pattern"), ("Poké", "Ball"),
     ("Energy", "Symbol"), ("energy¨symbol", "Páttern"), ("Cracked", "Ice"),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Who sent a request: the peer, or what trusted proxies say."""
+"""The sender of a request: the peer, or the address that trusted proxies name."""
 
 import pytest
 

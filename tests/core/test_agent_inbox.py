@@ -48,7 +48,10 @@ def take(
         (b"\xef\xbb\xbf" + FILE, None),
         (HEADER.upper(), None),
         (
-            b'" tcgplayer id ","PRODUCT NAME",Extra,"Condition","Total Quantity ",TCG Marketplace Price\n',
+            (
+                b'" tcgplayer id ","PRODUCT NAME",Extra,"Condition","Total Quantity ",TCG'
+                b" Marketplace Price\n"
+            ),
             None,
         ),
         (gzip.compress(FILE, mtime=0), None),

@@ -36,16 +36,32 @@ from cardsync_agent.orders import (
 from cardsync_agent.parts import parts
 from cardsync_agent.sales import months_to_send, parse_summary
 
-LIST = "Order #,Buyer Name,Order Date,Status,Shipping Type,Product Amt,Shipping Amt,Total Amt,Buyer Paid,Carrier Information"
-SHEET = "Product Line,Product Name,Condition,Number,Set,Rarity,Quantity,Main Photo URL,Set Release Date,SkuId,Order Quantity"
+LIST = (
+    "Order #,Buyer Name,Order Date,Status,Shipping Type,Product Amt,Shipping Amt,Total Amt,"
+    "Buyer Paid,Carrier Information"
+)
+SHEET = (
+    "Product Line,Product Name,Condition,Number,Set,Rarity,Quantity,Main Photo URL,"
+    "Set Release Date,SkuId,Order Quantity"
+)
 OLD_SHEET = SHEET.removesuffix(",SkuId,Order Quantity")
 SHIP = (
-    "Order #,FirstName,LastName,Address1,Address2,City,State,PostalCode,Country,Order Date,Product Weight,"
+    "Order #,FirstName,LastName,Address1,Address2,City,State,PostalCode,Country,Order Date,"
+    "Product Weight,"
     "Shipping Method,Item Count,Value Of Products,Shipping Fee Paid,Tracking #,Carrier"
 )
-REFUND = "order_number,buyer_name,order_date,status,product_amt,shipping_amt,total_amt,refund_type,refund_origin"
-ORDER = '"A-1","Ann","Friday, 03 July 2026","Shipped - In Transit","Standard","1.00","1.31","2.31","True",""'
-SHIPPED = '"A-1","Fay","Doe","1 Elm St","Apt 2","Salem","OR","01234-5678","US","7/3/2026","0.21","Expedited","3","0.25","1.31","TRK","USPS"'
+REFUND = (
+    "order_number,buyer_name,order_date,status,product_amt,shipping_amt,total_amt,refund_type,"
+    "refund_origin"
+)
+ORDER = (
+    '"A-1","Ann","Friday, 03 July 2026","Shipped - In Transit","Standard","1.00","1.31","2.31",'
+    '"True",""'
+)
+SHIPPED = (
+    '"A-1","Fay","Doe","1 Elm St","Apt 2","Salem","OR","01234-5678","US","7/3/2026","0.21",'
+    '"Expedited","3","0.25","1.31","TRK","USPS"'
+)
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "data"
 SINCE = date(2026, 6, 1)
 
@@ -149,7 +165,8 @@ def test_an_order_is_a_row() -> None:
     parsed = read(ORDER_LIST, LIST, ORDER)
     assert parsed.rows == [
         {
-            "order_number": "A-1", "buyer_name": "Ann", "order_date": "07/03/2026", "status": "Shipped - In Transit",
+            "order_number": "A-1", "buyer_name": "Ann", "order_date": "07/03/2026",
+            "status": "Shipped - In Transit",
             "product_amt": "1.00", "shipping_amt": "1.31", "total_amt": "2.31",
         }
     ]  # fmt: skip
@@ -159,10 +176,16 @@ def test_an_order_is_a_row() -> None:
 @pytest.mark.parametrize(
     ("line", "row", "problems"),
     [
-        ("A-2,Bo,7/3/26,Canceled,Standard,1,0,1,True", {"buyer_name": "Bo", "order_date": "07/03/2026", "status": "Canceled", "product_amt": "1", "shipping_amt": "0", "total_amt": "1"}, []),
+        ("A-2,Bo,7/3/26,Canceled,Standard,1,0,1,True",
+         {"buyer_name": "Bo", "order_date": "07/03/2026", "status": "Canceled", "product_amt": "1",
+          "shipping_amt": "0", "total_amt": "1"}, []),
         ("A-2,,,,,,,,,", {}, []),
-        ("A-2,Bo,someday,,,free,,$2,,", {"buyer_name": "Bo", "total_amt": "2"}, ["Order Date is no date; sent without", "product_amt is no amount; sent without"]),
-        ("A-2,Smith, John,\"Friday, 03 July 2026\",Completed - Paid,Standard,10.00,1.31,11.31,11.31", None, ["Status is a date; the columns have shifted"]),
+        ("A-2,Bo,someday,,,free,,$2,,", {"buyer_name": "Bo", "total_amt": "2"},
+         ["Order Date is no date; sent without", "product_amt is no amount; sent without"]),
+        ((
+            "A-2,Smith, John,\"Friday, 03 July 2026\",Completed - Paid,Standard,10.00,1.31,"
+            "11.31,11.31"
+        ), None, ["Status is a date; the columns have shifted"]),
         (",Bo,7/3/26,,,,,,,", None, ["no order number"]),
         (f"{'9' * 201},Bo,7/3/26,,,,,,,", None, ["an order number that is too long"]),
         ("A-2,Bo", None, ["2 columns where the header has 10"]),
@@ -233,11 +256,15 @@ def test_damaged_gzip_is_said_to_be(cut: bytes) -> None:
 
 
 def item(quantity: str, pairs: str, sku: str = "77", name: str = "Lotus") -> str:
-    return f'"Magic","{name}","Near Mint","1","Alpha","R","{quantity}","https://x/p.jpg","01/01/2025 00:00:00","{sku}","{pairs}"'
+    return (
+        f'"Magic","{name}","Near Mint","1","Alpha","R","{quantity}","https://x/p.jpg",'
+        f'"01/01/2025 00:00:00","{sku}","{pairs}"'
+    )
 
 
 LOTUS = {
-    "product_name": "Lotus", "product_line": "Magic", "condition": "Near Mint", "set_name": "Alpha", "rarity": "R",
+    "product_name": "Lotus", "product_line": "Magic", "condition": "Near Mint", "set_name": "Alpha",
+    "rarity": "R",
     "main_photo_url": "https://x/p.jpg",
 }  # fmt: skip
 
@@ -258,11 +285,14 @@ def test_the_pairs_of_a_pull_sheet_are_trusted_and_an_orders_lines_stand_togethe
     [
         ([item("3", "A:1 | A:2")], {"A": 3}, []),
         ([item("1", "A:1"), item("1", "A:1")], {"A": 2}, []),
-        ([item("1", "A:one | B:2")], {"B": 2}, [(2, "a part of Order Quantity is not like ORDER:2")]),
+        ([item("1", "A:one | B:2")], {"B": 2},
+         [(2, "a part of Order Quantity is not like ORDER:2")]),
         ([item("1", "A")], {}, [(2, "a part of Order Quantity is not like ORDER:2")]),
-        ([item("1", "A:1", sku="x"), item("2", "A:2", sku="")], {"A": 2}, [(2, "sku_id is no whole number")]),
+        ([item("1", "A:1", sku="x"), item("2", "A:2", sku="")], {"A": 2},
+         [(2, "sku_id is no whole number")]),
         ([item("4", ""), "Orders Contained in Pull Sheet:,A"], {"A": 4}, []),
-        ([item("4", ""), "Orders Contained in Pull Sheet:,A|B"], {}, [(2, "no Order Quantity, and the sheet does not hold exactly one order")]),
+        ([item("4", ""), "Orders Contained in Pull Sheet:,A|B"], {},
+         [(2, "no Order Quantity, and the sheet does not hold exactly one order")]),
         (["Orders Contained in Pull Sheet:,"], {}, []),
     ],
 )  # fmt: skip
@@ -292,7 +322,8 @@ def test_a_shipment_is_a_row_without_a_person() -> None:
     parsed = read(SHIPPING, SHIP, SHIPPED)
     assert parsed.rows == [
         {
-            "order_number": "A-1", "shipping_method": "Expedited", "city": "Salem", "state": "OR", "postal_code": "01234-5678",
+            "order_number": "A-1", "shipping_method": "Expedited", "city": "Salem", "state": "OR",
+            "postal_code": "01234-5678",
             "tracking_number": "TRK", "item_count": 3, "product_weight": "0.21",
         }
     ]  # fmt: skip
@@ -308,7 +339,10 @@ def test_a_weight_of_zero_and_a_blank_tracking_number_are_missing() -> None:
     [
         # One column too far right, because a street holds a comma that nobody quoted, and the
         # last one is missing.
-        "A-1,Fay,Doe,1 Elm St, Rear house,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK",
+        (
+            "A-1,Fay,Doe,1 Elm St, Rear house,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,"
+            "0.25,1.31,TRK"
+        ),
         "A-1,Fay,Doe,1 Elm St, Rear house,Apt 2,Salem,OR,01234,,,0.21,Expedited,3,0.25,1.31,TRK",
         'zZ",Doe,,1 Elm St,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK,USPS',
         "A-1,Doe,1 Elm St,Apt 2,Salem,OR,01234,US,7/3/2026,0.21,Expedited,3,0.25,1.31,TRK,USPS,",
@@ -391,8 +425,10 @@ def test_refunds_and_feedback_have_columns_named_like_the_fields() -> None:
     )
     assert parsed.rows == [
         {
-            "order_number": "A-1", "buyer_name": "Ann", "order_date": "07/03/2026", "status": "Refunded", "product_amt": "1.00",
-            "shipping_amt": "0", "total_amt": "1.00", "refund_type": "partial", "refund_origin": "marketplace",
+            "order_number": "A-1", "buyer_name": "Ann", "order_date": "07/03/2026",
+            "status": "Refunded", "product_amt": "1.00",
+            "shipping_amt": "0", "total_amt": "1.00", "refund_type": "partial",
+            "refund_origin": "marketplace",
             "refund_reason": "bent",
         }
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What counts as whole gzip, and that nothing inflates past its cap."""
+"""Whole gzip is told from broken gzip, and nothing inflates past its cap."""
 
 from __future__ import annotations
 

@@ -49,10 +49,12 @@ def test_usable_headers(line):
 
 def test_columns_are_found_by_name_and_the_first_of_two_counts():
     header = read_header(
-        b"TCG Marketplace Price,Condition,Total Quantity,my store price,Product Name,TCGplayer ID,TCGplayer Id"
+        b"TCG Marketplace Price,Condition,Total Quantity,my store price,Product Name,"
+        b"TCGplayer ID,TCGplayer Id"
     )
     assert header.positions == {
-        "price": 0, "condition_label": 1, "quantity": 2, "my_store_price": 3, "product_name": 4, "listing_id": 5,
+        "price": 0, "condition_label": 1, "quantity": 2, "my_store_price": 3, "product_name": 4,
+        "listing_id": 5,
     }  # fmt: skip
     assert header.name_of("listing_id") == "TCGplayer ID"
     assert header.name_of("title") is None
@@ -127,19 +129,25 @@ def records(text: bytes, *, piece_bytes: int = 2**22, fast: bool = True):
         (b'1,""",NM,1,1\n2,b,NM,1,1\n3,c,NM,1,1\n', [(3, "b"), (4, "c")], [(2, "malformed_row")]),
         (b'1,"a,NM,1,1\n2,b,NM,1,1\n', [(3, "b")], [(2, "malformed_row")]),
         (b'1,"a"b,NM,1,1\n2,"c\nd",NM,1,1\n', [(3, "c\nd")], [(2, "malformed_row")]),
-        (b'1,""",NM,1,1\n2,""",NM,1,1\n3,c,NM,1,1\n', [(4, "c")], [(2, "malformed_row"), (3, "malformed_row")]),
+        (b'1,""",NM,1,1\n2,""",NM,1,1\n3,c,NM,1,1\n', [(4, "c")],
+         [(2, "malformed_row"), (3, "malformed_row")]),
         (b'1,"a\n2,"b\nc",NM,1,1\n', [(3, "b\nc")], [(2, "malformed_row")]),
         (b"1,a\0,NM,1,1\n2,b,NM,1,1\n", [(3, "b")], [(2, "bad_text")]),
         (b"\0\n2,b,NM,1,1\n", [(3, "b")], [(2, "malformed_row")]),
-        (b"1,a" + b"x" * MAX_CELL_CHARS + b",NM,1,1\n2,b,NM,1,1\n", [(3, "b")], [(2, "malformed_row")]),
+        (b"1,a" + b"x" * MAX_CELL_CHARS + b",NM,1,1\n2,b,NM,1,1\n", [(3, "b")],
+         [(2, "malformed_row")]),
         (b"1,a\rb,NM,1,1\n2,b,NM,1,1\r\r\n", [(3, "b")], [(2, "malformed_row")]),
         (b'1,"a\rb",NM,1,1\n', [(2, "a\rb")], []),
         (b"1,Pok\xe9mon,NM,1,1\n2,Pok\xc3\xa9mon,NM,1,1\n", [(2, "Pokémon"), (3, "Pokémon")], []),
-        (b"1,a\x93b\x94\x81,NM,1,1\n2,\xe2\x80\x9c,NM,1,1\n", [(2, "a\x93b\x94\x81"), (3, "“")], []),
+        (b"1,a\x93b\x94\x81,NM,1,1\n2,\xe2\x80\x9c,NM,1,1\n", [(2, "a\x93b\x94\x81"), (3, "“")],
+         []),
         (b"1,a\x93,NM,1,1\n", [(2, "a“")], []),
-        (b"1,a,NM,1,1\n" + b"x" * 300_000 + b"\n2,b,NM,1,1\n", [(2, "a"), (4, "b")], [(3, "malformed_row")]),
-        (b"1,a,NM,1,1\n" + b'"' + b"x," * 150_000 + b"\n2,b,NM,1,1\n", [(2, "a"), (4, "b")], [(3, "malformed_row")]),
-        (b'1,"a\n' + b"x" * 300_000 + b'\n",NM,1,1\n2,b,NM,1,1\n', [(5, "b")], [(at, "malformed_row") for at in (2, 3, 4)]),
+        (b"1,a,NM,1,1\n" + b"x" * 300_000 + b"\n2,b,NM,1,1\n", [(2, "a"), (4, "b")],
+         [(3, "malformed_row")]),
+        (b"1,a,NM,1,1\n" + b'"' + b"x," * 150_000 + b"\n2,b,NM,1,1\n", [(2, "a"), (4, "b")],
+         [(3, "malformed_row")]),
+        (b'1,"a\n' + b"x" * 300_000 + b'\n",NM,1,1\n2,b,NM,1,1\n', [(5, "b")],
+         [(at, "malformed_row") for at in (2, 3, 4)]),
         (b"," * 10_000 + b"\n2,b,NM,1,1\n", [(3, "b")], [(2, "malformed_row")]),
     ],
 )  # fmt: skip
@@ -205,15 +213,18 @@ def test_rubbish_of_many_lines_is_bounded():
 
 def test_the_price_updates_file():
     row = {
-        "listing_id": 8777517, "product_line_label": "Magic", "set_name": "Köln, \"x\"", "product_name": "+2 Mace", "title": "",
-        "number": "1", "rarity": "C", "condition_label": "Near Mint", "market": 214700, "direct_low": None, "low_with_shipping": 13200,
+        "listing_id": 8777517, "product_line_label": "Magic", "set_name": "Köln, \"x\"",
+        "product_name": "+2 Mace", "title": "",
+        "number": "1", "rarity": "C", "condition_label": "Near Mint", "market": 214700,
+        "direct_low": None, "low_with_shipping": 13200,
         "low": 1, "quantity": 3, "price": 100, "target_price": 10_000_001, "photo_url": "",
     }  # fmt: skip
     assert (
         price_updates_csv(pl.DataFrame([row], schema_overrides={"direct_low": pl.Int64}))
         == HEADER_ONLY
         + (
-            '"8777517","Magic","Köln, ""x""","+2 Mace","","1","C","Near Mint","21.4700","","1.3200","0.0001","3","0","1000.0001",""\r\n'
+            '"8777517","Magic","Köln, ""x""","+2 Mace","","1","C","Near Mint","21.4700","",'
+            '"1.3200","0.0001","3","0","1000.0001",""\r\n'
         ).encode()
     )
 

@@ -1,4 +1,4 @@
-"""What an upload changes: hashes that stand for whole rows."""
+"""The changes of an upload: hashes stand for whole rows."""
 
 import polars as pl
 from hypothesis import given

@@ -742,7 +742,8 @@ def explained(rules: Sequence[Rule], **card: Any) -> list[dict[str, Any]]:
 def test_an_explanation_names_the_steps_that_ran_in_their_order():
     steps = explained([AT_MARKET])
     names = [
-        "eligibility", "governing_rule", "price_source", "formula", "market_gate", "stale_reduction", "bounds", "cap",
+        "eligibility", "governing_rule", "price_source", "formula", "market_gate",
+        "stale_reduction", "bounds", "cap",
         "sale", "direct_minimum", "fee_gap", "rounding", "change",
     ]  # fmt: skip
     assert [step["name"] for step in steps] == names

@@ -1,5 +1,5 @@
-"""What an account may do, row by row: what it pays, how it is set, what holds its prices back,
-what becomes of its price tasks.
+"""The rights of an account, row by row: its plan, its settings, the reasons that hold its prices
+back, the end of its price tasks.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -138,8 +138,11 @@ def test_what_holds_prices_back(differs, holds, price_tasks):
     ],
 )
 def test_what_the_heartbeat_tells_of(due, price_due, price_tasks, tells, loses):
-    assert advertised(due, price_due, price_tasks, NOW) is tells
+    assert advertised(due, price_due, None, price_tasks, None, NOW) is tells
     assert lost(price_due, price_tasks, NOW) is loses
+    # Behind a rollback price pushes wait, and what it holds back else is not due.
+    behind = advertised(due, price_due, None, price_tasks, NOW + SECOND, NOW)
+    assert behind is (due == NOW)
 
 
 @given(account=ACCOUNTS)

@@ -30,7 +30,8 @@ def test_a_limit_as_written(written, limit):
 
 
 @pytest.mark.parametrize(
-    "written", ["", "off", "300", "300/s", "300/min:", "300/min:0", "0/min", "-1/min", "1.5/min", "1/min:1:1", "1" * 11 + "/min"]
+    "written", ["", "off", "300", "300/s", "300/min:", "300/min:0", "0/min", "-1/min", "1.5/min",
+                "1/min:1:1", "1" * 11 + "/min"]
 )  # fmt: skip
 def test_what_is_no_limit_is_named(written):
     with pytest.raises(ValueError, match="limit"):

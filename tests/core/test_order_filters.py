@@ -34,10 +34,13 @@ def test_nothing_given_is_the_newest_fifty():
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("page", "3", 3), ("page", "0", 1), ("page", "-7", 1), ("page", "two", 1), ("page", "", 1), ("page", "1.5", 1),
+        ("page", "3", 3), ("page", "0", 1), ("page", "-7", 1), ("page", "two", 1), ("page", "", 1),
+        ("page", "1.5", 1),
         ("page", "9" * 30, 1_000_000_000), ("page", "9" * 5000, 1),
-        ("per_page", "200", 200), ("per_page", "201", 200), ("per_page", "0", 1), ("per_page", "-1", 1), ("per_page", "x", 50),
-        ("items_per_order", "0", 0), ("items_per_order", "-5", 0), ("items_per_order", "200", 200), ("items_per_order", "999", 200),
+        ("per_page", "200", 200), ("per_page", "201", 200), ("per_page", "0", 1),
+        ("per_page", "-1", 1), ("per_page", "x", 50),
+        ("items_per_order", "0", 0), ("items_per_order", "-5", 0), ("items_per_order", "200", 200),
+        ("items_per_order", "999", 200),
         ("items_per_order", "all", 20),
     ],
 )  # fmt: skip
@@ -64,9 +67,12 @@ def test_switches(name, value, on):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("sort", "price"), ("direction", "down"), ("shipping_type", "ups"), ("ship_mark", "done"), ("items", "all"), ("refund", "yes"),
-        ("unfeedbacked", "2"), ("date_from", "07/03/2026"), ("date_from", "2026-02-30"), ("date_to", "20260703"), ("date_to", "2026-W01-1"),
-        ("date_to", "2026-7-3"), ("pull_session", "open"), ("pull_session", "-1"), ("pull_session", "1.0"), ("pull_session", "9" * 19),
+        ("sort", "price"), ("direction", "down"), ("shipping_type", "ups"), ("ship_mark", "done"),
+        ("items", "all"), ("refund", "yes"),
+        ("unfeedbacked", "2"), ("date_from", "07/03/2026"), ("date_from", "2026-02-30"),
+        ("date_to", "20260703"), ("date_to", "2026-W01-1"),
+        ("date_to", "2026-7-3"), ("pull_session", "open"), ("pull_session", "-1"),
+        ("pull_session", "1.0"), ("pull_session", "9" * 19),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_the_parameters_name(name, value):
@@ -76,7 +82,8 @@ def test_what_cannot_be_is_refused_by_the_parameters_name(name, value):
 
 @pytest.mark.parametrize(
     "name",
-    ["page", "sort", "direction", "status", "status[]", "search", "date_from", "date_to", "product_line", "refund", "unfeedbacked",
+    ["page", "sort", "direction", "status", "status[]", "search", "date_from", "date_to",
+     "product_line", "refund", "unfeedbacked",
      "shipping_type", "ship_mark", "pull_session", "items_per_order", "items"],
 )  # fmt: skip
 def test_a_blank_value_is_none(name):
@@ -126,9 +133,12 @@ def test_blanks_are_searched_for_as_they_are():
 @pytest.mark.parametrize(
     ("given", "tallied"),
     [
-        ({"status": "Completed", "date_from": "2026-01-01", "refund": "true", "shipping_type": "pwe"}, True),
-        ({"search": "a"}, False), ({"product_line": "magic"}, False), ({"unfeedbacked": "true"}, False),
-        ({"ship_mark": "pending"}, False), ({"pull_session": "none"}, False), ({"pull_session": "0"}, False),
+        ({"status": "Completed", "date_from": "2026-01-01", "refund": "true",
+          "shipping_type": "pwe"}, True),
+        ({"search": "a"}, False), ({"product_line": "magic"}, False),
+        ({"unfeedbacked": "true"}, False),
+        ({"ship_mark": "pending"}, False), ({"pull_session": "none"}, False),
+        ({"pull_session": "0"}, False),
     ],
 )  # fmt: skip
 def test_what_is_counted_already(given, tallied):

@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from cardsync.orders.shown import ItemRow, OrderRow, line_total, money, order_body, readable
 
 AN_ORDER = OrderRow(
-    id=1, order_number="A-1", buyer_name=None, order_date=None, order_placed_at=None, status=None, status_group="Unknown",
-    product_amt=None, shipping_amt=None, total_amt=None, shipping_type="pwe", shipping_item_count=None, items_quantity=0,
-    items_total=0, shipped_marked_at=None, pull_dismissed_at=None, refund_type=None, refund_origin=None, refund_amt=None,
+    id=1, order_number="A-1", buyer_name=None, order_date=None, order_placed_at=None, status=None,
+    status_group="Unknown",
+    product_amt=None, shipping_amt=None, total_amt=None, shipping_type="pwe",
+    shipping_item_count=None, items_quantity=0,
+    items_total=0, shipped_marked_at=None, pull_dismissed_at=None, refund_type=None,
+    refund_origin=None, refund_amt=None,
     refund_reason=None, refund_note=None, feedback_rating=None, feedback_comment=None,
 )  # fmt: skip
 
@@ -27,7 +30,8 @@ def shown(items=(), **columns) -> dict:
 
 @pytest.mark.parametrize(
     ("amount", "text"),
-    [("1", "1.00"), ("1.5", "1.50"), ("1.50", "1.50"), ("1.2300", "1.2300"), ("0", "0.00"), ("-3.1", "-3.10"), ("1E+3", "1000.00"),
+    [("1", "1.00"), ("1.5", "1.50"), ("1.50", "1.50"), ("1.2300", "1.2300"), ("0", "0.00"),
+     ("-3.1", "-3.10"), ("1E+3", "1000.00"),
      ("0.0001", "0.0001"), ("1E-7", "0.0000001")],
 )  # fmt: skip
 def test_money_keeps_its_scale_and_has_two_decimals_at_least(amount, text):
@@ -40,7 +44,8 @@ def test_no_money_is_null():
 
 @pytest.mark.parametrize(
     ("quantity", "price", "total"),
-    [(3, "1.500", "4.50"), (1, "0.005", "0.01"), (1, "0.0049", "0.00"), (3, "0.335", "1.01"), (0, "5", "0.00"), (-1, "0.005", "-0.01"),
+    [(3, "1.500", "4.50"), (1, "0.005", "0.01"), (1, "0.0049", "0.00"), (3, "0.335", "1.01"),
+     (0, "5", "0.00"), (-1, "0.005", "-0.01"),
      (2**31 - 1, "99999999.9999", "214748364699785251.64")],
 )  # fmt: skip
 def test_line_totals_round_half_up(quantity, price, total):
@@ -62,7 +67,8 @@ def test_without_quantity_or_price_there_is_no_line_total(quantity, price):
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("plain", "plain"), ("", ""), (None, None), ("a\nb\tc\x00d\x7f\x85e", "abcde"), ("a\u200bb\u200d\ufeff\u202ec\u00add", "abcd"),
+        ("plain", "plain"), ("", ""), (None, None), ("a\nb\tc\x00d\x7f\x85e", "abcde"),
+        ("a\u200bb\u200d\ufeff\u202ec\u00add", "abcd"),
         ("Ärger \N{NO-BREAK SPACE}— 東 🂡", "Ärger \N{NO-BREAK SPACE}— 東 🂡"), ("\U000e0041x", "x"),
     ],
 )  # fmt: skip
@@ -76,10 +82,14 @@ def test_text_is_bounded_after_what_cannot_be_seen_is_gone():
 
 def test_an_order_of_which_little_is_known():
     assert shown() == {
-        "id": 1, "order_number": "A-1", "buyer_name": None, "order_date": None, "order_placed_at": None, "status": "Unknown",
-        "product_amt": None, "shipping_amt": None, "total_amt": None, "shipping_type": "pwe", "item_count": 0,
-        "shipped_marked_at": None, "marked_shipped_pending": False, "pull_dismissed_at": None, "refund_type": None,
-        "refund_origin": None, "refund_amt": None, "refund_reason": None, "refund_note": None, "feedback_rating": None,
+        "id": 1, "order_number": "A-1", "buyer_name": None, "order_date": None,
+        "order_placed_at": None, "status": "Unknown",
+        "product_amt": None, "shipping_amt": None, "total_amt": None, "shipping_type": "pwe",
+        "item_count": 0,
+        "shipped_marked_at": None, "marked_shipped_pending": False, "pull_dismissed_at": None,
+        "refund_type": None,
+        "refund_origin": None, "refund_amt": None, "refund_reason": None, "refund_note": None,
+        "feedback_rating": None,
         "feedback_comment": None, "items": [], "items_truncated": False, "items_total_count": 0,
     }  # fmt: skip
 
@@ -131,7 +141,8 @@ def test_items_and_whether_they_are_all():
     item = ItemRow(1, 7, "Snivy", "pokemon", None, 3, Decimal("1.500"))
     told = shown([item], items_total=2, items_quantity=9)
     assert told["items"] == [
-        {"id": 7, "product_name": "Snivy", "product_line": "pokemon", "condition": None, "quantity": 3, "unit_price": "1.500", "line_total": "4.50"}
+        {"id": 7, "product_name": "Snivy", "product_line": "pokemon", "condition": None,
+         "quantity": 3, "unit_price": "1.500", "line_total": "4.50"}
     ]  # fmt: skip
     assert (told["items_truncated"], told["items_total_count"]) == (True, 2)
     assert shown([item], items_total=1)["items_truncated"] is False

@@ -1,4 +1,4 @@
-"""What each cell of an upload becomes, what keeps a row out and what is only noted."""
+"""The cells of an upload: the value of each, the errors that keep a row out, and the mere notes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ BY_LABEL = {
 }
 LINES = ProductLines(BY_LABEL, ("magic", "pokemon", "pokemon_japan"))
 DEFAULTS = {
-    "listing_id": "7", "product_line_label": "Magic", "set_name": "Alpha", "product_name": "Lotus", "number": "1",
-    "condition_label": "Near Mint", "market": "1.00", "quantity": "1", "add_to_quantity": "0", "price": "2.5000",
+    "listing_id": "7", "product_line_label": "Magic", "set_name": "Alpha", "product_name": "Lotus",
+    "number": "1",
+    "condition_label": "Near Mint", "market": "1.00", "quantity": "1", "add_to_quantity": "0",
+    "price": "2.5000",
 }  # fmt: skip
 
 
@@ -56,27 +58,38 @@ def only(**cells: str) -> dict:
 def test_a_row_becomes_these_columns():
     parsed = read(record(title="My title", photo_url="https://x/1.jpg", low="0.1000"))
     assert parsed.frame.schema == {
-        "line": pl.UInt32, "listing_id": pl.Int64, "product_line": pl.String, "product_line_label": pl.String,
-        "set_name": pl.String, "product_name": pl.String, "title": pl.String, "number": pl.String, "rarity": pl.String,
-        "condition_label": pl.String, "photo_url": pl.String, "market": pl.Int64, "direct_low": pl.Int64,
-        "low_with_shipping": pl.Int64, "low": pl.Int64, "price": pl.Int64, "my_store_price": pl.Int64, "quantity": pl.Int32, "custom": pl.Boolean,
+        "line": pl.UInt32, "listing_id": pl.Int64, "product_line": pl.String,
+        "product_line_label": pl.String,
+        "set_name": pl.String, "product_name": pl.String, "title": pl.String, "number": pl.String,
+        "rarity": pl.String,
+        "condition_label": pl.String, "photo_url": pl.String, "market": pl.Int64,
+        "direct_low": pl.Int64,
+        "low_with_shipping": pl.Int64, "low": pl.Int64, "price": pl.Int64,
+        "my_store_price": pl.Int64, "quantity": pl.Int32, "custom": pl.Boolean,
     }  # fmt: skip
     assert parsed.frame.rows() == [
-        (2, 7, "magic", "Magic", "Alpha", "Lotus", "My title", "1", "", "Near Mint", "https://x/1.jpg", 10_000, None, None, 1000, 25_000, None, 1, True)
+        (2, 7, "magic", "Magic", "Alpha", "Lotus", "My title", "1", "", "Near Mint",
+         "https://x/1.jpg", 10_000, None, None, 1000, 25_000, None, 1, True)
     ]  # fmt: skip
     assert parsed.lines == ["magic"]
 
 
 PRICES_READ = [
-    ("1.00", 10_000), ("1", 10_000), ("1.5", 15_000), ("0.0001", 1), ("12.3456", 123_456), ("127.0200", 1_270_200),
-    ("0.00005", 1), ("0.00004", None), ("1.23455", 12_346), ("1.23454", 12_345), ("1.234549", 12_345), ("99999999.9999", 999_999_999_999),
-    ("", None), (" ", None), ("0", None), ("0.00", None), ("-1", None), ("-1,234.50", None), ("-$5", None), ("$-5", None), ("-0", None),
-    ("1,234.50", 12_345_000), ("$5", 50_000), ("$ 5", 50_000), ("$1,234,567.89", 12_345_678_900), (" 2.50 ", 25_000), (".5", 5_000), ("5.", 50_000),
+    ("1.00", 10_000), ("1", 10_000), ("1.5", 15_000), ("0.0001", 1), ("12.3456", 123_456),
+    ("127.0200", 1_270_200),
+    ("0.00005", 1), ("0.00004", None), ("1.23455", 12_346), ("1.23454", 12_345),
+    ("1.234549", 12_345), ("99999999.9999", 999_999_999_999),
+    ("", None), (" ", None), ("0", None), ("0.00", None), ("-1", None), ("-1,234.50", None),
+    ("-$5", None), ("$-5", None), ("-0", None),
+    ("1,234.50", 12_345_000), ("$5", 50_000), ("$ 5", 50_000), ("$1,234,567.89", 12_345_678_900),
+    (" 2.50 ", 25_000), (".5", 5_000), ("5.", 50_000),
     ("00000000001.5", 15_000),
 ]  # fmt: skip
 NO_PRICES = [
-    "NaN", "1e9", "1E2", "inf", "free", "1.2.3", "1,50", "12,34.5", "1,2345", "+5", "5 USD", "€5", "--5", "-$-5", "$", ".", "-", "1_000",
-    "99999999.99995", "100000000", "123456789012345678901234567890", "0x10", "１", "٣", "1/2", "9" * 4000,
+    "NaN", "1e9", "1E2", "inf", "free", "1.2.3", "1,50", "12,34.5", "1,2345", "+5", "5 USD", "€5",
+    "--5", "-$-5", "$", ".", "-", "1_000",
+    "99999999.99995", "100000000", "123456789012345678901234567890", "0x10", "１", "٣", "1/2",
+    "9" * 4000,
 ]  # fmt: skip
 
 
@@ -126,8 +139,12 @@ def test_ids(text, number):
 @pytest.mark.parametrize(
     ("cells", "code", "column"),
     [
-        *(({"quantity": q}, "bad_quantity", "Total Quantity") for q in ("x", "-1", "1.5", "1.0", "2147483648", "1e3", "1,000", "9" * 4000, "１", "+1")),
-        *(({"listing_id": i}, "bad_id", "TCGplayer Id") for i in ("", "0", "00", "-1", "abc", "1.0", str(2**63), "9" * 4000, "１", "+1")),
+        *(({"quantity": q}, "bad_quantity",
+           "Total Quantity") for q in ("x", "-1", "1.5", "1.0", "2147483648", "1e3", "1,000",
+                                       "9" * 4000, "１", "+1")),
+        *(({"listing_id": i}, "bad_id",
+           "TCGplayer Id") for i in ("", "0", "00", "-1", "abc", "1.0", str(2**63), "9" * 4000, "１",
+                                     "+1")),
         *(({"product_name": n}, "missing_name", "Product Name") for n in ("", "  ")),
         ({"product_line_label": "Marbles"}, "unknown_product_line", "Product Line"),
         ({"product_line_label": "Flesh & Blood TCG"}, "product_line_not_enabled", "Product Line"),
@@ -200,7 +217,8 @@ def test_the_last_of_a_duplicated_id_wins():
 def test_custom_listings_of_one_id_are_told_apart_by_title():
     custom = {"photo_url": "https://x/1.jpg"}
     parsed = read(
-        record(), record(title="one", **custom), record(title="two", **custom), record(title="one", number="9", **custom), record(title="x")
+        record(), record(title="one", **custom), record(title="two", **custom),
+        record(title="one", number="9", **custom), record(title="x")
     )  # fmt: skip
     assert parsed.frame.select("line", "title", "custom").rows() == [
         (4, "two", True),
@@ -211,7 +229,10 @@ def test_custom_listings_of_one_id_are_told_apart_by_title():
 
 
 def test_missing_extra_and_reordered_columns():
-    data = b"Language,TCG Marketplace Price,My Store Price,Total Quantity,Condition,Product Name,TCGplayer Id\nde,,3.50,1,NM,Lotus,7\n"
+    data = (
+        b"Language,TCG Marketplace Price,My Store Price,Total Quantity,Condition,Product Name,"
+        b"TCGplayer Id\nde,,3.50,1,NM,Lotus,7\n"
+    )
     parsed = parse([data], LINES, "pokemon")
     assert parsed.frame.columns == list(FRAME_COLUMNS)
     row = parsed.frame.row(0, named=True)
@@ -270,8 +291,10 @@ def test_at_most_a_thousand_are_listed_by_line_and_all_are_counted():
 UNICODE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=10)
 UNITS = st.none() | st.integers(1, 10**12 - 1)
 CARD = st.fixed_dictionaries({
-    "set_name": UNICODE, "product_name": UNICODE.filter(str.strip), "title": UNICODE, "number": UNICODE, "rarity": UNICODE,
-    "condition_label": UNICODE, "photo_url": UNICODE, "quantity": st.integers(0, 2**31 - 1), **dict.fromkeys(PRICES, UNITS),
+    "set_name": UNICODE, "product_name": UNICODE.filter(str.strip), "title": UNICODE,
+    "number": UNICODE, "rarity": UNICODE,
+    "condition_label": UNICODE, "photo_url": UNICODE, "quantity": st.integers(0, 2**31 - 1),
+    **dict.fromkeys(PRICES, UNITS),
 })  # fmt: skip
 
 
@@ -324,7 +347,8 @@ RUBBISH = st.lists(
     st.one_of(
         st.binary(max_size=30),
         st.sampled_from([
-            b'"', b'1,Magic,"Set,', b'1,Magic,S,N,""",1', b",,,,,,,,,,,,,,,", b"\0", b"\xff\xfe", b'5,Magic,"a\nb",N,,,,,,,,,1,,1,', b"5,Magic,S,N,,,,,x,,,,-1,,,"
+            b'"', b'1,Magic,"Set,', b'1,Magic,S,N,""",1', b",,,,,,,,,,,,,,,", b"\0", b"\xff\xfe",
+            b'5,Magic,"a\nb",N,,,,,,,,,1,,1,', b"5,Magic,S,N,,,,,x,,,,-1,,,"
         ]),
     ),
     max_size=8,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cardsync.access.caller import Identity
 from cardsync.plans.basis import drifted
 from cardsync.plans.modes import DEFAULTS, answer, answer_of_all, credential_of
 from cardsync.plans.risk import Hour, Size, broken_limit, risk_of
@@ -68,11 +69,10 @@ def test_a_plan_that_changes_nothing_asks_only_where_everything_asks():
 
 
 @pytest.mark.parametrize(
-    ("actor", "member_id", "credential"),
-    [("key", None, "key"), ("token 7", None, "token"), ("member 3", 3, None)],
+    ("shown", "credential"), [("key", "key"), ("token", "token"), ("session", None)]
 )
-def test_a_credential_is_known_by_its_caller(actor, member_id, credential):
-    caller = SimpleNamespace(actor=actor, member_id=member_id)
+def test_a_credential_is_known_by_its_caller(shown, credential):
+    caller = SimpleNamespace(identity=Identity(1, shown, 7))
     assert credential_of(caller) == credential
 
 

@@ -32,7 +32,8 @@ def a_release(version: str, platform: str = "linux/amd64", **facts) -> Published
     if isinstance(given["min_from"], str):
         given["min_from"] = Version(given["min_from"])
     return Published(
-        product="agent", version=Version(version), platform=platform, storage_key=f"releases/x/{version}.whl", size=1,
+        product="agent", version=Version(version), platform=platform,
+        storage_key=f"releases/x/{version}.whl", size=1,
         sha256="", signature="", record="{}", record_signature="", **given,
     )  # fmt: skip
 

@@ -60,59 +60,83 @@ FOUND = [
     # What happened, the page now, the lost selector, the step, the id or text of what is found.
     ("id renamed, text kept", changed(EXPORT, ("export-filtered", "btn-csv-7")),
      "#export-filtered", "export_filtered_csv", "Export Filtered CSV"),
-    ("id became a test id", changed(EXPORT, ('id="export-filtered"', 'data-testid="export-filtered"')),
+    ("id became a test id",
+     changed(EXPORT, ('id="export-filtered"', 'data-testid="export-filtered"')),
      "#export-filtered", "export_inventory", "Export Filtered CSV"),
-    ("moved to the header", changed(EXPORT, ('id="export-live" class="btn btn-blue">Export From Live', '>x'),
+    ("moved to the header",
+     changed(EXPORT, ('id="export-live" class="btn btn-blue">Export From Live', '>x'),
      ("</nav>", '</nav><button class="btn">Export From Live</button>')),
      'div.toolbar > button:has-text("Export From Live")', "export_live", "Export From Live"),
-    ("re-nested and a link now", changed(EXPORT, ('<button type="button" id="import-csv" class="btn btn-blue">Import CSV</button>',
+    ("re-nested and a link now",
+     changed(EXPORT,
+             ('<button type="button" id="import-csv" class="btn btn-blue">Import CSV</button>',
      '<ul><li><a href="/admin/pricing/import"><b>Import</b> CSV</a></li></ul>')),
      'button:text-is("Import CSV")', "import_prices", "Import CSV"),
     ("text engine", EXPORT, "text=Export From Live", "x", "Export From Live"),
     ("role engine", EXPORT, 'role=button[name="Import CSV"]', "x", "Import CSV"),
-    ("XPath", EXPORT, '//div[@class="bar"]/button[contains(text(),"Import CSV")]', "x", "Import CSV"),
-    ("select by its label", changed(EXPORT, ('id="line" name="productLine"', 'id="line" name="line"')),
+    ("XPath", EXPORT, '//div[@class="bar"]/button[contains(text(),"Import CSV")]', "x",
+     "Import CSV"),
+    ("select by its label",
+     changed(EXPORT, ('id="line" name="productLine"', 'id="line" name="line"')),
      'select[name="productLine"]', "choose_product_line", "line"),
     ("input by placeholder", changed(EXPORT, ('name="setName"', 'name="q"')),
      'input[name="setName"][placeholder="All sets"]', "fill_set_name", "q"),
     ("checkbox renamed", changed(EXPORT, ('name="inStock"', 'id="in-stock"')),
      'input[type=checkbox][name="inStock"]', "only_in_stock", "in-stock"),
-    ("submit became a button", changed(EXPORT, ('<input type="submit" value="Search" class="btn">', '<button id="go">Search</button>')),
+    ("submit became a button",
+     changed(EXPORT,
+             ('<input type="submit" value="Search" class="btn">',
+              '<button id="go">Search</button>')),
      'input[type="submit"][value="Search"]', "search", "go"),
-    ("hidden file input", changed(IMPORT, ('id="csv-file" name="importFile"', 'id="import-file-input"'), ('for="csv-file"', '')),
+    ("hidden file input",
+     changed(IMPORT, ('id="csv-file" name="importFile"', 'id="import-file-input"'),
+             ('for="csv-file"', '')),
      'input[type=file][name="importFile"]', "upload_csv", "import-file-input"),
     ("test id renamed", changed(IMPORT, ("start-import", "import-start-button")),
      '[data-testid="start-import"]', "start_import", "Upload and review"),
-    ("address moved", changed(IMPORT, ("/admin/pricing/move-to-live", "/store/pricing/move-to-live?v=2")),
+    ("address moved",
+     changed(IMPORT, ("/admin/pricing/move-to-live", "/store/pricing/move-to-live?v=2")),
      'a[href="/admin/pricing/move-to-live"]', "move_to_live", "Move to live"),
     ("name became id", changed(ORDERS, ('name="orderExport"', 'id="order-export"')),
      'button[name="orderExport"]', "export_orders", "Export orders"),
-    ("a hidden twin", changed(ORDERS, ("</section>", '<div hidden><button>Pull sheet</button></div></section>')),
+    ("a hidden twin",
+     changed(ORDERS, ("</section>", '<div hidden><button>Pull sheet</button></div></section>')),
      'button.old:has-text("Pull sheet")', "pull_sheet", "Pull sheet"),
     ("rows outside a table", "<tr><td>A</td><td><button>Delete card</button></td></tr>",
      "text=Delete card", "delete", "Delete card"),
 ]  # fmt: skip
 GONE = [
-    ("removed", changed(EXPORT, ('<button type="button" id="import-csv" class="btn btn-blue">Import CSV</button>', "")),
+    ("removed",
+     changed(EXPORT,
+             ('<button type="button" id="import-csv" class="btn btn-blue">Import CSV</button>',
+              "")),
      "#import-csv", "import_csv"),
-    ("only its opposite is left", changed(ORDERS, ("Export orders", "Import orders"), ("orderExport", "orderImport")),
+    ("only its opposite is left",
+     changed(ORDERS, ("Export orders", "Import orders"), ("orderExport", "orderImport")),
      'button[name="orderExport"]:has-text("Export orders")', "export_orders"),
-    ("only help about it is left", changed(EXPORT, ('<button type="button" id="export-filtered" class="btn btn-blue">Export Filtered CSV</button>', ""),
+    ("only help about it is left", changed(EXPORT, ((
+        '<button type="button" id="export-filtered" class="btn btn-blue">Export Filtered'
+        ' CSV</button>'
+    ), ""),
      ('<button type="button" id="export-live" class="btn btn-blue">Export From Live</button>', "")),
      'button:has-text("Export Filtered CSV")', "export_inventory"),
     ("two alike", EXPORT, 'button.change:has-text("Edit")', "edit_card"),
     ("two half alike", ORDERS, 'button.x:has-text("Export")', "export"),
     ("nothing is said", EXPORT, "div > button:nth-child(3)", "click_button"),
-    ("its name, another kind", '<input name="importCsv"><p>Import CSV</p>', 'button:has-text("Import CSV")', "import"),
+    ("its name, another kind", '<input name="importCsv"><p>Import CSV</p>',
+     'button:has-text("Import CSV")', "import"),
     ("hidden now", changed(ORDERS, ('<button name="pullSheet"', '<button hidden name="pullSheet"')),
      'button[name="pullSheet"].x', "pull_sheet"),
-    ("inside a script", "<script>'<button>Export CSV</button>'</script>", "text=Export CSV", "export"),
+    ("inside a script", "<script>'<button>Export CSV</button>'</script>", "text=Export CSV",
+     "export"),
     ("an empty page", "", "#export", "export"),
     ("no markup", "Export CSV", "#nothing", "x"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("page", "selector", "step", "told"), [c[1:] for c in FOUND], ids=[c[0] for c in FOUND])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "selector", "step", "told"), [c[1:] for c in FOUND], ids=[c[0] for c in FOUND]
+)
 def test_what_changed_is_found(page, selector, step, told):
     found = propose(page, Lost(selector, step))
     assert isinstance(found, Proposal), found
@@ -124,7 +148,9 @@ def test_what_changed_is_found(page, selector, step, told):
     assert found.selector != selector
 
 
-@pytest.mark.parametrize(("page", "selector", "step"), [c[1:] for c in GONE], ids=[c[0] for c in GONE])  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "selector", "step"), [c[1:] for c in GONE], ids=[c[0] for c in GONE]
+)
 def test_what_is_not_there_or_not_clear_is_refused(page, selector, step):
     assert isinstance(propose(page, Lost(selector, step)), Gone)
 
@@ -154,7 +180,8 @@ def test_what_somebody_wrote_into_a_field_is_not_remembered():
     ("selector", "known"),
     [
         ("#main > button.btn.export-btn", (("button", None), {}, {"btn", "export-btn"})),
-        ('input[type="file"][name=\'a b\']', (("input", None), {"type": "file", "name": "a b"}, set())),
+        ('input[type="file"][name=\'a b\']',
+         (("input", None), {"type": "file", "name": "a b"}, set())),
         ('css=a[href^="/x" i]', (("a", None), {"href": "/x"}, set())),
         (".bar >> text=Import", ((None, "Import"), {}, set())),
         ("text='Import CSV'", ((None, "Import CSV"), {}, set())),
@@ -184,7 +211,14 @@ def test_words():
     assert words("exportCSVFile-2") == {"export", "csvfile", "2"}
     assert telling("btn-export-link") == {"export"}
     assert alike("order", "orders")
-    for one, other in [("export", "import"), ("activate", "deactivate"), ("select", "deselect"), ("11111", "11112"), ("upload", "download"), ("publish", "unpublish")]:  # fmt: skip
+    for one, other in [
+        ("export", "import"),
+        ("activate", "deactivate"),
+        ("select", "deselect"),
+        ("11111", "11112"),
+        ("upload", "download"),
+        ("publish", "unpublish"),
+    ]:
         assert not alike(one, other)
     assert likeness(words("Export orders"), words("export order")) == 1
     assert likeness(frozenset(), words("x")) == 0
@@ -195,9 +229,14 @@ HOSTILE = {
     "open tags": "<a x=1" * 9_000, "comments": "<!--" * 16_000, "drawn": "<svg>" * 12_000,
     "many buttons": "<button>Export</button>" * 2_700, "nested": "<div onclick>Export" * 3_300,
     "many attributes": "<a " + " ".join(f"a{n}=export" for n in range(4_000)) + ">Export</a>",
-    "one long text": "<button>" + "export " * 9_000 + "</button>", "one id": "<p id=x>export</p>" * 3_000,
-    "closed only": "</p>" * 16_000, "surrogate": "<button>\ud83d\ude00 Export</button>", "nul": "<b\0utton>\0Export",
-    "cut": EXPORT[: len(EXPORT) // 2], "quotes": '<button id="\\"\'&quot;\n\x01">Export</button>' * 3,
+    "one long text": "<button>" + "export " * 9_000 + "</button>",
+    "one id": "<p id=x>export</p>" * 3_000,
+    "closed only": "</p>" * 16_000, "surrogate": (
+        "<button>\ud83d\ude00 Export</button>"
+    ), "nul": "<b\0utton>\0Export",
+    "cut": EXPORT[: len(EXPORT) // 2], "quotes": (
+        '<button id="\\"\'&quot;\n\x01">Export</button>'
+    ) * 3,
     "siblings": "<i>export</i>" * 4_900,
 }  # fmt: skip
 
@@ -226,7 +265,8 @@ class Site:
             {
                 "verb": verb, "thing": thing, "tag": draw(pick(["button", "a", "input"])),
                 "id": f"{verb}-{thing}" if draw(st.booleans()) else "",
-                "test": f"{verb}-{thing}-btn" if draw(st.booleans()) else "", "class": draw(pick(["btn", "btn big", ""])),
+                "test": f"{verb}-{thing}-btn" if draw(st.booleans()) else "",
+                "class": draw(pick(["btn", "btn big", ""])),
             }
             for verb, thing in draw(st.permutations(pairs))[:count]
         ]  # fmt: skip
@@ -266,15 +306,26 @@ class Site:
             label = item.get("label") or f"{item['verb'].title()} {item['thing']}"
             text = "".join(f' {name}="{value}"' for name, value in attributes.items() if value)
             tag = item["tag"]
-            one = f'<input type="button" value="{label}"{text}>' if tag == "input" else f"<{tag}{text}>{label}</{tag}>"  # fmt: skip
+            one = (
+                (f'<input type="button" value="{label}"{text}>')
+                if tag == "input"
+                else f"<{tag}{text}>{label}</{tag}>"
+            )
             parts.append("<div>" * depth + one + "</div>" * depth)
         return "<main>" + "".join(parts) + "</main>"
 
     def selector(self) -> str:
         item = self.truth
         label = f"{item['verb'].title()} {item['thing']}"
-        ways = [f'{item["tag"]}:has-text("{label}")' if item["tag"] != "input" else f'input[type="button"][value="{label}"]', f'role=button[name="{label}"]']  # fmt: skip
-        ways += [f"#{item['id']}"] * bool(item["id"]) + [f'[data-test="{item["test"]}"]'] * bool(item["test"])  # fmt: skip
+        ways = [
+            f'{item["tag"]}:has-text("{label}")'
+            if item["tag"] != "input"
+            else (f'input[type="button"][value="{label}"]'),
+            f'role=button[name="{label}"]',
+        ]
+        ways += [f"#{item['id']}"] * bool(item["id"]) + [f'[data-test="{item["test"]}"]'] * bool(
+            item["test"]
+        )
         return self.draw(st.sampled_from(ways))
 
 
@@ -283,7 +334,9 @@ class Site:
 def test_a_changed_element_is_found_or_refused_and_never_mistaken(data):
     site = Site(data.draw)
     lost = site.selector()
-    step = data.draw(st.sampled_from(["step_3", f"{site.truth['verb']}_{site.truth['thing']}", "click_it"]))  # fmt: skip
+    step = data.draw(
+        st.sampled_from(["step_3", f"{site.truth['verb']}_{site.truth['thing']}", "click_it"])
+    )
     seen = None
     if data.draw(st.booleans()):
         before = propose(site.html(), Lost(lost, step))

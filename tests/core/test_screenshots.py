@@ -1,4 +1,4 @@
-"""What is taken for a PNG: whole files of every kind, and each way in which one can be broken."""
+"""The PNG check: it takes whole files of every kind and refuses each way to break one."""
 
 import base64
 import struct

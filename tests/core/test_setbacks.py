@@ -1,4 +1,4 @@
-"""What becomes of work that failed: whose fault it was, how long it rests, when it is given up."""
+"""Work that failed: the cause is judged, the work rests, and in the end it is given up."""
 
 import errno
 import gzip
@@ -103,7 +103,8 @@ def test_it_ends_by_count_and_age_together(times, age, ends):
     assert isinstance(decided, GiveUp if ends else PutBack)
     if ends:
         assert decided.why == (
-            "given up after 31 attempts in 24 hours: the database or the object store did not answer"
+            "given up after 31 attempts in 24 hours: the database or the object store did"
+            " not answer"
         )
 
 

@@ -30,7 +30,8 @@ def inventory(rows: int, edition: int = 1) -> bytes:
             if fate < 0.3:
                 quantity = 0
         made.append(
-            a_row(n, name=f"Card {n // 4}", condition=CONDITIONS[n % 4], market=market, low=market, quantity=quantity,
+            a_row(n, name=f"Card {n // 4}", condition=CONDITIONS[n % 4], market=market, low=market,
+                  quantity=quantity,
                   price=f"{price:.4f}", low_with_shipping=round(market + 1.31, 2))
         )  # fmt: skip
     if edition > 1:

@@ -49,7 +49,8 @@ def until(condition: Callable[[], T], what: str | Callable[[], str], seconds: fl
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(
-                f"after {seconds:.0f} s still waiting for {what if isinstance(what, str) else what()}"
+                f"after {seconds:.0f} s still waiting for"
+                f" {what if isinstance(what, str) else what()}"
             )
         time.sleep(0.05)
     return value
@@ -248,7 +249,8 @@ class Server:
         """Another `cardsync` process with the same settings."""
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                [*PROGRAM, *command], env=self.env, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, start_new_session=True,
                 **options,
             )  # fmt: skip
 
@@ -370,24 +372,31 @@ class Server:
 
 
 CARDS = """
-    SELECT marketplace_id, listing_id, custom, product_id, match, identity_hash, quantity, gone, price, market, low, low_with_shipping,
-           direct_low, target_price, observed_at, priced_at IS NULL AS unpriced, product_line, set_name, product_name, title,
+    SELECT marketplace_id, listing_id, custom, product_id, match, identity_hash, quantity, gone,
+        price, market, low, low_with_shipping,
+           direct_low, target_price, observed_at, priced_at IS NULL AS unpriced, product_line,
+               set_name, product_name, title,
            number, rarity, condition, condition_label, printing, language, photo_url
       FROM card WHERE seller_id = %(seller)s ORDER BY marketplace_id
 """
 OBSERVATIONS = """
-    SELECT c.marketplace_id, o.observed_at, o.quantity, o.price, o.market, o.low, o.low_with_shipping, o.direct_low
-      FROM price_observation o JOIN card c USING (seller_id) WHERE o.seller_id = %(seller)s AND c.id = o.card_id
+    SELECT c.marketplace_id, o.observed_at, o.quantity, o.price, o.market, o.low,
+        o.low_with_shipping, o.direct_low
+      FROM price_observation o JOIN card c USING (seller_id)
+      WHERE o.seller_id = %(seller)s AND c.id = o.card_id
      ORDER BY 1, 2
 """
 # Uploads and runs by their place in the order, because ids differ between sellers.
 RUNS = """
-    SELECT u.place, r.trigger, r.state, r.summary - 'receipts' AS summary, r.summary ->> 'receipts' IS NOT NULL AS receipts, r.finished_at IS NOT NULL AS finished
-      FROM price_run r JOIN (SELECT id, rank() OVER (ORDER BY id) AS place FROM upload WHERE seller_id = %(seller)s) u
+    SELECT u.place, r.trigger, r.state, r.summary - 'receipts' AS summary,
+        r.summary ->> 'receipts' IS NOT NULL AS receipts, r.finished_at IS NOT NULL AS finished
+      FROM price_run r JOIN (SELECT id, rank() OVER (ORDER BY id) AS place FROM upload
+          WHERE seller_id = %(seller)s) u
         ON u.id = r.upload_id WHERE r.seller_id = %(seller)s ORDER BY u.place
 """
 PRICE_CHANGES = """
-    SELECT dense_rank() OVER (ORDER BY p.run_id) AS run, c.marketplace_id, p.old_price, p.new_price, r.priority
+    SELECT dense_rank() OVER (ORDER BY p.run_id) AS run, c.marketplace_id, p.old_price, p.new_price,
+        r.priority
       FROM price_change p JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id
       LEFT JOIN pricing_rule r ON r.seller_id = p.seller_id AND r.id = p.rule_id
      WHERE p.seller_id = %(seller)s ORDER BY 1, 2
@@ -395,17 +404,22 @@ PRICE_CHANGES = """
 UPLOADS = (
     "SELECT state, error_code, report, verdict FROM upload WHERE seller_id = %(seller)s ORDER BY id"
 )
-ACTIVITY = "SELECT count(*) AS times FROM activity WHERE seller_id = %(seller)s AND action = 'inventory.imported'"
+ACTIVITY = (
+    "SELECT count(*) AS times FROM activity"
+    " WHERE seller_id = %(seller)s AND action = 'inventory.imported'"
+)
 LINES = (
     "SELECT product_line, observed_at FROM line_snapshot WHERE seller_id = %(seller)s ORDER BY 1"
 )
 STATE = """
-    SELECT lock_kind, lock_uploaded, lease_token, lease_expires_at, work_phase, cancel_requested_at, uploads_open, review_upload_id,
+    SELECT lock_kind, lock_uploaded, lease_token, lease_expires_at, work_phase, cancel_requested_at,
+        uploads_open, review_upload_id,
            export_fingerprint, last_sync_at IS NOT NULL AS synced, scheduled_failures
       FROM sync_state WHERE seller_id = %(seller)s
 """
 SNAPSHOT = {
-    "cards": CARDS, "observations": OBSERVATIONS, "runs": RUNS, "price_changes": PRICE_CHANGES, "uploads": UPLOADS,
+    "cards": CARDS, "observations": OBSERVATIONS, "runs": RUNS, "price_changes": PRICE_CHANGES,
+    "uploads": UPLOADS,
     "activity": ACTIVITY, "lines": LINES, "state": STATE,
 }  # fmt: skip
 

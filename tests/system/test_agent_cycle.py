@@ -268,7 +268,10 @@ def test_the_same_file_is_uploaded_again_only_on_request(a_shop: Callable[..., S
     shop.put(FILE)
     assert shop.once().returncode == 0  # the first sync is due at once
     shop.assert_done_once()
-    due = "UPDATE sync_state SET last_pricing_at = now() - interval '1 day' WHERE seller_id = %(seller)s RETURNING seller_id"
+    due = (
+        "UPDATE sync_state SET last_pricing_at = now() - interval '1 day'"
+        " WHERE seller_id = %(seller)s RETURNING seller_id"
+    )
     assert shop.seller.sql(due)
     scheduled = shop.once()
     assert scheduled.returncode == 1
@@ -453,7 +456,10 @@ def test_one_cycle_with_orders_ends_the_first_sync_and_the_next_takes_the_rollin
     shop.put(FILE)
     listed = demo_orders.files(clock.now().date())["order-list.csv"]
     head, _, lines = listed.partition("\n")
-    old = f'OLD-1,Ann,"{clock.now().date() - timedelta(days=400):%A, %d %B %Y}",Shipped,Standard,1.00,1.31,2.31,True\n'
+    old = (
+        f'OLD-1,Ann,"{clock.now().date() - timedelta(days=400):%A, %d %B %Y}",Shipped,Standard,'
+        "1.00,1.31,2.31,True\n"
+    )
     shop.put(f"{head}\n{old}{lines}".encode(), "orders.csv")
     first = shop.once()
     assert first.named("rows_sent")[0]["older"] == 0

@@ -1,5 +1,5 @@
-"""What the seller imported into the marketplace by hand, told by `cardsync-agent imported`,
-against the real server.
+"""The seller imports into the marketplace by hand and tells it by `cardsync-agent imported`; the
+server is the real one.
 """
 
 from __future__ import annotations

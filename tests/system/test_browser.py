@@ -194,10 +194,16 @@ def test_the_cookie_is_out_of_reach_of_scripts(
 def test_another_sites_form_changes_nothing(
     browser: Browser, server: Server, shop: dict[str, Any], where: str
 ) -> None:
-    form = f'<form method="post" action="{server.url}{where}"><input name="email" value="eve@example.invalid"></form>'
+    form = (
+        f'<form method="post" action="{server.url}{where}"><input name="email"'
+        ' value="eve@example.invalid"></form>'
+    )
     with a_window(browser, server) as page:
         sign_in(page, shop)
-        body = f"<!doctype html><link rel=icon href=data:,>{form}<script>document.forms[0].submit()</script>"
+        body = (
+            "<!doctype html><link rel=icon"
+            f" href=data:,>{form}<script>document.forms[0].submit()</script>"
+        )
         page.route(
             "http://evil.example/**",
             lambda route: route.fulfill(content_type="text/html", body=body),

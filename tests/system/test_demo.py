@@ -23,7 +23,8 @@ def ground() -> Iterator[tuple[Server, str, float]]:
         place = Server(folder, folder / "my first cards")
         began = time.monotonic()
         ran = subprocess.run(
-            [*PROGRAM, "demo", "--exit", "--data-dir", str(place.data_dir)], env=place.env, capture_output=True, text=True,
+            [*PROGRAM, "demo", "--exit", "--data-dir", str(place.data_dir)], env=place.env,
+            capture_output=True, text=True,
             timeout=300, stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -107,7 +108,8 @@ def test_a_second_run_serves_the_same_seller_until_ctrl_c(
     output = place.folder / "second.log"
     with output.open("wb") as out:
         process = subprocess.Popen(
-            [*PROGRAM, "demo", "--data-dir", str(place.data_dir)], env=place.env, stdout=out, stderr=out,
+            [*PROGRAM, "demo", "--data-dir", str(place.data_dir)], env=place.env, stdout=out,
+            stderr=out,
             stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     try:

@@ -117,7 +117,7 @@ def test_everything_killed_at_many_moments(server: Server) -> None:
 
 
 def test_everything_killed_while_uploads_arrive(server: Server) -> None:
-    """What was answered 202 is worked off; what was not may be there or not, but never half."""
+    """An upload that was answered 202 is worked off; any other is there or not, but never half."""
     seller, accepted = server.seller(), []
 
     def uploads_until_killed(seller: Seller) -> None:
@@ -134,7 +134,8 @@ def test_everything_killed_while_uploads_arrive(server: Server) -> None:
     everything = seller.sql("SELECT id, state FROM upload WHERE seller_id = %(seller)s ORDER BY id")
     assert {row["state"] for row in everything} == {"done"}
     runs = seller.sql(
-        "SELECT count(*) AS runs, count(DISTINCT upload_id) AS uploads FROM price_run WHERE seller_id = %(seller)s"
+        "SELECT count(*) AS runs, count(DISTINCT upload_id) AS uploads FROM price_run"
+        " WHERE seller_id = %(seller)s"
     )
     assert runs == [{"runs": len(everything), "uploads": len(everything)}]
     [state] = snapshot(seller)["state"]
@@ -199,7 +200,8 @@ def test_a_killed_web_process_comes_back_and_leaves_no_orphans(server: Server) -
     until(
         lambda: len(server.children("web")) == 2 and server.ready(),
         lambda: (
-            f"the next web process of {told(server.children('web'))}; the server says:\n{server.said()[-3000:]}"
+            f"the next web process of {told(server.children('web'))}; the server says:\n"
+            f"{server.said()[-3000:]}"
         ),
         90,
     )

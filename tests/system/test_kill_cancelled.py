@@ -37,12 +37,17 @@ WAITING = (
     "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 )
 AN_ABSENT_CARD = """
-    SELECT id FROM card WHERE seller_id = %(seller)s AND NOT marketplace_id = ANY(%(named)s) LIMIT 1 FOR UPDATE
+    SELECT id FROM card WHERE seller_id = %(seller)s AND NOT marketplace_id = ANY(%(named)s) LIMIT 1
+    FOR UPDATE
 """
-TOMBSTONES = "SELECT id FROM card WHERE seller_id = %(seller)s AND gone AND NOT marketplace_id = ANY(%(named)s)"
+TOMBSTONES = (
+    "SELECT id FROM card WHERE seller_id = %(seller)s AND gone"
+    " AND NOT marketplace_id = ANY(%(named)s)"
+)
 LEFT = """
     SELECT 1 FROM sync_state WHERE seller_id = %(seller)s
-       AND (cancel_requested_at IS NOT NULL OR lease_token IS NOT NULL OR lock_kind IS NOT NULL OR uploads_open > 0)
+       AND (cancel_requested_at IS NOT NULL OR lease_token IS NOT NULL OR lock_kind IS NOT NULL
+           OR uploads_open > 0)
 """
 
 

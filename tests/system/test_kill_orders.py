@@ -24,12 +24,16 @@ EVERYDAY_ROUNDS = 1
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 100, 10)
 SNAPSHOT = {
     "orders": """
-        SELECT order_number, buyer_name, order_date, status, total_amt::text, refund_amt::text, shipping_method, shipping_type, items_total,
-               items_quantity, product_lines FROM orders WHERE seller_id = %(seller)s ORDER BY order_number
+        SELECT order_number, buyer_name, order_date, status, total_amt::text, refund_amt::text,
+            shipping_method, shipping_type, items_total,
+               items_quantity, product_lines FROM orders WHERE seller_id = %(seller)s
+               ORDER BY order_number
     """,
     "items": """
-        SELECT o.order_number, i.sku_id, i.product_name, i.quantity, i.unit_price::text FROM order_item i
-          JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id WHERE i.seller_id = %(seller)s
+        SELECT o.order_number, i.sku_id, i.product_name, i.quantity, i.unit_price::text
+        FROM order_item i
+          JOIN orders o ON o.seller_id = i.seller_id AND o.id = i.order_id
+          WHERE i.seller_id = %(seller)s
          ORDER BY o.order_number, i.sku_id, i.product_name
     """,
     "uploads": """
@@ -68,8 +72,10 @@ def history() -> list[tuple[str, list[dict[str, Any]]]]:
         ("order_items", items[:100]),
         ("orders", first),
         ("order_items", items + loose),
-        ("orders/shipping", [{"order_number": n, "shipping_method": "Expedited"} for n in numbers[::2]]),
-        ("order_refunds", [{"order_number": n, "total_amt": "3.00"} for n in [*numbers[::5], "B-1", "B-2"]]),
+        ("orders/shipping",
+         [{"order_number": n, "shipping_method": "Expedited"} for n in numbers[::2]]),
+        ("order_refunds",
+         [{"order_number": n, "total_amt": "3.00"} for n in [*numbers[::5], "B-1", "B-2"]]),
         ("order_items", loose),
         ("orders", [{"order_number": n, "status": "Shipped"} for n in numbers[::4]]),
     ]  # fmt: skip
@@ -121,7 +127,7 @@ WAITING = (
 
 @contextmanager
 def a_held_order(seller: Seller, number: str) -> Iterator[None]:
-    """Whoever writes this order waits until the block ends."""
+    """Make every writer of this order wait until the block ends."""
     with (
         embedded.running(seller.server.data_dir) as database,
         psycopg.connect(database.admin_url()) as blocker,
@@ -181,7 +187,10 @@ def test_killed_between_the_commits_of_two_halves(ground: Ground) -> None:
     server, seller = ground.server, ground.server.seller()
     ids = [send(seller, *upload) for upload in ground.uploads[:3]]
     seller.finished(ids[-1])
-    sent = "SELECT count(*) AS n FROM orders WHERE seller_id = %(seller)s AND shipping_method = 'Expedited'"
+    sent = (
+        "SELECT count(*) AS n FROM orders"
+        " WHERE seller_id = %(seller)s AND shipping_method = 'Expedited'"
+    )
     with a_held_order(seller, f"A-{ORDERS - 2:05}"):
         ids += [send(seller, *upload) for upload in ground.uploads[3:]]
         until(

@@ -28,13 +28,17 @@ FILE = a_csv(*(a_row(n, market="1.20", price="1.20") for n in range(1, ROWS + 1)
 RUNS = "SELECT * FROM price_run WHERE seller_id = %(seller)s AND upload_id IS NULL ORDER BY id"
 TASKS = "SELECT kind, status FROM agent_task WHERE seller_id = %(seller)s ORDER BY id"
 CHANGES = """
-    SELECT c.marketplace_id, p.old_price, p.new_price FROM price_change p JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id
+    SELECT c.marketplace_id, p.old_price, p.new_price FROM price_change p
+    JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id
      WHERE p.seller_id = %(seller)s AND p.run_id = %(run)s ORDER BY 1
 """
 WAITING = (
     "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 )
-WRITTEN = "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_holder = 'reprice' AND work_done = %(rows)s"
+WRITTEN = (
+    "SELECT 1 FROM sync_state"
+    " WHERE seller_id = %(seller)s AND lease_holder = 'reprice' AND work_done = %(rows)s"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def a_shop(server: Server) -> Seller:
 
 
 def ended(seller: Seller, count: int = 2) -> None:
-    """So many runs are over, and nobody holds the lease."""
+    """Wait until that many runs are over and nobody holds the lease."""
     free = "SELECT 1 FROM sync_state WHERE seller_id = %(seller)s AND lease_token IS NULL"
 
     def over() -> bool:
@@ -99,7 +103,7 @@ def taken(seller: Seller) -> dict[str, Any]:
 
 
 def without_ids(summary: dict[str, Any]) -> dict[str, Any]:
-    """What two shops have in common: neither the key of their receipts nor the id of their
+    """The run without what differs between two shops: the key of its receipts and the id of its
     upload.
     """
     return {name: value for name, value in summary.items() if name not in ("receipts", "follows")}
@@ -119,7 +123,7 @@ def is_as_undisturbed(ground: Ground, seller: Seller) -> None:
 
 @contextmanager
 def locked(server: Server, query: str, **values: Any) -> Iterator[psycopg.Connection[Any]]:
-    """Whoever writes these rows waits, until the block ends."""
+    """Make every writer of these rows wait until the block ends."""
     with (
         embedded.running(server.data_dir) as database,
         psycopg.connect(database.admin_url()) as blocker,
@@ -133,12 +137,15 @@ def rows_locked(seller: Seller, boundary: int) -> Any:
     touches none of them itself.
     """
     firsts = [boundary * SLAB + 1, (boundary + 1) * SLAB + 1]
-    query = "SELECT 1 FROM card WHERE seller_id = %(seller)s AND marketplace_id = ANY(%(firsts)s) FOR UPDATE"
+    query = (
+        "SELECT 1 FROM card WHERE seller_id = %(seller)s AND marketplace_id = ANY(%(firsts)s)"
+        " FOR UPDATE"
+    )
     return locked(seller.server, query, seller=seller.id, firsts=firsts)
 
 
 def stopped_at(seller: Seller, boundary: int) -> None:
-    """So many slabs are committed, and the writers wait for the rows that come next."""
+    """Wait until that many slabs are committed and the writers wait for the rows that come next."""
     until(
         lambda: (
             seller.sql(WRITTEN, rows=boundary * SLAB)
@@ -186,7 +193,10 @@ def test_killed_when_all_is_written_and_not_yet_told(ground: Ground) -> None:
         with rows_locked(seller, 0):
             seller.upload(FILE, SECOND)
             stopped_at(seller, 0)
-            run = "SELECT 1 FROM price_run WHERE seller_id = %(seller)s AND state = 'running' FOR NO KEY UPDATE"
+            run = (
+                "SELECT 1 FROM price_run"
+                " WHERE seller_id = %(seller)s AND state = 'running' FOR NO KEY UPDATE"
+            )
             outer.enter_context(locked(ground.server, run, seller=seller.id))
         until(
             lambda: seller.sql(WRITTEN, rows=ROWS) and seller.server.sql(WAITING),

@@ -25,14 +25,21 @@ ROWS, SLAB = 100, 20
 SLABS = ROWS // SLAB
 SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 ROLLBACK = "SELECT * FROM price_rollback WHERE seller_id = %(seller)s"
-KEPT = "SELECT count(*) AS cards, min(price) AS lowest, max(price) AS highest FROM price_rollback_card WHERE seller_id = %(seller)s"
+KEPT = (
+    "SELECT count(*) AS cards, min(price) AS lowest, max(price) AS highest"
+    " FROM price_rollback_card WHERE seller_id = %(seller)s"
+)
 TASKS = "SELECT status FROM agent_task WHERE seller_id = %(seller)s AND kind = 'apply_rollback'"
 CARDS = "SELECT DISTINCT price, target_price FROM card WHERE seller_id = %(seller)s"
 MOVED = "SELECT moved FROM repricing_event WHERE seller_id = %(seller)s AND settled_at IS NOT NULL"
 HISTORY = """
-    SELECT price, count(*) AS cards FROM price_observation WHERE seller_id = %(seller)s GROUP BY price ORDER BY price
+    SELECT price, count(*) AS cards FROM price_observation WHERE seller_id = %(seller)s
+    GROUP BY price ORDER BY price
 """
-STATE = "SELECT lease_token, rollback_until, export_fingerprint FROM sync_state WHERE seller_id = %(seller)s"
+STATE = (
+    "SELECT lease_token, rollback_until, export_fingerprint FROM sync_state"
+    " WHERE seller_id = %(seller)s"
+)
 WAITING = (
     "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 )
@@ -81,7 +88,8 @@ class Asked:
                 and self.seller.sql(STATE)[0]["lease_token"] is None
             ),
             lambda: (
-                f"{state}, not {self.rollback()}; the server says:\n{self.seller.server.said()[-3000:]}"
+                f"{state}, not {self.rollback()}; the server says:\n"
+                f"{self.seller.server.said()[-3000:]}"
             ),
             60,
         )
@@ -104,7 +112,7 @@ def a_shop(server: Server) -> Asked:
 
 @contextmanager
 def blocking(server: Server, query: str, **values: Any) -> Iterator[None]:
-    """Whoever needs the same waits, until the block ends."""
+    """Make everybody who needs the same rows wait until the block ends."""
     with (
         embedded.running(server.data_dir) as database,
         psycopg.connect(database.admin_url()) as blocker,
@@ -130,7 +138,10 @@ def worker_stands(server: Server) -> Iterator[None]:
 def killed_while_prepared(asked: Asked, slab: int) -> None:
     """Behind so many committed slabs, in the middle of the next."""
     server = asked.seller.server
-    row = "INSERT INTO price_rollback_card (seller_id, rollback_id, card_id, price) VALUES (%(seller)s, %(rollback)s, %(card)s, 9)"
+    row = (
+        "INSERT INTO price_rollback_card (seller_id, rollback_id, card_id, price)"
+        " VALUES (%(seller)s, %(rollback)s, %(card)s, 9)"
+    )
     card, before = asked.card_of_slab(slab), asked.card_of_slab(slab - 1) if slab else 0
     with ExitStack() as stack:
         with worker_stands(server):
@@ -185,7 +196,7 @@ def killed_while_moved(asked: Asked, slab: int) -> None:
 
 
 def test_killed_between_two_slabs(server: Server) -> None:
-    """Of its preparation, and of the cards that move."""
+    """Both the preparation and the cards that move back are killed."""
     asked = a_shop(server)
     killed_while_prepared(asked, 3)
     is_ready(asked)

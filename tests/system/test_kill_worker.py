@@ -87,7 +87,8 @@ def attempts(seller: Seller) -> int:
 
 
 LAST_ABSENT = """
-    SELECT id FROM card WHERE seller_id = %(seller)s AND NOT marketplace_id = ANY(%(named)s) ORDER BY id DESC LIMIT 1 FOR UPDATE
+    SELECT id FROM card WHERE seller_id = %(seller)s AND NOT marketplace_id = ANY(%(named)s)
+    ORDER BY id DESC LIMIT 1 FOR UPDATE
 """
 WAITING = (
     "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -118,7 +119,8 @@ def test_killed_among_the_rows_that_are_gone(ground: Ground) -> None:
         late = seller.upload(ground.files[1], SECOND)
         until(lambda: server.sql(WAITING), "the import to meet the locked row")
         assert not seller.sql(
-            "SELECT 1 FROM card WHERE seller_id = %(seller)s AND gone AND NOT marketplace_id = ANY(%(named)s)",
+            "SELECT 1 FROM card WHERE seller_id = %(seller)s AND gone"
+            " AND NOT marketplace_id = ANY(%(named)s)",
             named=named,
         )
         kill_worker(server)

@@ -33,7 +33,7 @@ def server() -> Iterator[Server]:
 def web_processes(
     server: Server, count: int
 ) -> Iterator[list[tuple[subprocess.Popen[bytes], str]]]:
-    """So many web processes beside the server's own, on its database: (process, URL)."""
+    """Start more web processes beside the server's own, on its database: (process, URL)."""
     with ExitStack() as stack, server.log.open("ab") as log:
         database = stack.enter_context(embedded.running(server.data_dir)).url()
         started = []
@@ -93,6 +93,6 @@ def test_processes_share_a_limit_and_a_killed_one_takes_next_to_nothing_along(
 
 
 def minutes_of(server: Server) -> int:
-    """What the rate itself admits while the test runs, plenty."""
+    """A generous count of requests that the rate itself admits while the test runs."""
     assert server.process is not None
     return 1 + int((time.time() - psutil.Process(server.process.pid).create_time()) // 60)

@@ -38,13 +38,16 @@ SOAK_ROUNDS = soak.count("CARDSYNC_SOAK_ROUNDS", 30, 3)
 CALLER_PROGRAM = Path(__file__).with_name("skip_wait_callers.py")
 
 LEDGER = """
-    SELECT a.credit_balance AS balance, sum(t.amount) AS sum, count(*) FILTER (WHERE t.kind = 'skip_wait') AS charges
-      FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %(seller)s GROUP BY 1
+    SELECT a.credit_balance AS balance, sum(t.amount) AS sum,
+        count(*) FILTER (WHERE t.kind = 'skip_wait') AS charges
+      FROM account a JOIN credit_transaction t USING (seller_id) WHERE a.seller_id = %(seller)s
+      GROUP BY 1
 """
 # What an agent's failed cycle leaves: the request is taken, the cooldown goes on. Its moment
 # names the round.
 NEXT_ROUND = """
-    UPDATE sync_state SET requested_kind = NULL, requested_at = NULL, last_pricing_at = clock_timestamp()
+    UPDATE sync_state SET requested_kind = NULL, requested_at = NULL,
+        last_pricing_at = clock_timestamp()
      WHERE seller_id = %(seller)s RETURNING seller_id
 """
 
@@ -72,8 +75,8 @@ def assert_adds_up(ledger: dict[str, Any], charges: int) -> None:
 
 
 def expected(keys: int) -> dict[str, int]:
-    """What so many callers are told who share so many keys: whoever has the key that paid hears
-    of the charge.
+    """The expected answers where all callers share so many keys: every caller with the key that
+    paid hears of the charge.
     """
     shared = CALLERS // keys
     told = {"charged": 1, "replayed": shared - 1, "no_charge_needed": CALLERS - shared}
@@ -132,7 +135,7 @@ def oldest(server: Server) -> psutil.Process:
 def test_a_web_process_killed_in_the_middle_charges_nobody_twice(
     server: Server, rounds: int
 ) -> None:
-    """Whoever lost an answer asks again; the answer `charged` may be among the lost ones."""
+    """A caller that lost an answer asks again; the answer `charged` may be among the lost ones."""
     seller = a_seller(server, 1000)
     for charges, keys in zip(range(1, rounds + 1), itertools.cycle((1, CALLERS, 8)), strict=False):
         until(
@@ -159,7 +162,10 @@ def test_a_charge_is_replayed_after_a_restart_and_a_day_later(server: Server) ->
     server.start()
     assert asyncio.run(all_at_once(seller, "once", 1)) == {"replayed": CALLERS}
     for table, moment in (("credit_transaction", "created_at"), ("sync_state", "last_pricing_at")):
-        query = f"UPDATE {table} SET {moment} = {moment} - interval '24 h' WHERE seller_id = %(seller)s RETURNING 1"
+        query = (
+            f"UPDATE {table} SET {moment} = {moment} - interval '24 h'"
+            " WHERE seller_id = %(seller)s RETURNING 1"
+        )
         server.sql(query, seller=seller.id)
     assert asyncio.run(all_at_once(seller, "once", 1)) == {"replayed": CALLERS}
     assert asyncio.run(all_at_once(seller, "another", 1)) == {"no_charge_needed": CALLERS}
@@ -197,7 +203,7 @@ class Callers:
         return self.connection.execute(query, {"seller": self.seller.seller_id}).fetchall()
 
     def round(self, name: str, keys: int) -> tuple[Counter[str], set[int]]:
-        """What all were told: how often each answer, and of which transactions."""
+        """All answers: how often each came, and of which transactions."""
         for process in self.processes:
             assert process.stdin
             print(name, keys, file=process.stdin, flush=True)

@@ -64,13 +64,17 @@ def begun_with(pid: int) -> dict[str, str]:
 
 def workers(server: Server) -> int:
     """How many processes wait for jobs."""
-    query = "SELECT count(*) AS n FROM procrastinate_workers WHERE last_heartbeat > now() - interval '30 s'"
+    query = (
+        "SELECT count(*) AS n FROM procrastinate_workers"
+        " WHERE last_heartbeat > now() - interval '30 s'"
+    )
     return int(server.sql(query)[0]["n"])
 
 
 def assert_each_once_and_in_order(seller: Seller, ids: list[int]) -> None:
     uploads = seller.sql(
-        "SELECT id, attempts, begun_at, finished_at FROM upload WHERE seller_id = %(seller)s ORDER BY id"
+        "SELECT id, attempts, begun_at, finished_at FROM upload WHERE seller_id = %(seller)s"
+        " ORDER BY id"
     )
     assert [row["id"] for row in uploads] == ids
     assert [row["attempts"] for row in uploads] == [1] * UPLOADS
@@ -80,8 +84,10 @@ def assert_each_once_and_in_order(seller: Seller, ids: list[int]) -> None:
         SELECT (SELECT count(*) FROM price_run WHERE seller_id = %(seller)s) AS runs,
                (SELECT count(*) FROM activity WHERE seller_id = %(seller)s) AS imports,
                (SELECT count(*) FROM price_change WHERE seller_id = %(seller)s) AS changes,
-               (SELECT count(*) FROM price_observation WHERE seller_id = %(seller)s) AS observations,
-               (SELECT count(*) FROM card WHERE seller_id = %(seller)s AND market = %(market)s) AS cards
+               (SELECT count(*) FROM price_observation
+                   WHERE seller_id = %(seller)s) AS observations,
+               (SELECT count(*) FROM card
+                   WHERE seller_id = %(seller)s AND market = %(market)s) AS cards
     """, market=1 + (UPLOADS - 1) / 10)  # fmt: skip
     assert counts[0]["runs"] == counts[0]["imports"] == UPLOADS
     assert counts[0]["cards"] == ROWS

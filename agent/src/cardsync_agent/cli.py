@@ -98,7 +98,7 @@ def _imported(arguments: argparse.Namespace, say: Reporter) -> int:
         say(
             "prices_reported",
             report(client, prices, arguments.failed, rejected, paused & set(rejected)),
-            rows=len(prices.rows) - len(rejected),
+            rows=len(prices.rows) + prices.without_id - len(rejected),
             sha256=prices.sha256,
             rejected=sorted(rejected),
         )

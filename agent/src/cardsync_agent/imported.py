@@ -37,6 +37,8 @@ class PriceFile:
 
     sha256: str
     rows: list[dict[str, Any]]
+    # New listings have no id of the marketplace yet.
+    without_id: int = 0
 
     @property
     def ids(self) -> set[int]:
@@ -53,11 +55,12 @@ def read_prices(path: Path) -> PriceFile:
         lines = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         if not {_ID, _PRICE} <= set(lines.fieldnames or ()):
             raise NoPriceFile(f"{path} is no price file: it has no column {_ID!r} or {_PRICE!r}")
-        rows = [_row(path, line, row) for line, row in enumerate(lines, 2)]
+        read = [_row(path, line, row) for line, row in enumerate(lines, 2)]
     except (UnicodeDecodeError, csv.Error) as trouble:
         raise NoPriceFile(f"{path} is no price file: {trouble}") from trouble
     served = _as_served(path)
-    return PriceFile(hashlib.sha256(served or content).hexdigest(), rows)
+    rows = [row for row in read if row is not None]
+    return PriceFile(hashlib.sha256(served or content).hexdigest(), rows, len(read) - len(rows))
 
 
 def _as_served(path: Path) -> bytes | None:
@@ -84,8 +87,11 @@ def read_rejected(texts: Sequence[str], prices: PriceFile) -> dict[int, str]:
     return rejected
 
 
-def _row(path: Path, line: int, row: dict[str, str | None]) -> dict[str, Any]:
+def _row(path: Path, line: int, row: dict[str, str | None]) -> dict[str, Any] | None:
+    """Read a line; None for a new listing, which has no id yet."""
     id, price = row[_ID] or "", row[_PRICE]
+    if not id and (row.get("Add to Quantity") or "0") != "0":
+        return None
     if not (id.isascii() and id.isdigit()):
         raise NoPriceFile(f"{path}, line {line}: {id[:40]!r} is no {_ID}")
     if price is None:
@@ -108,7 +114,7 @@ def report(
     rows = [row for row in prices.rows if row["marketplace_id"] not in rejected]
     told: dict[str, Any] = {
         "imported_at": clock.rfc3339(clock.now()),
-        "row_count": len(rows),
+        "row_count": len(rows) + prices.without_id,
         "file_sha256": prices.sha256,
     }
     if rejected:
@@ -117,7 +123,8 @@ def report(
         ]
     if paused:
         told["paused"] = sorted(paused)
-    count = "1 price was" if len(rows) == 1 else f"{len(rows)} prices were"
+    all_rows = len(rows) + prices.without_id
+    count = "1 price was" if all_rows == 1 else f"{all_rows} prices were"
     if failure is not None:
         error = {"code": "marketplace_refused", "message": failure}
         client.report_prices(

@@ -129,8 +129,8 @@ class Agent:
             if request and not self._request(request):
                 return 0
             status = self._ask_and_work(heartbeat) or status
-            status = self._work_off_tasks(heartbeat) or status
-            return 1 if status == "failed" else 0
+            ended = (status, self._work_off_tasks(heartbeat))
+            return 1 if "failed" in ended else 0
         except Stopped:
             self._say("stopped", "stopped")
             return 0
@@ -220,8 +220,8 @@ class Agent:
         return self._work_off(cycle, resumed=False)
 
     def _work_off_tasks(self, heartbeat: Heartbeat) -> str | None:
-        """Claim and work off what waits, a few tasks a round; return the last one's status."""
-        status = None
+        """Claim and work off what waits, a few tasks a round; return `failed` if one failed."""
+        ended = set[str]()
         if heartbeat.has_pending_tasks:
             for _ in range(MOST_TASKS):
                 claim = self._claim()
@@ -230,8 +230,8 @@ class Agent:
                 cycle = begin_task(claim, clock.now())
                 self._store.memory.cycle = cycle
                 self._store.save()
-                status = self._work_off(cycle, resumed=False)
-        return status
+                ended.add(self._work_off(cycle, resumed=False))
+        return "failed" if "failed" in ended else None
 
     def _claim(self) -> Claim | None:
         try:

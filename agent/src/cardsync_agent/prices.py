@@ -17,8 +17,8 @@ from cardsync_agent.card_failures import CardFailures, without_cards
 from cardsync_agent.client import PriceUpdates
 from cardsync_agent.job import Job, StepSkipped
 
-# The seller asked for these tasks; the value is the kind of file that the server serves for each.
-ASKED_FOR = {"apply_rollback": "rollback", "quick_add_listing": "quick_add"}
+# The seller asked for what these kinds of file hold; in read_only only they are placed.
+ASKED_FOR = ("rollback", "quick_add")
 
 
 def download_price_updates(job: Job) -> None:
@@ -56,11 +56,21 @@ def _fetch_prices(job: Job) -> bytes | None:
             reasons=reasons,
         )
         return None
+    sha256 = hashlib.sha256(updates.content).hexdigest()
+    kind = updates.kind or _kind_of(updates)
+    if cycle.task is not None and kind == "price_updates" and memory.has_placed(sha256):
+        # A sync has brought the same prices, or an earlier try of the task.
+        raise StepSkipped("the same prices were placed before, and wait for the marketplace")
     durable.discard_parts(job.exports(), "price-updates-*.csv")
     cycle.export_name = _free_name(job.exports(), clock.now())
     cycle.export_rows, cycle.etag = updates.rows, updates.etag
-    cycle.export_kind = updates.kind or _kind_of(updates)
-    cycle.export_sha256 = hashlib.sha256(updates.content).hexdigest()
+    cycle.export_kind_told = updates.kind is not None
+    cycle.export_kind = kind
+    if cycle.export_kind in ASKED_FOR and "import_prices" not in cycle.planned:
+        # A sync in read_only plans no import, but the server serves this file only once.
+        place = cycle.planned.index("download_price_updates") + 1
+        cycle.planned.insert(place, "import_prices")
+    cycle.export_sha256 = sha256
     return updates.content
 
 
@@ -84,13 +94,14 @@ def import_prices(job: Job) -> None:
         raise StepSkipped("nothing to import")
     prices = job.exports() / cycle.export_name
     if job.market.has_imported(prices, staged=cycle.outbox_staged):
-        _remember_listed(job)
+        _remember_placed(job)
         return
-    if cycle.export_kind == "quick_add" and memory.has_listed(cycle.export_sha256):
+    guarded = cycle.export_kind == "quick_add" and not cycle.export_kind_told
+    if guarded and memory.has_placed(cycle.export_sha256):
         raise StepSkipped("these listings were placed before, and wait for the marketplace")
     # The mode may have changed since the cycle began, and read_only must not push. What the seller
     # asked for is delivered in either mode, if it is what the server has served.
-    asked_for = cycle.task is not None and ASKED_FOR.get(cycle.task.kind) == cycle.export_kind
+    asked_for = cycle.export_kind in ASKED_FOR
     if job.call("heartbeat", job.beat).sync_mode != "full" and not asked_for:
         cycle.mode_refused = "the account is in read_only mode now"
         raise StepSkipped(cycle.mode_refused)
@@ -109,7 +120,7 @@ def import_prices(job: Job) -> None:
         staged=cycle.outbox_staged,
         note_staged=note_staged,
     )
-    _remember_listed(job)
+    _remember_placed(job)
     rows = cycle.export_rows - len(cycle.paused_cards)
     job.say("prices_placed", f"placed a copy in {target}", path=str(target), rows=rows)
     if cycle.paused_cards:
@@ -132,8 +143,8 @@ def _some(cards: list[int]) -> str:
     return named if len(cards) <= 5 else f"{named} and {len(cards) - 5} more"
 
 
-def _remember_listed(job: Job) -> None:
+def _remember_placed(job: Job) -> None:
     cycle = job.cycle
-    if cycle.export_kind == "quick_add" and cycle.export_sha256 and cycle.export_name:
-        job.store.memory.remember_listed(cycle.export_sha256, cycle.export_name)
+    if cycle.export_sha256 and cycle.export_name:
+        job.store.memory.remember_placed(cycle.export_sha256, cycle.export_name)
         job.store.save()

@@ -75,8 +75,10 @@ class Claim:
 
 
 @dataclass
-class Listed:
-    """A file of new listings that went to the outbox: the same bytes must not go there again."""
+class Placed:
+    """A file that went to the outbox. A task does not bring the same prices there again, nor the
+    listings of an older server, which may serve them twice.
+    """
 
     sha256: str
     name: str
@@ -113,6 +115,8 @@ class Cycle:
     export_rows: int = 0
     export_staged: bool = False
     export_kind: str | None = None
+    # A server that names the kind serves listings again only when they are to be placed again.
+    export_kind_told: bool = False
     export_sha256: str | None = None
     etag: str | None = None
     outbox_staged: bool = False
@@ -177,7 +181,7 @@ class Memory:
     etag: str | None = None
     imported: list[Imported] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
-    listed: list[Listed] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)
     # These are SHA-256 of the update that was last placed in DIR/updates, and of the update whose
     # command was started.
     update_placed: str | None = None
@@ -186,7 +190,7 @@ class Memory:
     def belong_to(self, server: str) -> None:
         """Forget the imports of another server: they mean nothing to this one."""
         if self.server not in (None, server):
-            self.imported, self.sent, self.listed = [], [], []
+            self.imported, self.sent, self.placed = [], [], []
             self.etag, self.approved = None, None
         self.server = server
 
@@ -197,12 +201,12 @@ class Memory:
         kept = [entry for entry in self.imported if entry.sha256 != sha256]
         self.imported = [*kept, Imported(sha256, clock.rfc3339(now))][-MOST_IMPORTED:]
 
-    def remember_listed(self, sha256: str, name: str) -> None:
-        kept = [entry for entry in self.listed if entry.sha256 != sha256]
-        self.listed = [*kept, Listed(sha256, name)][-MOST_IMPORTED:]
+    def remember_placed(self, sha256: str, name: str) -> None:
+        kept = [entry for entry in self.placed if entry.sha256 != sha256]
+        self.placed = [*kept, Placed(sha256, name)][-MOST_IMPORTED:]
 
-    def has_listed(self, sha256: str | None) -> bool:
-        return any(entry.sha256 == sha256 for entry in self.listed)
+    def has_placed(self, sha256: str | None) -> bool:
+        return any(entry.sha256 == sha256 for entry in self.placed)
 
     def has_sent(self, file: Sent) -> bool:
         return any(
@@ -311,7 +315,7 @@ def _memory(raw: dict[str, Any]) -> Memory:
     memory = Memory(**_known(Memory, raw))
     memory.imported = [Imported(**_known(Imported, entry)) for entry in raw.get("imported") or ()]
     memory.sent = [Sent(**_known(Sent, entry)) for entry in raw.get("sent") or ()]
-    memory.listed = [Listed(**_known(Listed, entry)) for entry in raw.get("listed") or ()]
+    memory.placed = [Placed(**_known(Placed, entry)) for entry in raw.get("placed") or ()]
     memory.cycle = _cycle(raw["cycle"]) if raw.get("cycle") else None
     memory.approved = Approved(**_known(Approved, raw["approved"])) if raw.get("approved") else None
     return memory

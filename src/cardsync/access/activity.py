@@ -60,7 +60,12 @@ def note(
 
 
 def note_by(
-    session: AsyncSession, seller_id: int, actor: str, action: str, summary: str, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    actor: str,
+    action: str,
+    summary: str,
+    now: datetime,
 ) -> Activity:
     row = Activity(seller_id=seller_id, actor=actor, action=action, summary=summary, created_at=now)
     session.add(row)

@@ -204,7 +204,10 @@ class KeyRing:
     """
 
     def __init__(
-        self, database: Database, size: int = 50_000, sql: LiteralString = OWNER_SQL
+        self,
+        database: Database,
+        size: int = 50_000,
+        sql: LiteralString = OWNER_SQL,
     ) -> None:
         self._database = database
         self._size = size

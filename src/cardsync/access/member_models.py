@@ -22,10 +22,14 @@ class MemberSession(Base):
     __tablename__ = "member_session"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
     )
     member_id: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("member.id", ondelete="CASCADE"), index=True
+        BigInteger,
+        ForeignKey("member.id", ondelete="CASCADE"),
+        index=True,
     )
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     created_at: Mapped[datetime] = mapped_column(Moment)
@@ -46,7 +50,9 @@ class Invitation(Base):
         autoincrement=False,
     )
     seller_id: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
     )
     token_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     created_at: Mapped[datetime] = mapped_column(Moment)

@@ -43,7 +43,9 @@ class Member(Base):
     __table_args__ = (Index("uq_member_email", text("lower(email)"), unique=True),)
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
     )
     email: Mapped[str] = mapped_column(Text)
     name: Mapped[str] = mapped_column(Text)
@@ -58,7 +60,9 @@ class ApiKey(Base):
     __tablename__ = "api_key"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
     )
     name: Mapped[str] = mapped_column(Text)
     key_hash: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
@@ -72,7 +76,9 @@ class AccessToken(Base):
     __tablename__ = "access_token"
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     seller_id: Mapped[int] = mapped_column(
-        BigInteger, ForeignKey("seller.id", ondelete="CASCADE"), index=True
+        BigInteger,
+        ForeignKey("seller.id", ondelete="CASCADE"),
+        index=True,
     )
     name: Mapped[str] = mapped_column(Text)
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text))

@@ -155,7 +155,13 @@ async def who(session: AsyncSession, caller: Caller, token: str) -> SignedIn:
         raise errors.Unauthorized.ended()
     member: Member = row[0]
     return SignedIn(
-        member.id, member.name, member.email, member.role, caller.seller_id, row[1], token
+        member.id,
+        member.name,
+        member.email,
+        member.role,
+        caller.seller_id,
+        row[1],
+        token,
     )
 
 

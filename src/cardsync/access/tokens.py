@@ -68,7 +68,8 @@ def comes_from_here(
     hosts: Collection[str],
     ours: str,
 ) -> bool:
-    """What browsers say of who sends a request; who says nothing is no browser, or a very old one.
+    """Whether the request comes from our own pages, as far as its browser says. A client that
+    says nothing is no browser, or a very old one.
 
     `hosts` are other names or addresses of ours, but not by http where we are reached by https.
     """

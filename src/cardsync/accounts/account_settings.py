@@ -72,7 +72,9 @@ def _read(name: str, value: Any) -> Any:
 
 
 def switched(
-    enabled: Sequence[str], disabled: Sequence[str], lines: Mapping[str, bool]
+    enabled: Sequence[str],
+    disabled: Sequence[str],
+    lines: Mapping[str, bool],
 ) -> tuple[list[str], list[str]]:
     """The lines that are on, the default still first, and those that are off. Pure.
 

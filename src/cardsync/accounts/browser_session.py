@@ -55,7 +55,11 @@ async def who_asks(session: AsyncSession, caller: Caller, request: ApiRequest) -
 
 
 async def signed_out(
-    session: AsyncSession, caller: Caller, request: ApiRequest, *, everywhere: bool
+    session: AsyncSession,
+    caller: Caller,
+    request: ApiRequest,
+    *,
+    everywhere: bool,
 ) -> None:
     if everywhere:
         assert caller.member_id is not None

@@ -42,7 +42,9 @@ ADDRESSES = ("https://", "http://", "mailto:")
 
 @get("/sign-in")
 async def sign_in_page(
-    request: ApiRequest, database: Database, settings: Settings
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
 ) -> Response[Any]:
     token = session_token(request.scope)
     if token and await _is_good(request, database, settings, token):
@@ -77,7 +79,10 @@ def _sign_in(
 async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
     try:
         caller = await sessions.caller_with(
-            database, request.app.state.session_ring, token, settings
+            database,
+            request.app.state.session_ring,
+            token,
+            settings,
         )
     except errors.Unauthorized:
         return False
@@ -102,7 +107,10 @@ async def invitation_page(token: str, database: Database) -> Template:
 
 @post("/invitations/{token:str}", middleware=[among_strangers])
 async def accept_invitation(
-    request: ApiRequest, token: str, database: Database, settings: Settings
+    request: ApiRequest,
+    token: str,
+    database: Database,
+    settings: Settings,
 ) -> Response[Any]:
     form = await form_of(request)
     name = form.get("name", "")
@@ -114,7 +122,12 @@ async def accept_invitation(
 
 
 async def _invitation(
-    database: Database, token: str, status: int = 200, *, name: str = "", problem: str = ""
+    database: Database,
+    token: str,
+    status: int = 200,
+    *,
+    name: str = "",
+    problem: str = "",
 ) -> Template:
     async with database.shared() as session:
         member, seller = await invitations.invited(session, token)
@@ -182,7 +195,10 @@ async def sign_out(request: ApiRequest, database: Database, settings: Settings) 
         raise errors.CsrfFailed("this form is not of your session; go back and load the page again")
     try:
         caller = await sessions.caller_with(
-            database, request.app.state.session_ring, token, settings
+            database,
+            request.app.state.session_ring,
+            token,
+            settings,
         )
     except errors.Unauthorized:
         return gone

@@ -69,7 +69,10 @@ async def read_account(caller: Caller, session: AsyncSession) -> AccountSettings
     responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY, errors.OwnerRequired),
 )
 async def change_account(
-    request: ApiRequest, caller: Caller, session: AsyncSession, data: AccountChange
+    request: ApiRequest,
+    caller: Caller,
+    session: AsyncSession,
+    data: AccountChange,
 ) -> AccountSettings:
     """Set the fields that the body names."""
     data = await _strictly(request)

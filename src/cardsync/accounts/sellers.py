@@ -298,7 +298,10 @@ async def show_seller(session: AsyncSession, seller_id: int) -> dict[str, Any]:
 
 
 async def delete_seller(
-    database: Database, store: Store, seller_id: int, tables: list[str]
+    database: Database,
+    store: Store,
+    seller_id: int,
+    tables: list[str],
 ) -> None:
     """Erase everything of a seller from `tables`, referring tables first so that foreign keys
     hold, then from the object store.

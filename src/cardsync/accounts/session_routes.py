@@ -71,7 +71,10 @@ def _begun(who: SignedIn, settings: Settings, status: int) -> Response[SessionBo
     responses=problems(*STRANGERS, *WITH_JSON_BODY, errors.InvalidCredentials),
 )
 async def sign_in(
-    request: ApiRequest, database: Database, settings: Settings, data: SignIn
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+    data: SignIn,
 ) -> Response[SessionBody]:
     """Begin a session: its cookie is set, its CSRF token told."""
     return _begun(
@@ -89,7 +92,10 @@ async def sign_in(
     responses=problems(*STRANGERS, *WITH_JSON_BODY, errors.NotFound),
 )
 async def accept_invitation(
-    token: str, database: Database, settings: Settings, data: Acceptance
+    token: str,
+    database: Database,
+    settings: Settings,
+    data: Acceptance,
 ) -> Response[SessionBody]:
     """Join with a name and a password, or choose a new password; begins a session.
 
@@ -104,7 +110,9 @@ async def accept_invitation(
 
 @get("/session", **SIGNED_IN, responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def read_session(
-    request: ApiRequest, caller: Caller, session: AsyncSession
+    request: ApiRequest,
+    caller: Caller,
+    session: AsyncSession,
 ) -> Response[SessionBody]:
     """Show the signed-in member, and the session's CSRF token."""
     return Response(

@@ -36,7 +36,11 @@ def token() -> None:
 )
 @click.option("--json", "as_json", is_flag=True)
 def token_create(
-    seller_id: int, scopes: tuple[str, ...], name: str, days: int | None, as_json: bool
+    seller_id: int,
+    scopes: tuple[str, ...],
+    name: str,
+    days: int | None,
+    as_json: bool,
 ) -> None:
     """Mint a token; it is shown only once."""
 

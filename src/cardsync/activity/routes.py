@@ -36,8 +36,8 @@ async def read_activity(
     risk: str | None = None,
     since: str | None = None,
 ) -> ActivityPage:
-    """What was done, newest first. `actor` and `action` are whole or name a kind: `token`, `list`.
-    `since` is a time; `per_page` is 50 unless told, and at most 200.
+    """The activity feed, newest first. `actor` and `action` are whole, or name a kind: `token`,
+    `list`. `since` is a time; `per_page` is 50 by default, and at most 200.
     """
     wanted = read_wanted(page, per_page, actor, action, outcome, risk, since)
     seconds = settings.read_seconds

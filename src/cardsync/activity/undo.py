@@ -29,7 +29,10 @@ def is_undoable(entry: Activity) -> bool:
 
 
 async def undo_entry(
-    session: AsyncSession, caller: Caller, entry_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    entry_id: int,
+    now: datetime,
 ) -> Activity:
     """Raises OwnerRequired, NotFound, NotUndoable, or ChangedSince, naming what was changed."""
     caller.must_be_owner()
@@ -61,7 +64,10 @@ async def undo_entry(
 
 
 async def _take_back(
-    session: AsyncSession, caller: Caller, entry: Activity, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    entry: Activity,
+    now: datetime,
 ) -> list[Activity]:
     """Undo the entry, or those of a plan's actions that stand, the last one first. Returns the
     undone entries.

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.lists import put_back as lists
+from cardsync.orders import pull_marks as orders
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_sets as pins
 
@@ -27,4 +28,5 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.DELETED: lists.undelete,
     lists.ADDED: lists.take_off,
     lists.REMOVED: lists.put_on,
+    orders.DISMISSED: orders.undo_dismissal,
 }

@@ -2,7 +2,7 @@
 
 Whoever claims or ends a claim takes the seller's state row first, so the order of locks is that of
 all who change tasks. A claim hands out a token of which only the hash is kept. A claim that has run
-out is taken back by whoever comes by next (`take_back`).
+out is taken back by whoever comes by next (`_TAKE_BACK`).
 """
 
 from __future__ import annotations
@@ -15,19 +15,36 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors
 from cardsync.access.caller import Caller
 from cardsync.agentwork import tasks
-from cardsync.agentwork.kinds import ATTEMPTS, RETRY, handed_out
+from cardsync.agentwork.kinds import ATTEMPTS, PRICE_TASKS, RETRY, ROUTINE, handed_out
 from cardsync.agentwork.models import AgentTask
-from cardsync.agentwork.tasks import end_rollback, note_due
+from cardsync.agentwork.tasks import NOTE_DUE, end_rollback
+from cardsync.database.one_message import in_one_message
 from cardsync.database.session import Database
-from cardsync.seller_state.state import locked
 from cardsync.settings import Settings
 
+_LOCK = "SELECT seller_id FROM sync_state WHERE seller_id = :seller FOR UPDATE"
+# A claim that ran out counts as an attempt, and the last one is final.
+_TAKE_BACK = f"""
+    UPDATE agent_task
+       SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
+           error = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:expired AS jsonb) ELSE error END,
+           finished_at = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:now AS timestamptz) END,
+           attempt = attempt + 1, token_hash = NULL, claimed_at = NULL, claim_expires_at = NULL
+     WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
+    RETURNING kind, status
+"""
+# A routine task that came back where a newer one of its kind waits: that one stands for both.
+_GIVE_UP_DOUBLES = f"""
+    UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
+     WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
+       AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind AND n.id > t.id
+                      AND n.status = 'pending' AND n.priority = {ROUTINE})
+"""
 # A task that came back once ranks as a retry, whatever it was.
 _CLAIM = f"""
     WITH free AS MATERIALIZED (
@@ -44,17 +61,20 @@ _CLAIM = f"""
      WHERE t.seller_id = :seller AND t.id = n.id
     RETURNING n.place, t.id, t.kind, t.payload, t.attempt
 """
-_END = """
+_END = f"""
     UPDATE agent_task
-       SET status = CAST(:becomes AS text), attempt = attempt + :counts, result = CAST(:result AS jsonb),
-           error = CAST(:error AS jsonb), finished_at = :finished_at, token_hash = NULL,
-           claimed_at = CASE WHEN CAST(:becomes AS text) = 'pending' THEN NULL ELSE claimed_at END,
-           claim_expires_at = NULL, ended_hash = :hash, ended_as = :told
-     WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash
+       SET status = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN 'pending' ELSE CAST(:told AS text) END,
+           finished_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL ELSE CAST(:now AS timestamptz) END,
+           claimed_at = CASE WHEN :counts = 1 AND attempt + 1 < {ATTEMPTS} THEN NULL ELSE claimed_at END,
+           attempt = attempt + :counts, result = CAST(:result AS jsonb), error = CAST(:error AS jsonb),
+           token_hash = NULL, claim_expires_at = NULL, ended_hash = CAST(:hash AS bytea), ended_as = CAST(:told AS text)
+     WHERE seller_id = :seller AND id = :id AND status = 'claimed' AND token_hash = :hash AND claim_expires_at > :now
+    RETURNING id
 """
+_TASK = f"SELECT {', '.join(AgentTask.__table__.columns.keys())} FROM agent_task WHERE seller_id = :seller AND id = :id"
 # What ended while an agent had it in hand: an import that it reported completed the task.
 _TOLD_LATE = """
-    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = :hash, ended_as = :told
+    UPDATE agent_task SET result = coalesce(result, CAST(:result AS jsonb)), ended_hash = CAST(:hash AS bytea), ended_as = CAST(:told AS text)
      WHERE seller_id = :seller AND id = :id
 """
 
@@ -72,7 +92,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an agent tells of a task that it had in hand."""
+    """An agent's report of a task that it had claimed."""
 
     status: Literal["completed", "failed"]
     claim_token: str
@@ -111,15 +131,10 @@ async def claim(
             kinds,
             said if said is not None else caller.state.agent_kinds,
             prices_held=allowed.price_tasks != "advertised",
-            rollback_waits=caller.state.rollback_until is not None
-            and caller.state.rollback_until > now,
+            rollback_waits=tasks.rollback_waits(caller.state.rollback_until, now),
             paid=allowed.paid,
         )
-        await locked(session, caller.seller_id)
-        await take_back(session, caller.seller_id, now)
-        claimed = await _hand_out(session, caller.seller_id, wanted, most, now, settings)
-        await note_due(session, caller.seller_id)
-    return claimed
+        return await _hand_out(session, caller.seller_id, wanted, most, now, settings)
 
 
 def _may_wait(caller: Caller, said: list[str] | None, now: datetime) -> bool:
@@ -141,99 +156,78 @@ async def _hand_out(
 ) -> list[Claimed]:
     ends = now + timedelta(seconds=settings.claim_ttl_seconds)
     tokens = [secrets.token_urlsafe(32) for _ in range(most)]
-    rows = await session.execute(
-        text(_CLAIM),
-        {
-            "seller": seller_id,
-            "kinds": kinds,
-            "most": most,
-            "now": now,
-            "ends": ends,
-            "hashes": [token_hash(token) for token in tokens],
-        },
-    )
+    statements = (_LOCK, _TAKE_BACK, _GIVE_UP_DOUBLES, _CLAIM, NOTE_DUE)
+    values = {
+        "seller": seller_id, "kinds": kinds, "most": most, "now": now, "ends": ends, "price_tasks": list(PRICE_TASKS),
+        "hashes": [token_hash(token) for token in tokens], "expired": _json(EXPIRED),
+    }  # fmt: skip
+    _, back, _, rows, _ = await in_one_message(session, statements, values)
+    if ("apply_rollback", "failed") in [(row.kind, row.status) for row in back]:
+        await end_rollback(session, seller_id, now)
     return [
         Claimed(row.id, row.kind, row.payload, row.attempt, now, tokens[row.place - 1], ends)
         for row in sorted(rows, key=lambda row: int(row.place))
     ]
 
 
-async def take_back(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Return the tasks whose claims have run out to those that wait; the state row is locked.
-
-    That counts as an attempt, and the last one is final. A routine task is given up where a newer
-    one of its kind waits already.
-    """
-    rows = await session.execute(
-        text(f"""
-            UPDATE agent_task
-               SET status = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN 'failed' ELSE 'pending' END,
-                   error = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:error AS jsonb) ELSE error END,
-                   finished_at = CASE WHEN attempt + 1 >= {ATTEMPTS} THEN CAST(:now AS timestamptz) END,
-                   attempt = attempt + 1, token_hash = NULL, claimed_at = NULL, claim_expires_at = NULL
-             WHERE seller_id = :seller AND status = 'claimed' AND claim_expires_at <= :now
-            RETURNING kind, status
-        """),
-        {"seller": seller_id, "now": now, "error": _json(EXPIRED)},
-    )
-    back = [(row.kind, row.status) for row in rows]
-    if back:
-        await tasks.give_up_doubles(session, seller_id, now)
-    if ("apply_rollback", "failed") in back:
-        await end_rollback(session, seller_id, now)
-
-
 EXPIRED = {"code": "claim_expired", "message": "no agent told in time what became of the task"}
 
 
 async def end_claim(
-    session: AsyncSession, caller: Caller, task_id: int, outcome: Outcome, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    task_id: int,
+    outcome: Outcome,
+    now: datetime,
 ) -> AgentTask:
     """The task as it is now. The same outcome told again changes nothing.
 
     Raises NotFound, ClaimExpired.
     """
-    await locked(session, caller.seller_id)
-    task = await _task_of(session, caller.seller_id, task_id)
     hashed = token_hash(outcome.claim_token)
-    if task.status == "claimed" and task.token_hash == hashed and not tasks.has_run_out(task, now):
-        await _end(session, task, outcome, hashed, now)
-    elif task.ended_hash == hashed and task.ended_as == outcome.status:
-        return task
-    elif task.status == outcome.status and task.token_hash == hashed:
-        await session.execute(text(_TOLD_LATE), _told(task, outcome, hashed))
-    else:
-        raise errors.ClaimExpired(_why(task, hashed, now))
-    await note_due(session, caller.seller_id)
-    return await _task_of(session, caller.seller_id, task_id)
-
-
-async def _end(
-    session: AsyncSession, task: AgentTask, outcome: Outcome, hashed: bytes, now: datetime
-) -> None:
-    counts = 1 if outcome.status == "failed" and outcome.retryable else 0
-    again = counts == 1 and task.attempt + 1 < ATTEMPTS
-    becomes = "pending" if again else outcome.status
-    await session.execute(
-        text(_END),
-        _told(task, outcome, hashed)
-        | {
-            "becomes": becomes,
-            "counts": counts,
-            "error": _json(outcome.error) if outcome.status == "failed" else None,
-            "finished_at": None if again else now,
-        },
-    )
-    if again:
-        await tasks.give_up_doubles(session, task.seller_id, now)
-    elif becomes == "failed" and task.kind == "apply_rollback":
+    values = _told(caller.seller_id, task_id, outcome, hashed) | {
+        "counts": 1 if outcome.status == "failed" and outcome.retryable else 0,
+        "error": _json(outcome.error) if outcome.status == "failed" else None,
+        "now": now,
+        "price_tasks": list(PRICE_TASKS),
+    }
+    doubles = (_GIVE_UP_DOUBLES,) if outcome.retryable else ()
+    statements = (_LOCK, _END, *doubles, NOTE_DUE, _TASK)
+    _, ended, *_, found = await in_one_message(session, statements, values)
+    if not found:
+        raise errors.NotFound(f"there is no task {task_id}")
+    task = AgentTask(**found[0]._asdict())
+    if not ended:
+        return await _ended_before(session, task, outcome, hashed, now)
+    if task.kind == "apply_rollback" and task.status == "failed":
         await end_rollback(session, task.seller_id, now)
+    return task
 
 
-def _told(task: AgentTask, outcome: Outcome, hashed: bytes) -> dict[str, Any]:
+async def _ended_before(
+    session: AsyncSession,
+    task: AgentTask,
+    outcome: Outcome,
+    hashed: bytes,
+    now: datetime,
+) -> AgentTask:
+    """The task, of a claim that is over: told again, or ended by what the agent reported besides.
+
+    Raises ClaimExpired.
+    """
+    if task.ended_hash == hashed and task.ended_as == outcome.status:
+        return task
+    if task.status != outcome.status or task.token_hash != hashed:
+        raise errors.ClaimExpired(_why(task, hashed, now))
+    told = _told(task.seller_id, task.id, outcome, hashed)
+    _, found = await in_one_message(session, (_TOLD_LATE, _TASK), told)
+    return AgentTask(**found[0]._asdict())
+
+
+def _told(seller_id: int, task_id: int, outcome: Outcome, hashed: bytes) -> dict[str, Any]:
     return {
-        "seller": task.seller_id,
-        "id": task.id,
+        "seller": seller_id,
+        "id": task_id,
         "hash": hashed,
         "told": outcome.status,
         "result": _json(outcome.result),
@@ -250,11 +244,3 @@ def _why(task: AgentTask, hashed: bytes, now: datetime) -> str:
     if tasks.has_run_out(task, now):
         return f"the claim of task {task.id} ran out; claim it again"
     return f"task {task.id} is {task.status}, and this token does not hold it"
-
-
-async def _task_of(session: AsyncSession, seller_id: int, task_id: int) -> AgentTask:
-    query = select(AgentTask).where(AgentTask.seller_id == seller_id, AgentTask.id == task_id)
-    task = await session.scalar(query.execution_options(populate_existing=True))
-    if task is None:
-        raise errors.NotFound(f"there is no task {task_id}")
-    return task

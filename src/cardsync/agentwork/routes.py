@@ -11,7 +11,7 @@ from litestar.params import Parameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY
 from cardsync.access.caller import Caller
 from cardsync.agentwork import claims, tasks
 from cardsync.agentwork.claims import Outcome
@@ -92,8 +92,8 @@ async def request_task(caller: Caller, session: AsyncSession, data: TaskRequest)
 
 @get(
     "/tasks",
-    opt=BY_EITHER,
-    security=[A_SESSION],
+    opt=BY_ANY,
+    security=[A_SESSION, A_TOKEN],
     responses=problems(*READ_BY_OWNERS, errors.InvalidPayload),
 )
 async def list_tasks(
@@ -124,7 +124,10 @@ def _number(given: str, otherwise: int) -> int:
 
 @post("/tasks/claim", status_code=200, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def claim_tasks(
-    caller: Caller, database: Database, settings: Settings, data: ClaimRequest | None = None
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: ClaimRequest | None = None,
 ) -> ClaimedTasks:
     """Take tasks in hand: new stock first, then what a person asked for, then retries.
 
@@ -152,7 +155,7 @@ async def end_task(caller: Caller, session: AsyncSession, task_id: int, data: Ta
     outcome = Outcome(data.status, data.claim_token, data.result, error, data.retryable)
     task = await claims.end_claim(session, caller, task_id, outcome, now)
     if task.kind == "quick_add_listing":
-        await settle_result(session, caller.seller_id, data.result, now)
+        await settle_result(session, caller, data.result, now)
     return task_body(task, now)
 
 

@@ -20,6 +20,7 @@ from cardsync.access.entitlements import PriceTasks
 from cardsync.access.models import Account
 from cardsync.agentwork.kinds import (
     ATTEMPTS,
+    BEHIND_A_ROLLBACK,
     KINDS,
     PRICE_TASKS,
     PUSHES,
@@ -36,22 +37,47 @@ ROLLBACKS = "rollback"
 # Of the files and cycles of a task the newest so many are remembered.
 _MOST_NAMED = 50
 
+# From when on tasks wait that the agent can do: a pending one at once, a claimed one when that ends.
+# What a rollback holds back is due when that is over; price pushes are not, because they may be
+# cancelled meanwhile.
+_DUE_AFTER_A_ROLLBACK = [kind for kind in BEHIND_A_ROLLBACK if kind not in PRICE_TASKS]
+NOTE_DUE = f"""
+    UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
+      FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
+                   min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
+              FROM (SELECT t.kind,
+                           greatest(CASE WHEN t.status = 'pending' THEN t.created_at
+                                         ELSE t.claim_expires_at END,
+                                    CASE WHEN t.kind IN ({", ".join(f"'{kind}'" for kind in _DUE_AFTER_A_ROLLBACK)})
+                                         THEN s.rollback_until END) AS at,
+                           s.agent_kinds IS NULL OR t.kind = ANY (s.agent_kinds) AS can
+                      FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
+                     WHERE t.seller_id = :seller AND s.seller_id = :seller
+                       AND t.status IN ('pending', 'claimed')) AS open) AS due
+     WHERE seller_id = :seller
+"""
+
 
 def advertised(
     tasks_due_at: datetime | None,
     price_tasks_due_at: datetime | None,
     agent_kinds: Collection[str] | None,
     price_tasks: PriceTasks,
+    rollback_until: datetime | None,
     now: datetime,
 ) -> bool:
     """`has_pending_tasks`: does anything wait that this account's agent may have and can do? Pure.
 
-    `tasks_due_at` knows only of kinds that the agent can do.
+    `tasks_due_at` knows only of kinds that the agent can do, and of what a rollback holds back.
     """
     pushes = agent_kinds is None or not set(PRICE_TASKS).isdisjoint(agent_kinds)
-    return waits(tasks_due_at, now) or (
-        price_tasks == "advertised" and pushes and waits(price_tasks_due_at, now)
-    )
+    held = price_tasks != "advertised" or rollback_waits(rollback_until, now)
+    return waits(tasks_due_at, now) or (pushes and not held and waits(price_tasks_due_at, now))
+
+
+def rollback_waits(rollback_until: datetime | None, now: datetime) -> bool:
+    """Whether a rollback's file is served in place of what other tasks are for. Pure."""
+    return rollback_until is not None and rollback_until > now
 
 
 def lost(price_tasks_due_at: datetime | None, price_tasks: PriceTasks, now: datetime) -> bool:
@@ -102,7 +128,10 @@ async def enqueue_task(
 
 
 async def waiting_task(
-    session: AsyncSession, seller_id: int, kind: str, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    now: datetime,
 ) -> AgentTask | None:
     """The oldest task of a kind that waits, be it that its claim has run out; the last attempt
     does not come back.
@@ -122,7 +151,11 @@ async def waiting_task(
 
 
 async def enqueue_routine(
-    session: AsyncSession, seller_id: int, kind: str, payload: dict[str, Any], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    kind: str,
+    payload: dict[str, Any],
+    now: datetime,
 ) -> int:
     """The same for work that comes by itself: of a kind at most one such task waits, and that one
     is taken.
@@ -134,28 +167,16 @@ async def enqueue_routine(
     return await enqueue_task(session, seller_id, kind, payload, now, priority=ROUTINE)
 
 
-async def give_up_doubles(session: AsyncSession, seller_id: int, now: datetime) -> None:
-    """Cancel routine tasks that came back where a newer one of their kind waits: it stands for
-    both. The state row is locked.
-    """
-    await session.execute(
-        text(f"""
-            UPDATE agent_task AS t SET status = 'cancelled', finished_at = :now
-             WHERE seller_id = :seller AND status = 'pending' AND priority = {ROUTINE} AND attempt > 0
-               AND EXISTS (SELECT FROM agent_task n WHERE n.seller_id = :seller AND n.kind = t.kind AND n.id > t.id
-                              AND n.status = 'pending' AND n.priority = {ROUTINE})
-        """),
-        {"seller": seller_id, "now": now},
-    )
-
-
 async def end_rollback(session: AsyncSession, seller_id: int, now: datetime) -> None:
     """A rollback whose task failed for good is ended by its own stream of work."""
     await mark_due_by(session, seller_id, ROLLBACKS, now)
 
 
 async def request_task(
-    session: AsyncSession, caller: Caller, kind: str, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    kind: str,
+    now: datetime,
 ) -> tuple[AgentTask, bool]:
     """The task that the seller asked for, and whether it is new: one that waits is told again.
 
@@ -300,7 +321,9 @@ async def note_push(
 
 
 async def end_unclaimed_rollbacks(
-    session: AsyncSession, seller_id: int, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
 ) -> datetime | None:
     """Cancel the tasks of rollbacks that are over, which no agent has in hand; returns when the
     next claim on such a one runs out.
@@ -325,23 +348,8 @@ async def end_unclaimed_rollbacks(
 
 
 async def note_due(session: AsyncSession, seller_id: int) -> None:
-    """Write on the state row, which the caller has locked, from when on tasks wait that the agent
-    can do: a pending one at once, a claimed one when that ends.
-    """
-    await session.execute(
-        text("""
-            UPDATE sync_state SET tasks_due_at = due.other, price_tasks_due_at = due.price
-              FROM (SELECT min(at) FILTER (WHERE kind <> ALL (CAST(:price_tasks AS text[])) AND can) AS other,
-                           min(at) FILTER (WHERE kind = ANY (CAST(:price_tasks AS text[]))) AS price
-                      FROM (SELECT t.kind, CASE WHEN t.status = 'pending' THEN t.created_at ELSE t.claim_expires_at END AS at,
-                                   s.agent_kinds IS NULL OR t.kind = ANY (s.agent_kinds) AS can
-                              FROM agent_task t JOIN sync_state s ON s.seller_id = t.seller_id
-                             WHERE t.seller_id = :seller AND s.seller_id = :seller
-                               AND t.status IN ('pending', 'claimed')) AS open) AS due
-             WHERE seller_id = :seller
-        """),
-        {"seller": seller_id, "price_tasks": list(PRICE_TASKS)},
-    )
+    """Write that on the state row, which the caller has locked."""
+    await session.execute(text(NOTE_DUE), {"seller": seller_id, "price_tasks": list(PRICE_TASKS)})
 
 
 async def cancel_price_tasks(session: AsyncSession, seller_id: int, now: datetime) -> int:

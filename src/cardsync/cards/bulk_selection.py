@@ -128,7 +128,7 @@ async def pick_cards(rows: Rows, caller: Caller, selection: Selection, now: date
     """
     if not selection.given:
         raise errors.InvalidPayload(
-            "nothing is selected: send marketplace_ids, card_ids, or a search that is not blank"
+            "nothing is selected: send marketplace_ids, card_ids, or a search that is not blank",
         )
     ids = None if selection.selected_ids is msgspec.UNSET else ids_of(selection.selected_ids)
     for column, given in (

@@ -94,7 +94,11 @@ class CustomListing(Base):
     __table_args__ = (
         # Titles are as long as cells: their MD5 fits any index.
         Index(
-            "uq_custom_listing_title", "seller_id", "listing_id", text("md5(title)"), unique=True
+            "uq_custom_listing_title",
+            "seller_id",
+            "listing_id",
+            text("md5(title)"),
+            unique=True,
         ),
     )
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

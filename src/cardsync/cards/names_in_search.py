@@ -101,14 +101,20 @@ _OWN_LISTS = """
 _OWN_RULES = "SELECT name FROM pricing_rule WHERE seller_id = :seller ORDER BY priority, id"
 
 
-async def own_names(rows: Rows, seller_id: int, member_id: int | None = None) -> OwnNames:
+async def own_names(
+    rows: Rows, seller_id: int, member_id: int | None = None, field: str | None = None
+) -> OwnNames:
     """Read the names for completing a search: those that the member may see, or, without a
-    member, those that a key may see.
+    member, those that a key may see. With a field, only the names that it takes are read.
     """
     values = {"seller": seller_id, "member": member_id}
+
+    async def read(name: str, statement: str) -> Sequence[Sequence[Any]]:
+        return await rows(statement, values) if field in (None, name) else ()
+
     return OwnNames(
-        sets=[row[0] for row in await rows(_SETS, values)],
-        games=[row[0] for row in await rows(_LINES, values)],
-        lists=[(row[0], row[1]) for row in await rows(_OWN_LISTS, values)],
-        rules=[row[0] for row in await rows(_OWN_RULES, values)],
+        sets=[row[0] for row in await read("set", _SETS)],
+        games=[row[0] for row in await read("game", _LINES)],
+        lists=[(row[0], row[1]) for row in await read("list", _OWN_LISTS)],
+        rules=[row[0] for row in await read("rule", _OWN_RULES)],
     )

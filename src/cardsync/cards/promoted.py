@@ -39,7 +39,9 @@ async def refuse_promoted(
 
 
 async def refuse_picked_promoted(
-    session: AsyncSession, seller_id: int, selection: Selection
+    session: AsyncSession,
+    seller_id: int,
+    selection: Selection,
 ) -> None:
     """Check the form of a selection that counts; a search finds no retired contributions."""
     if selection.marketplace_ids is not None:

@@ -41,7 +41,11 @@ _FROM = "card c LEFT JOIN product p ON p.id = c.product_id"
 async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage) -> Found:
     """Find a page of cards. Raises QueryError."""
     selected = await select_cards(
-        reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
+        reading.rows,
+        caller.seller_id,
+        wanted,
+        clock.now(),
+        caller.member_id,
     )
     order = page_order(page)
     values = selected.values | {"limit": page.per_page, "offset": page.offset}
@@ -53,14 +57,20 @@ async def find_cards(reading: Reading, caller: Caller, wanted: CardFilter, page:
     )
     statement = paging.page_of(found, order, _COLUMNS, _FROM)
     _, rows = await reading.together(
-        [searched_by_all_processes(), statement], values | {"cut": cut}, last=True
+        [searched_by_all_processes(), statement],
+        values | {"cut": cut},
+        last=True,
     )
     # A page beyond the last one has one row without a card.
     return Found([CardRow._make(row[1:]) for row in rows if row[1] is not None], rows[0][0])
 
 
 async def search_cards(
-    reading: Reading, caller: Caller, wanted: CardFilter, page: CardPage, seconds: float
+    reading: Reading,
+    caller: Caller,
+    wanted: CardFilter,
+    page: CardPage,
+    seconds: float,
 ) -> SearchAnswer:
     """Find a page of the cards that the caller sees. A search that cannot be read, or that takes
     longer than `seconds`, finds nothing and says why.
@@ -75,6 +85,22 @@ async def search_cards(
     return SearchAnswer(found, [])
 
 
+async def cards_after(
+    reading: Reading, caller: Caller, wanted: CardFilter, after: int, limit: int
+) -> list[CardRow]:
+    """Return the selected cards with ids greater than `after`, by id. Raises QueryError."""
+    selected = await select_cards(
+        reading.rows, caller.seller_id, wanted, clock.now(), caller.member_id
+    )
+    statement = (
+        f"SELECT {_COLUMNS} FROM {_FROM} WHERE {selected.where} AND c.id > :after"
+        " ORDER BY c.id LIMIT :limit"
+    )
+    values = selected.values | {"after": after, "limit": limit}
+    [rows] = await reading.together([statement], values, last=True)
+    return [CardRow._make(row) for row in rows]
+
+
 async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: int) -> Any:
     """Return a key before which at least as many cards stand as are needed, but few of all; None
     if a sample of the cards gives no such key.
@@ -82,7 +108,8 @@ async def _cut(reading: Reading, selected: Selected, order: PageOrder, needed: i
     if not (selected.of_its_own and paging.worth_a_look(order, needed)):
         return None
     rows = await reading.rows(
-        paging.looked_at(selected.where, order), selected.values | {"last": needed - 1}
+        paging.looked_at(selected.where, order),
+        selected.values | {"last": needed - 1},
     )
     return rows[0][0] if rows else None
 
@@ -99,7 +126,9 @@ _HISTORY = f"""
 
 
 async def read_card(
-    reading: Reading, caller: Caller, card_id: int
+    reading: Reading,
+    caller: Caller,
+    card_id: int,
 ) -> tuple[CardRow, list[ObservationRow]]:
     """Return the card, and its observations, newest first. Raises NotFound."""
     values = {

@@ -1,24 +1,31 @@
-"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, and a card with its price
-history.
+"""Cards over HTTP, as sellers and assistants read them: GET /api/cards, what completes its search,
+and a card with its price history.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, cast
 
-from litestar import Request, Router, get
+from litestar import Request, Response, Router, get
 from litestar.datastructures import State
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.params import QueryParameter
+from litestar.response import Stream
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
+from cardsync.cards.as_csv import HEADERS, cards_as_csv
+from cardsync.cards.completions import complete_search
 from cardsync.cards.filters import read_filter, read_page
 from cardsync.cards.queries import read_card, search_cards
 from cardsync.cards.shown import (
     CardsPage,
     CardWithHistory,
+    CompletionsBody,
     cards_page,
+    completions_body,
     with_history,
 )
 from cardsync.database.session import Database
@@ -28,6 +35,7 @@ from cardsync.web.request import (
     Polled,
     problems,
     provide_caller,
+    provide_database,
     provide_settings,
     reading,
 )
@@ -64,44 +72,113 @@ _QUERY = {
 }
 
 
+def _described(parameters: dict[str, tuple[str, Schema]]) -> list[Any]:
+    return [
+        Parameter(
+            name=name,
+            param_in="query",
+            required=False,
+            description=description,
+            schema=schema,
+        )
+        for name, (description, schema) in parameters.items()
+    ]
+
+
+def _given(request: Request[Any, Any, State]) -> dict[str, list[str]]:
+    return request.query_params.dict()
+
+
 @dataclass
 class _CardsQuery(Operation):
     """GET /cards reads its query itself: what can't be read there is told in our words."""
 
     def __post_init__(self) -> None:
-        self.parameters = [
-            Parameter(
-                name=name,
-                param_in="query",
-                required=False,
-                description=description,
-                schema=schema,
-            )
-            for name, (description, schema) in _QUERY.items()
-        ]
+        self.parameters = _described(_QUERY)
 
 
 @get(
-    "/cards", operation_class=_CardsQuery, responses=problems(*BEHIND_A_KEY, errors.InvalidPayload)
+    "/cards",
+    operation_class=_CardsQuery,
+    responses=problems(*BEHIND_A_KEY, errors.InvalidPayload),
 )
 async def cards(request: Request[Any, Any, State]) -> Polled[CardsPage]:
     """The seller's cards that a search finds, with their lists and places."""
     caller = provide_caller(request)
     settings = provide_settings(request.app.state)
-    given = request.query_params.dict()
+    given = _given(request)
     wanted, page = read_filter(given), read_page(given)
     async with reading(request) as reads:
         answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
     return Polled(cards_page(answer, page))
 
 
+@get("/cards/complete", responses=problems(*BEHIND_A_KEY, errors.InvalidPayload))
+async def completions(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    query_text: Annotated[
+        str,
+        QueryParameter(
+            name="text",
+            max_length=limits.SEARCH_CHARACTERS,
+            description="A search as far as it is typed, up to the cursor",
+        ),
+    ] = "",
+) -> CompletionsBody:
+    """The terms that may stand at the end of a search, with the seller's own sets, product lines,
+    lists and rules: at most twenty, those that begin like it first.
+    """
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reads:
+        return completions_body(await complete_search(reads, caller, query_text))
+
+
+@dataclass
+class _SelectedQuery(Operation):
+    """The export takes the same filter, and no page."""
+
+    def __post_init__(self) -> None:
+        self.parameters = _described(
+            {name: _QUERY[name] for name in list(_QUERY)[: list(_QUERY).index("sort")]}
+        )
+
+
+@get(
+    "/cards/export.csv",
+    operation_class=_SelectedQuery,
+    responses={
+        200: ResponseSpec(
+            bytes,
+            description="The cards by id, with one line of names; `locations` and `lists` are separated by blanks. A text that a spreadsheet would calculate begins with an apostrophe",
+            media_type="text/csv",
+            generate_examples=False,
+        ),
+        **problems(*BEHIND_A_KEY, errors.InvalidPayload),
+    },
+)
+async def export_cards(request: Request[Any, Any, State]) -> Response[bytes]:
+    """The seller's cards that a search finds, all of them, as a CSV that streams."""
+    state = request.app.state
+    parts = await cards_as_csv(
+        provide_database(state),
+        provide_caller(request),
+        read_filter(_given(request)),
+        provide_settings(state).read_seconds,
+    )
+    return cast("Response[bytes]", Stream(parts, media_type="text/csv", headers=HEADERS))
+
+
 @get("/cards/{card_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def card(
-    caller: Caller, database: Database, settings: Settings, card_id: int
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> CardWithHistory:
     """One card, gone or not, with what was observed of its prices and quantity."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         return with_history(*await read_card(reading, caller, card_id))
 
 
-router = Router(path="", route_handlers=[cards, card], tags=["cards"])
+router = Router(path="", route_handlers=[cards, completions, export_cards, card], tags=["cards"])

@@ -5,6 +5,7 @@ Amounts are text with at least two decimals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal, NamedTuple
@@ -14,6 +15,7 @@ import msgspec
 from cardsync import clock
 from cardsync.cards.filters import CardPage
 from cardsync.money import dollars, to_units
+from cardsync.search.completion import Completion
 
 
 class CardRow(NamedTuple):
@@ -61,7 +63,7 @@ class Found(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """What a search found, and what of it cannot be answered: messages with their places."""
+    """The result of a search, and the parts of it that cannot be answered: messages with places."""
 
     found: Found
     problems: list[tuple[str, int]]
@@ -215,3 +217,19 @@ def cards_page(answer: SearchAnswer, page: CardPage) -> CardsPage:
         total_pages=-(-found.total // page.per_page),
         query_errors=[QueryProblem(*problem) for problem in answer.problems],
     )
+
+
+class CompletionBody(msgspec.Struct):
+    """The search reads `text` from the offset `at` on; `told` describes it, or is empty."""
+
+    at: int
+    text: str
+    told: str
+
+
+class CompletionsBody(msgspec.Struct):
+    completions: list[CompletionBody]
+
+
+def completions_body(found: Sequence[Completion]) -> CompletionsBody:
+    return CompletionsBody([CompletionBody(one.at, one.text, one.told) for one in found])

@@ -218,7 +218,8 @@ async def _adopt(database: Database, keyed: pl.DataFrame) -> int:
             " AND game IN (SELECT game FROM games) ORDER BY id",
         )
     rows = frame_of(
-        data, {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String}
+        data,
+        {"id": pl.Int64, **dict.fromkeys(PROVISIONAL[1:], pl.String), "sealed": pl.String},
     )
     if rows.is_empty():
         return 0

@@ -147,7 +147,7 @@ def _matched(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         # catalog once more.
         offered = products.filter(pl.col("name_key").is_in(left["alias_key"].unique().implode()))
         verdicts = pl.concat(
-            [verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)]
+            [verdicts, _verdicts(left.with_columns(name_key="alias_key"), offered)],
         )
     found = rows.select("row").join(verdicts, on="row", how="left", maintain_order="left")
     return found.with_columns(pl.col("outcome").fill_null("unmatched"))
@@ -193,7 +193,7 @@ def _verdicts(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     single = candidates.filter(pl.col("row").is_unique())
     several = _best(candidates.filter(pl.col("row").is_duplicated()))
     matched = pl.concat(
-        [single.filter(_variant_allowed()).select("row", "id"), several.select("row", "id")]
+        [single.filter(_variant_allowed()).select("row", "id"), several.select("row", "id")],
     )
     return matched.select(
         "row",
@@ -212,7 +212,9 @@ def _candidates(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
     wanted = rows.filter(pl.col("name_key").is_not_null() & (pl.col("name_key") != ""))
     offered = products.select("id", "marketplace_product_id", *_IDENTITY, *_FIELDS)
     pairs = wanted.select("row", *_IDENTITY, *_FIELDS).join(
-        offered, on=_IDENTITY, suffix="_offered"
+        offered,
+        on=_IDENTITY,
+        suffix="_offered",
     )
     return pairs.filter(
         _agree("finish_key", optional=False)
@@ -292,7 +294,7 @@ def _reasons(rows: pl.DataFrame, products: pl.DataFrame) -> pl.DataFrame:
         ("number_differs", _IDENTITY),
     ):
         found.append(
-            left.join(products, on=known, how="anti").select("row", pl.lit(reason).alias("reason"))
+            left.join(products, on=known, how="anti").select("row", pl.lit(reason).alias("reason")),
         )
         left = left.join(products, on=known, how="semi")
     pairs = left.join(

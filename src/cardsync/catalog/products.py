@@ -115,10 +115,13 @@ async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -
     """
     hits = await asyncio.to_thread(match, printed.keyed, catalog)
     known = hits.filter(pl.col("product_id").is_not_null()).select(
-        "row", "product_id", match="outcome"
+        "row",
+        "product_id",
+        match="outcome",
     )
     left = printed.keyed.join(
-        hits.filter(pl.col("product_id").is_null()).select("row", "outcome"), on="row"
+        hits.filter(pl.col("product_id").is_null()).select("row", "outcome"),
+        on="row",
     )
     if left.height:
         # The printings follow the order of their rows: the first one names a product that several
@@ -126,7 +129,7 @@ async def found(database: Database, printed: Printings, catalog: pl.DataFrame) -
         first = printed.of_rows.unique("printing", keep="first", maintain_order=True)["printing"]
         left = first.rename("row").to_frame().join(left, on="row", maintain_order="left")
         known = pl.concat(
-            [known, (await provisional(database, left)).select("row", "product_id", "match")]
+            [known, (await provisional(database, left)).select("row", "product_id", "match")],
         )
     return known.sort("row").drop("row")
 
@@ -190,7 +193,9 @@ async def provisional(database: Database, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _provisional_chunk(
-    database: Database, rows: pl.DataFrame, columns: tuple[str, ...]
+    database: Database,
+    rows: pl.DataFrame,
+    columns: tuple[str, ...],
 ) -> pl.DataFrame:
     listed = ", ".join(columns[1:])
     types = ", ".join(f"{name} {'boolean' if name == 'sealed' else 'text'}" for name in columns)

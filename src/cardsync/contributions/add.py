@@ -231,7 +231,8 @@ async def _described(
         "number": wanted.number or "", "rarity": "",
     }  # fmt: skip
     rows = pl.DataFrame(
-        [{"row": 0, **texts, **described, "title": ""}], schema_overrides={"row": pl.UInt32}
+        [{"row": 0, **texts, **described, "title": ""}],
+        schema_overrides={"row": pl.UInt32},
     )
     [found] = (
         (await products.resolve(database, rows)).select("product_id", "match").iter_rows(named=True)

@@ -40,7 +40,10 @@ class Contribution(msgspec.Struct):
 
 @post("/contributions", responses=problems(*FOR_MEMBERS, *WITH_JSON_BODY))
 async def add_contribution(
-    caller: Caller, database: Database, settings: Settings, data: Contribution
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: Contribution,
 ) -> CardBody:
     """Add cards that no marketplace lists yet.
 
@@ -57,7 +60,10 @@ async def add_contribution(
     responses=problems(*FOR_MEMBERS, errors.NotFound, errors.StockPromotedReload),
 )
 async def publish_contribution(
-    caller: Caller, database: Database, settings: Settings, card_id: int
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> CardBody:
     """Let everybody of the account see it.
 
@@ -75,5 +81,7 @@ async def _shown(database: Database, caller: Caller, settings: Settings, card_id
 
 
 router = Router(
-    path="", route_handlers=[add_contribution, publish_contribution], tags=["contributions"]
+    path="",
+    route_handlers=[add_contribution, publish_contribution],
+    tags=["contributions"],
 )

@@ -122,7 +122,9 @@ async def look_up(session: AsyncSession, seller_id: int, key: str) -> tuple[int,
 
 
 async def history(
-    session: AsyncSession, seller_id: int, most: int | None = None
+    session: AsyncSession,
+    seller_id: int,
+    most: int | None = None,
 ) -> tuple[int, list[CreditTransaction]]:
     """Return (balance, every transaction or the newest `most`, newest first).
 

@@ -23,7 +23,8 @@ HEADER = "X-Idempotency-Key"
 
 
 def requires_idempotency_key(
-    connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler
+    connection: ASGIConnection[Any, Any, Any, Any],
+    _: BaseRouteHandler,
 ) -> None:
     """A guard, because a missing key is refused before anything else of the request is looked
     at.
@@ -63,7 +64,7 @@ async def skip_wait(
     The cooldown itself goes on.
     """
     return skipped_wait(
-        await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings)
+        await credits.skip_wait(session, caller, idempotency_key, clock.now(), settings),
     )
 
 

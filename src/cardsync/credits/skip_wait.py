@@ -129,7 +129,9 @@ def _facts(
         if lease_is_live and state.lease_expires_at
         else 0,
         cooldown_remaining=remaining_seconds(
-            state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now
+            state.last_pricing_at,
+            timedelta(seconds=settings.sync_cooldown_seconds),
+            now,
         ),
         request_waits=state.requested_kind is not None,
         balance=balance,

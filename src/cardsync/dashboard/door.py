@@ -7,7 +7,20 @@ from litestar import Router
 from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
 from cardsync.dashboard.assets import static_file
-from cardsync.dashboard.pages import activity, card, cards, set_up, settings, styleguide
+from cardsync.dashboard.pages import (
+    activity,
+    card,
+    cards,
+    customers,
+    lists,
+    one_list,
+    order,
+    orders,
+    selection,
+    set_up,
+    settings,
+    styleguide,
+)
 from cardsync.dashboard.shell import refused
 from cardsync.web import forms
 
@@ -16,6 +29,21 @@ pages = Router(
     route_handlers=[
         cards.cards_page,
         card.card_page,
+        orders.orders_page,
+        order.order_page,
+        order.mark_order,
+        customers.customers_page,
+        lists.lists_page,
+        lists.make_list,
+        lists.rename_list,
+        lists.delete_list,
+        one_list.list_page,
+        one_list.add_page,
+        one_list.add_cards,
+        one_list.remove_cards,
+        selection.add_selected,
+        selection.export_selected,
+        selection.export_cards,
         activity.activity_page,
         activity.undo_entry,
         *settings.ROUTES,

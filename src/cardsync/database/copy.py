@@ -44,7 +44,11 @@ _ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 def _written(frame: pl.DataFrame) -> memoryview:
     buffer = io.BytesIO()
     frame.write_csv(
-        buffer, include_header=False, separator="\t", quote_style="never", null_value=NULL
+        buffer,
+        include_header=False,
+        separator="\t",
+        quote_style="never",
+        null_value=NULL,
     )
     return buffer.getbuffer()
 
@@ -61,7 +65,10 @@ def _is_apart(data: memoryview, frame: pl.DataFrame) -> bool:
 
 
 async def copy_in(
-    session: AsyncSession, table: str, columns: Sequence[str], data: memoryview
+    session: AsyncSession,
+    table: str,
+    columns: Sequence[str],
+    data: memoryview,
 ) -> None:
     """COPY the text that `encode` made into a temp table (row-level security refuses COPY into
     tenant tables).
@@ -117,5 +124,9 @@ def frame_of(data: bytes, schema: Mapping[str, pl.DataType | type[pl.DataType]])
     if not data:
         return pl.DataFrame(schema=schema)
     return pl.read_csv(
-        data, has_header=False, schema=schema, null_values=NULL, empty_string_is_null=False
+        data,
+        has_header=False,
+        schema=schema,
+        null_values=NULL,
+        empty_string_is_null=False,
     )

@@ -42,7 +42,8 @@ _CONNECTION = {
 async def notify(session: AsyncSession, topic: str, payload: str = "") -> None:
     """Notify every process that listens to `topic`, when and if this transaction commits."""
     await session.execute(
-        text("SELECT pg_notify(:topic, :payload)"), {"topic": topic, "payload": payload}
+        text("SELECT pg_notify(:topic, :payload)"),
+        {"topic": topic, "payload": payload},
     )
 
 

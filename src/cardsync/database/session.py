@@ -105,7 +105,10 @@ class Database:
 
     @asynccontextmanager
     async def tenant(
-        self, seller_id: int, *, snapshot: bool = False
+        self,
+        seller_id: int,
+        *,
+        snapshot: bool = False,
     ) -> AsyncIterator[AsyncSession]:
         """Open one transaction in one seller's scope; it commits on leaving, and rolls back on an
         exception.
@@ -120,14 +123,19 @@ class Database:
 
     @asynccontextmanager
     async def bounded(
-        self, seller_id: int, seconds: float, *, snapshot: bool = False
+        self,
+        seller_id: int,
+        seconds: float,
+        *,
+        snapshot: bool = False,
     ) -> AsyncIterator[AsyncSession]:
         """Open the same for work that may be long: a seller has few such transactions at a time, no
         statement takes longer than this, and no wait for a lock longer than half of it.
         """
         async with self.turns.of(seller_id), self.tenant(seller_id, snapshot=snapshot) as session:
             await session.execute(
-                text(_BOUNDS), {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"}
+                text(_BOUNDS),
+                {"most": f"{seconds:f}s", "lock": f"{seconds / 2:f}s"},
             )
             yield session
 

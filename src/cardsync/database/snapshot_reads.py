@@ -62,7 +62,11 @@ class Reading:
     """
 
     def __init__(
-        self, connection: Connection, known: _Known, seller_id: int, seconds: float
+        self,
+        connection: Connection,
+        known: _Known,
+        seller_id: int,
+        seconds: float,
     ) -> None:
         self._connection = connection
         self._known = known

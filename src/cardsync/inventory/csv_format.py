@@ -145,7 +145,10 @@ def decode_line(line: bytes) -> str:
 
 
 def read(
-    pieces: Iterable[bytes], *, shapes: Mapping[str, str] | None = None, fast: bool = True
+    pieces: Iterable[bytes],
+    *,
+    shapes: Mapping[str, str] | None = None,
+    fast: bool = True,
 ) -> tuple[Header, Iterator[Block]]:
     """Return a file's header, and its records from line 2 on, in file order, each block as soon as
     its bytes are there.
@@ -264,7 +267,7 @@ def _read_block(
         fast=fast,
     )
     frame = pl.concat(
-        [_numbered(frame, lines.filter("certain")["index"], line), others.frame()]
+        [_numbered(frame, lines.filter("certain")["index"], line), others.frame()],
     ).sort("line")
     block = Block(
         frame,
@@ -337,7 +340,10 @@ def _read_certain(
     if fast and count:
         try:
             frame = pl.read_csv(
-                text, has_header=False, infer_schema=False, empty_string_is_null=False
+                text,
+                has_header=False,
+                infer_schema=False,
+                empty_string_is_null=False,
             )
         except pl.exceptions.PolarsError:
             frame = pl.DataFrame()
@@ -516,7 +522,10 @@ def price_updates_csv(rows: pl.DataFrame) -> bytes:
     }
     out = io.BytesIO()
     rows.select(**cells).write_csv(
-        out, include_header=False, quote_style="always", line_terminator="\r\n"
+        out,
+        include_header=False,
+        quote_style="always",
+        line_terminator="\r\n",
     )
     return HEADER_ONLY + out.getvalue()
 

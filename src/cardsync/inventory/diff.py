@@ -78,7 +78,10 @@ def with_stored(frame: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     )
     # The join is by id alone: a join of the rows themselves would copy every column of them.
     beside = frame.select("marketplace_id").join(
-        old, on="marketplace_id", how="left", maintain_order="left"
+        old,
+        on="marketplace_id",
+        how="left",
+        maintain_order="left",
     )
     return frame.hstack(beside.drop("marketplace_id"))
 
@@ -113,7 +116,9 @@ def absent_cards(
     absent = active.join(frame.select("marketplace_id"), on="marketplace_id", how="anti")
     spoken_for = pl.col("product_line").is_in([] if unnamed else occurring)
     return absent.filter(~pl.col("listing_id").is_in(rejected_ids)).select(
-        "id", "product_line", gone=spoken_for
+        "id",
+        "product_line",
+        gone=spoken_for,
     )
 
 

@@ -95,7 +95,10 @@ async def finish(
         elif outcome.fingerprint == NOTHING:
             await withdraw(session, upload.seller_id, now)
         await sync_state.upload_finished(
-            session, upload.seller_id, "in_review" if in_review else "completed", now
+            session,
+            upload.seller_id,
+            "in_review" if in_review else "completed",
+            now,
         )
         await hold_lease(session, writer.lease, now)
         await sync_state.release_lease(session, writer.lease)

@@ -56,7 +56,8 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
     """
     account, run, pins = await read_rules(work, upload)
     parsed, (stored, past) = await at_once(
-        parse_file(work, upload, account), read_known(work, account, run)
+        parse_file(work, upload, account),
+        read_known(work, account, run),
     )
     await boundary(work.database, lease)
     async with NewProducts(work.database, parsed.frame, stored) as new:
@@ -77,7 +78,12 @@ async def import_upload(work: Work, lease: Lease, upload: Upload) -> None:
         kept_since = await history.prepare(work, upload.seller_id, upload.exported_at)
         total = changes.total + absent.height
         writer = write.Writer(
-            work.database, lease, verdict.run_id, upload.exported_at, kept_since, total
+            work.database,
+            lease,
+            verdict.run_id,
+            upload.exported_at,
+            kept_since,
+            total,
         )
         telling = partial(outcome_of, parsed, rows, stored, absent, prices, verdict)
         written = write_slabs(work, writer, slabs, sold)
@@ -131,11 +137,18 @@ async def read_known(work: Work, account: Account, run: Run) -> tuple[pl.DataFra
 
 
 def absent_cards(
-    parsed: Parsed, rows: pl.DataFrame, stored: pl.DataFrame, upload: Upload
+    parsed: Parsed,
+    rows: pl.DataFrame,
+    stored: pl.DataFrame,
+    upload: Upload,
 ) -> pl.DataFrame:
     """Return the stored cards of which the file has no row; the report notes why some stay."""
     absent = diff.absent_cards(
-        rows, parsed.rejected_ids, parsed.unnamed, stored, upload.product_line
+        rows,
+        parsed.rejected_ids,
+        parsed.unnamed,
+        stored,
+        upload.product_line,
     )
     if why := diff.why_kept(absent, parsed.unnamed):
         parsed.note("cards_kept", why)
@@ -165,12 +178,16 @@ async def number_cards(work: Work, seller_id: int, changes: Changes) -> Changes:
         .head(count)
     )
     return replace(
-        changes, rows=changes.rows.with_columns(changes.rows["id"].scatter(changes.insert_at, ids))
+        changes,
+        rows=changes.rows.with_columns(changes.rows["id"].scatter(changes.insert_at, ids)),
     )
 
 
 async def write_slabs(
-    work: Work, writer: write.Writer, slabs: deque[write.Slab], sold: on_sale.OnSale | None
+    work: Work,
+    writer: write.Writer,
+    slabs: deque[write.Slab],
+    sold: on_sale.OnSale | None,
 ) -> None:
     """Write the cards; which targets are a sale's price stands there before the first of them."""
     if sold is not None:

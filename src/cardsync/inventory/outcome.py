@@ -22,8 +22,8 @@ from cardsync.pricing.export import on_sale
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the last transaction keeps of a run: the report, what the export holds from now on,
-    the lines seen and those new to the account.
+    """The result of a run that its last transaction stores: the report, what the export holds from
+    now on, the lines that were seen and those that are new to the account.
     """
 
     report: dict[str, Any]
@@ -55,7 +55,7 @@ def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
             )
         )
         .otherwise(
-            pl.format("Condition '{}' is not known", pl.col("condition_label").str.slice(0, 60))
+            pl.format("Condition '{}' is not known", pl.col("condition_label").str.slice(0, 60)),
         )
     )
     told = rows.select("line", "custom", "listing_id", "condition", "condition_label").filter(
@@ -65,7 +65,10 @@ def _notes_on(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _report_of(
-    parsed: Parsed, rows: pl.DataFrame, blocked: dict[str, int], verdict: Verdict
+    parsed: Parsed,
+    rows: pl.DataFrame,
+    blocked: dict[str, int],
+    verdict: Verdict,
 ) -> dict[str, Any]:
     """Return the upload's report as GET /uploads/{id} shows it, but for the matches of new cards."""
     notes = _notes_on(rows)

@@ -274,7 +274,10 @@ def _unnamed(texts: pl.DataFrame, without_id: pl.Series) -> int:
 
 
 def _numbers(
-    texts: pl.DataFrame, prices: list[str], *, shaped: bool
+    texts: pl.DataFrame,
+    prices: list[str],
+    *,
+    shaped: bool,
 ) -> tuple[list[pl.Series], dict[str, pl.Series]]:
     """Return the numeric columns and, for each that has any, which of its cells could not be read.
     No column has any if all cells are known to be plain.
@@ -323,7 +326,7 @@ def _units(amounts: pl.DataFrame) -> pl.DataFrame:
     """
     # The steps are separate, because an expression that names a column twice reads it twice.
     fine = amounts.select(
-        pl.all().cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False)
+        pl.all().cast(pl.Decimal(20, 5), strict=False).to_physical().cast(pl.Int64, strict=False),
     )
     units = fine.select((pl.all() + 5) // 10)
     return units.select(pl.when((pl.all() > 0) & (pl.all() <= MAX_UNITS)).then(pl.all()))

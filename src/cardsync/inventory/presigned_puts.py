@@ -24,7 +24,10 @@ async def receive(store: LocalStore, key: str, body: AsyncIterable[bytes]) -> No
         raise errors.AlreadyUsed
     with store.spool() as (path, file):
         await spool_body(
-            file, body, limits.PRESIGNED_PLAIN_BYTES, limits.PRESIGNED_COMPRESSED_BYTES
+            file,
+            body,
+            limits.PRESIGNED_PLAIN_BYTES,
+            limits.PRESIGNED_COMPRESSED_BYTES,
         )
         file.flush()
         try:

@@ -21,8 +21,8 @@ from cardsync.pricing.runs.price_history import Past
 
 @dataclass(frozen=True)
 class Prices:
-    """What the run says besides the targets. Without targets, because the seller has to look first
-    or a run over the stored cards follows, `held_back` is true.
+    """The results of a run besides its targets. `held_back` is true if there are no targets, because
+    the seller has to look first or a run over the stored cards follows.
     """
 
     held_back: bool
@@ -36,7 +36,11 @@ class Prices:
 
 
 def price_rows(
-    rows: pl.DataFrame, past: Past, pins: dict[int, int], run: Run, observed_at: datetime
+    rows: pl.DataFrame,
+    past: Past,
+    pins: dict[int, int],
+    run: Run,
+    observed_at: datetime,
 ) -> pl.DataFrame:
     """Price the identified rows.
 
@@ -54,7 +58,7 @@ def price_rows(
     cards = cards.with_columns(**past.columns(rows, observed_at))
     if pins:
         cards = cards.with_columns(
-            pin=pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64)
+            pin=pl.col("marketplace_id").replace_strict(pins, default=None, return_dtype=pl.Int64),
         )
     return engine.price(cards, run.rules, run.seller, run.now, run.sales)
 

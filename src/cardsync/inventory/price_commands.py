@@ -64,7 +64,8 @@ def _ask(work: Callable[[Database], Awaitable[Any]]) -> Any:
 
 def _with_rules(command: Callable[..., None]) -> Callable[..., None]:
     preset = click.option(
-        "--preset", help="premium, competitive, move or buy-box.  [default: competitive]"
+        "--preset",
+        help="premium, competitive, move or buy-box.  [default: competitive]",
     )
     rules = click.option(
         "--rules",
@@ -123,13 +124,20 @@ def price_one_file(
 @click.option("--file", type=FILE, help="A pricing export: the card as this file has it.")
 @_with_rules
 @click.option(
-    "--seller", type=ROW_ID, help="A seller of this machine's database: the card as it is stored."
+    "--seller",
+    type=ROW_ID,
+    help="A seller of this machine's database: the card as it is stored.",
 )
 @click.option(
-    "--server", metavar="URL", help=f"A cardsync server; the API key is read from {KEY_VARIABLE}."
+    "--server",
+    metavar="URL",
+    help=f"A cardsync server; the API key is read from {KEY_VARIABLE}.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="The answer of GET /api/v1/pricing/explain/ID."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The answer of GET /api/v1/pricing/explain/ID.",
 )
 def price_explain(
     marketplace_id: int,
@@ -182,7 +190,11 @@ def _of_seller(seller_id: int, marketplace_id: int) -> dict[str, Any]:
         async with database.tenant(seller_id, snapshot=True) as session:
             await _known(session, seller_id)
             return await explain_card(
-                session, seller_id, open_store(settings), marketplace_id, clock.now()
+                session,
+                seller_id,
+                open_store(settings),
+                marketplace_id,
+                clock.now(),
             )
 
     told: dict[str, Any] = with_database(explain, settings)

@@ -80,7 +80,7 @@ def priced(
     parsed = read(path)
     rows = parsed.frame if only is None else parsed.frame.filter(pl.col("listing_id") == only)
     rows = rows.hstack(
-        condition_columns(rows["condition_label"]).select("condition", "printing", "language")
+        condition_columns(rows["condition_label"]).select("condition", "printing", "language"),
     )
     # The prices count as seen when the file was written, so that a week-old export is priced as a
     # week old; a time in the future counts as now.

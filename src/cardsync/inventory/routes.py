@@ -166,7 +166,13 @@ async def upload_inventory(
         came = uploads.arrival(caller, x_product_line or None, cycle, x_exported_at, now)
         body = request.stream()
         upload_id = await uploads.accept_bytes(
-            database, caller, store, settings, body, content_type, came
+            database,
+            caller,
+            store,
+            settings,
+            body,
+            content_type,
+            came,
         )
     return Accepted("accepted", upload_id)
 
@@ -186,7 +192,9 @@ async def _named_object(request: ApiRequest) -> uploads.NamedObject:
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_upload(
-    upload_id: int, caller: Caller, session: AsyncSession
+    upload_id: int,
+    caller: Caller,
+    session: AsyncSession,
 ) -> InventoryReport | UploadReport:
     """Show the progress of an upload, and every skipped row with its reason."""
     now = clock.now()
@@ -201,7 +209,9 @@ async def read_upload(
     responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview),
 )
 async def confirm_upload(
-    upload_id: int, caller: Caller, session: AsyncSession
+    upload_id: int,
+    caller: Caller,
+    session: AsyncSession,
 ) -> InventoryReport | UploadReport:
     """Confirm the surprising upload: the server tombstones absent cards and reprices."""
     now = clock.now()
@@ -217,7 +227,9 @@ async def confirm_upload(
     responses=problems(*FOR_OWNERS, errors.NotFound, errors.NotAwaitingReview),
 )
 async def discard_upload(
-    upload_id: int, caller: Caller, session: AsyncSession
+    upload_id: int,
+    caller: Caller,
+    session: AsyncSession,
 ) -> InventoryReport | UploadReport:
     """Reject the surprising upload: the row updates stay, and the server tombstones and reprices
     nothing.

@@ -19,7 +19,9 @@ from cardsync.work.uploads import Upload
 
 
 async def report_on(
-    session: AsyncSession, upload: Upload, now: datetime
+    session: AsyncSession,
+    upload: Upload,
+    now: datetime,
 ) -> InventoryReport | UploadReport:
     report = report_of(upload)
     if report.state == "queued":

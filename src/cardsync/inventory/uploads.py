@@ -127,7 +127,10 @@ async def new_object_key(
         )
         session.add(
             RequestedUpload(
-                seller_id=caller.seller_id, key=key, product_line=product_line, requested_at=now
+                seller_id=caller.seller_id,
+                key=key,
+                product_line=product_line,
+                requested_at=now,
             )
         )
     return key

@@ -73,7 +73,12 @@ async def add_cards(
     await refuse_picked_promoted(session, caller.seller_id, selection)
     values = {"list": list_id, "cap": limits.CARDS_PER_LIST, "now": now}
     [(requested, fresh, cards)] = await run_picked(
-        session, caller, selection, _ADD, values, seconds
+        session,
+        caller,
+        selection,
+        _ADD,
+        values,
+        seconds,
     )
     added = len(cards)
     if fresh and not added:
@@ -104,7 +109,12 @@ async def remove_cards(
     caller.must_be_owner()
     await locked_list(session, caller.seller_id, list_id)
     rows = await run_picked(
-        session, caller, selection, _REMOVE, {"list": list_id, "now": now}, seconds
+        session,
+        caller,
+        selection,
+        _REMOVE,
+        {"list": list_id, "now": now},
+        seconds,
     )
     cards = [row.card_id for row in rows]
     removed = len(cards)

@@ -64,6 +64,31 @@ async def all_lists(reading: Reading, caller: Caller, asked: dict[str, int]) -> 
     return [ListRow(*row) for row in found]
 
 
+async def read_list(reading: Reading, caller: Caller, list_id: int) -> ListRow:
+    """Return one list. Raises NotFound."""
+    found = await reading.rows(
+        _LISTS.format(member="false", which="l.id = :id"),
+        {"seller": caller.seller_id, "member": caller.member_id, "id": list_id},
+    )
+    if not found:
+        raise no_list(list_id)
+    return ListRow(*found[0])
+
+
+async def names_of_lists(reading: Reading, caller: Caller) -> list[tuple[int, str]]:
+    """Return the id and the name of each list, without counting its cards."""
+    found = await reading.rows(
+        "SELECT id, name FROM card_list WHERE seller_id = :seller AND deleted_at IS NULL"
+        " ORDER BY position, id",
+        {"seller": caller.seller_id},
+    )
+    return [(id, name) for id, name in found]
+
+
+def no_list(list_id: int) -> errors.NotFound:
+    return errors.NotFound(f"there is no list {list_id}")
+
+
 async def one_list(session: AsyncSession, caller: Caller, list_id: int) -> ListRow:
     statement = text(_LISTS.format(member="false", which="l.id = :id"))
     named = {"seller": caller.seller_id, "member": caller.member_id, "id": list_id}
@@ -82,7 +107,7 @@ async def locked_list(session: AsyncSession, seller_id: int, list_id: int) -> No
         {"seller": seller_id, "id": list_id},
     )
     if found is None:
-        raise errors.NotFound(f"there is no list {list_id}")
+        raise no_list(list_id)
 
 
 _ALONE = "SELECT pg_advisory_xact_lock(1818850419, hashint8(CAST(:seller AS bigint)))"
@@ -128,7 +153,11 @@ async def create_list(session: AsyncSession, caller: Caller, name: Any, now: dat
 
 
 async def rename_list(
-    session: AsyncSession, caller: Caller, list_id: int, name: Any, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    list_id: int,
+    name: Any,
+    now: datetime,
 ) -> ListRow:
     """Rename a list; its slug stays. Raises NotFound, InvalidName or NameTaken."""
     caller.must_be_owner()

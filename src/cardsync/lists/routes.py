@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Router, delete, get, patch, post
 from litestar.di import Provide
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.response import Redirect
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
@@ -64,6 +66,15 @@ async def read_lists(
     )
 
 
+@get("/lists/{list_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def read_list(
+    caller: Caller, database: Database, settings: Settings, list_id: int
+) -> CardListBody:
+    """One list with its counts; its cards are what its `query` finds."""
+    async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
+        return list_body(caller, await lists.read_list(reading, caller, list_id))
+
+
 OF_A_NAME = (errors.InvalidName, errors.NameTaken)
 
 
@@ -86,11 +97,15 @@ OF_AN_OWNER = (*FOR_OWNERS, errors.NotFound)
     responses=problems(*OF_AN_OWNER, *WITH_JSON_BODY, *OF_A_NAME),
 )
 async def rename_list(
-    caller: Caller, session: AsyncSession, list_id: int, data: ListName
+    caller: Caller,
+    session: AsyncSession,
+    list_id: int,
+    data: ListName,
 ) -> CardListBody:
     """Another name; the slug stays."""
     return list_body(
-        caller, await lists.rename_list(session, caller, list_id, data.name, clock.now())
+        caller,
+        await lists.rename_list(session, caller, list_id, data.name, clock.now()),
     )
 
 
@@ -106,7 +121,11 @@ async def delete_list(caller: Caller, session: AsyncSession, list_id: int) -> De
     status_code=200,
     opt=WRITES,
     responses=problems(
-        *FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.ListFull, errors.StockPromotedReload
+        *FOR_EITHER,
+        *WITH_JSON_BODY,
+        errors.NotFound,
+        errors.ListFull,
+        errors.StockPromotedReload,
     ),
 )
 async def add_cards(
@@ -118,9 +137,23 @@ async def add_cards(
 ) -> CardsAdded:
     """Put the selected cards on the list, in their order, up to its cap."""
     done = await entries.add_cards(
-        session, caller, list_id, data, clock.now(), settings.read_seconds
+        session,
+        caller,
+        list_id,
+        data,
+        clock.now(),
+        settings.read_seconds,
     )
     return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
+
+
+@get("/lists/{list_id:int}/cards", include_in_schema=False)
+async def open_add_cards_url(request: Request[Any, Any, Any], list_id: int) -> Redirect:
+    """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards."""
+    given = storable(request.query_params.dict())
+    kept = {name: given[name][-1] for name in ("search", "game", "status") if name in given}
+    where = f"/lists/{list_id}/add"
+    return Redirect(f"{where}?{urlencode(kept)}" if kept else where, status_code=303)
 
 
 _SELECTED = {
@@ -173,14 +206,28 @@ async def remove_cards(
     """
     selection = both(data, of_query(storable(request.query_params.dict())))
     removed = await entries.remove_cards(
-        session, caller, list_id, selection, clock.now(), settings.read_seconds
+        session,
+        caller,
+        list_id,
+        selection,
+        clock.now(),
+        settings.read_seconds,
     )
     return CardsRemoved(list_body(caller, await lists.one_list(session, caller, list_id)), removed)
 
 
 router = Router(
     path="",
-    route_handlers=[read_lists, create_list, rename_list, delete_list, add_cards, remove_cards],
+    route_handlers=[
+        read_lists,
+        read_list,
+        create_list,
+        rename_list,
+        delete_list,
+        add_cards,
+        open_add_cards_url,
+        remove_cards,
+    ],
     # Each waits for who else writes to lists.
     dependencies={"session": Provide(provide_bounded_session)},
     tags=["lists"],

@@ -35,7 +35,11 @@ class Acceptance:
 
 
 async def accept(
-    database: Database, caller: Caller, store: Store, kind: str, body: AsyncIterable[bytes]
+    database: Database,
+    caller: Caller,
+    store: Store,
+    kind: str,
+    body: AsyncIterable[bytes],
 ) -> Acceptance:
     with store.spool() as (path, file):
         await spool_body(file, body, limits.BODY_WIRE_BYTES, limits.BODY_WIRE_BYTES)

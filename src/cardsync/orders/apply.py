@@ -131,7 +131,10 @@ def insert_sql(columns: Mapping[str, str], known: str) -> str:
     incoming).
     """
     decided = shipping_type_sql(
-        "NULL::text", "NULL::text", columns.get("total_amt", "NULL::numeric"), ":threshold"
+        "NULL::text",
+        "NULL::text",
+        columns.get("total_amt", "NULL::numeric"),
+        ":threshold",
     )
     return f"""
         INSERT INTO orders (seller_id, order_number,

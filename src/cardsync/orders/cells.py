@@ -200,7 +200,8 @@ _DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _YEARS = range(1990, 2080)
 _SLASHED = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4}|[0-9]{2})")
 _SPELLED = re.compile(
-    rf"(?:{_DAYS}), ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}})", re.IGNORECASE
+    rf"(?:{_DAYS}), ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}})",
+    re.IGNORECASE,
 )
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].*)?")
 

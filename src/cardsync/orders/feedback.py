@@ -61,7 +61,9 @@ def read(body: bytes) -> dict[str, Feedback]:
         else:
             before = given.get(number)
             given[number] = Feedback(
-                rating, before and before.comment, bool(before and before.has_comment)
+                rating,
+                before and before.comment,
+                bool(before and before.has_comment),
             )
     return given
 

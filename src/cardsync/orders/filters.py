@@ -75,7 +75,11 @@ class OrderFilter:
 def read_filter(given: Given) -> OrderFilter:
     """Read the parameters into a filter. Raises InvalidPayload."""
     items = _number(
-        given, "items_per_order", limits.ITEMS_PER_ORDER, 0, limits.ITEMS_PER_ORDER_MOST
+        given,
+        "items_per_order",
+        limits.ITEMS_PER_ORDER,
+        0,
+        limits.ITEMS_PER_ORDER_MOST,
     )
     return OrderFilter(
         *read_page(given),
@@ -89,7 +93,8 @@ def read_filter(given: Given) -> OrderFilter:
         refunded=_switch(given, "refund"),
         unfeedbacked=_switch(given, "unfeedbacked"),
         shipping_type=cast(
-            "ShippingType | None", _one_of(given, "shipping_type", get_args(ShippingType))
+            "ShippingType | None",
+            _one_of(given, "shipping_type", get_args(ShippingType)),
         ),
         ship_pending=_one_of(given, "ship_mark", ("pending",)) is not None,
         pull_session=_pull_session(given),

@@ -107,7 +107,7 @@ async def _apply(work: Work, hold: Piece, upload: Upload) -> None:
     UPLOADS_ENDED.labels("done").inc()
     UPLOAD_SECONDS.observe((now - upload.received_at).total_seconds())
     log.info(
-        "orders_applied", seller_id=upload.seller_id, upload_id=upload.id, kind=upload.kind, rows=read.count, written=applied.written
+        "orders_applied", seller_id=upload.seller_id, upload_id=upload.id, kind=upload.kind, rows=read.count, written=applied.written,
     )  # fmt: skip
 
 
@@ -117,7 +117,10 @@ def _read(body: bytes, kind: str) -> rows.Rows:
 
 
 async def _write(
-    database: Database, upload: Upload, read: rows.Rows, now: datetime
+    database: Database,
+    upload: Upload,
+    read: rows.Rows,
+    now: datetime,
 ) -> Applied | None:
     async with database.tenant(upload.seller_id) as session:
         mine = await _mine(session, upload)
@@ -129,7 +132,10 @@ async def _write(
 
 
 async def _write_in_halves(
-    database: Database, upload: Upload, read: rows.Rows, now: datetime
+    database: Database,
+    upload: Upload,
+    read: rows.Rows,
+    now: datetime,
 ) -> Applied | None:
     async with database.tenant(upload.seller_id) as session:
         claimed = await _mine(session, upload)

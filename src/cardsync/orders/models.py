@@ -160,7 +160,8 @@ class Order(Base):
     shipped_marked_at: Mapped[datetime | None] = mapped_column(Moment)
     pull_dismissed_at: Mapped[datetime | None] = mapped_column(Moment)
     search_text: Mapped[str] = mapped_column(
-        Text(collation="C"), Computed(SEARCH_TEXT, persisted=True)
+        Text(collation="C"),
+        Computed(SEARCH_TEXT, persisted=True),
     )
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
     updated_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
@@ -256,7 +257,8 @@ class PullSessionOrder(Base):
     __tablename__ = "pull_session_order"
     __table_args__ = (
         ForeignKeyConstraint(
-            ["seller_id", "session_id"], ["pull_session.seller_id", "pull_session.id"]
+            ["seller_id", "session_id"],
+            ["pull_session.seller_id", "pull_session.id"],
         ),
         ForeignKeyConstraint(["seller_id", "order_id"], ["orders.seller_id", "orders.id"]),
         Index("ix_pull_session_order_order", "seller_id", "order_id"),

@@ -7,17 +7,22 @@ an upload brings the order's real state.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from cardsync import errors
 from cardsync.access.account_lock import one_at_a_time
 from cardsync.access.activity import note
 from cardsync.access.caller import Caller
 from cardsync.orders.pull_sessions import order_number, take_out
 from cardsync.orders.pullable import MARKED_SHIPPED_PENDING
+
+# Undoing a dismissal takes the order back (`activity/undo_kinds.py`).
+DISMISSED: Final = "order.dismissed"
 
 
 class Marks(NamedTuple):
@@ -29,7 +34,14 @@ class Marks(NamedTuple):
 
 async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
     marks = await _mark(
-        session, caller, order_id, "pull_dismissed_at", now, "order.dismissed", "set aside", now
+        session,
+        caller,
+        order_id,
+        "pull_dismissed_at",
+        now,
+        "order.dismissed",
+        "set aside",
+        now,
     )
     await take_out(session, caller.seller_id, order_id)
     return marks
@@ -37,12 +49,38 @@ async def dismiss(session: AsyncSession, caller: Caller, order_id: int, now: dat
 
 async def undismiss(session: AsyncSession, caller: Caller, order_id: int, now: datetime) -> Marks:
     return await _mark(
-        session, caller, order_id, "pull_dismissed_at", None, "order.undismissed", "taken back", now
+        session,
+        caller,
+        order_id,
+        "pull_dismissed_at",
+        None,
+        "order.undismissed",
+        "taken back",
+        now,
     )
 
 
+async def undo_dismissal(
+    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+) -> None:
+    """Take an order back that was set aside. Raises ChangedSince where it was taken back already."""
+    await one_at_a_time(session, caller.seller_id)
+    taken = await session.execute(
+        text(
+            "UPDATE orders SET pull_dismissed_at = NULL WHERE seller_id = :seller AND id = :id"
+            " AND pull_dismissed_at IS NOT NULL RETURNING id"
+        ),
+        {"seller": caller.seller_id, "id": undo["order"]},
+    )
+    if taken.first() is None:
+        raise errors.ChangedSince(f"order {undo['number']} is not set aside any more")
+
+
 async def mark_shipped(
-    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    now: datetime,
 ) -> Marks:
     return await _mark(
         session,
@@ -57,7 +95,10 @@ async def mark_shipped(
 
 
 async def unmark_shipped(
-    session: AsyncSession, caller: Caller, order_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    order_id: int,
+    now: datetime,
 ) -> Marks:
     """Remove the mark; the order can be pulled again, unless an upload says otherwise."""
     return await _mark(
@@ -96,7 +137,9 @@ async def _mark(
         named | {"value": value},
     )
     if changed.first() is not None:
-        note(session, caller, action, f"order {number} {told}", now)
+        undo = {"kind": DISMISSED, "order": order_id, "number": number}
+        by = undo if action == DISMISSED else None
+        note(session, caller, action, f"order {number} {told}", now, undo=by)
     columns = f"id, shipped_marked_at, {MARKED_SHIPPED_PENDING} AS pending, pull_dismissed_at"
     row = await session.execute(
         text(f"SELECT {columns} FROM orders WHERE seller_id = :seller AND id = :id"), named

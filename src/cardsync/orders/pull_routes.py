@@ -75,20 +75,28 @@ async def _summary(session: AsyncSession, caller: Caller, session_id: int) -> Pu
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.PullSessionOpen),
 )
 async def open_pull_session(
-    caller: Caller, session: AsyncSession, data: OpenPullSession | None = None
+    caller: Caller,
+    session: AsyncSession,
+    data: OpenPullSession | None = None,
 ) -> PullSession:
     """Take a fixed snapshot of the orders to pull. One session is open at a time."""
     asked = data or OpenPullSession()
     wanted = read_filter(asked.filters())
     session_id = await pull_sessions.open_session(
-        session, caller, asked.order_ids, wanted, clock.now()
+        session,
+        caller,
+        asked.order_ids,
+        wanted,
+        clock.now(),
     )
     return await _summary(session, caller, session_id)
 
 
 @get("/pull_sessions/{session_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_pull_session(
-    caller: Caller, database: Database, session_id: int
+    caller: Caller,
+    database: Database,
+    session_id: int,
 ) -> PullSessionOrders:
     """A session with its orders in work order."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:
@@ -107,7 +115,10 @@ IN_A_SESSION = problems(*FOR_EITHER, errors.NotFound, errors.PullSessionNotOpen)
     responses=IN_A_SESSION,
 )
 async def mark_order_pulled(
-    caller: Caller, session: AsyncSession, session_id: int, order_id: int
+    caller: Caller,
+    session: AsyncSession,
+    session_id: int,
+    order_id: int,
 ) -> PullSession:
     """Everything of the order is in hand."""
     await pull_sessions.mark_pulled(session, caller, session_id, order_id, clock.now())
@@ -121,7 +132,10 @@ async def mark_order_pulled(
     responses=IN_A_SESSION,
 )
 async def defer_order(
-    caller: Caller, session: AsyncSession, session_id: int, order_id: int
+    caller: Caller,
+    session: AsyncSession,
+    session_id: int,
+    order_id: int,
 ) -> PullSession:
     """Push the order to the end of the session."""
     await pull_sessions.defer(session, caller, session_id, order_id, clock.now())
@@ -135,7 +149,10 @@ async def defer_order(
     responses=IN_A_SESSION,
 )
 async def unassign_order(
-    caller: Caller, session: AsyncSession, session_id: int, order_id: int
+    caller: Caller,
+    session: AsyncSession,
+    session_id: int,
+    order_id: int,
 ) -> PullSession:
     """Take the order out of the session; another may take it."""
     await pull_sessions.unassign(session, caller, session_id, order_id, clock.now())
@@ -143,10 +160,15 @@ async def unassign_order(
 
 
 @post(
-    "/pull_sessions/{session_id:int}/complete", status_code=200, opt=WRITES, responses=IN_A_SESSION
+    "/pull_sessions/{session_id:int}/complete",
+    status_code=200,
+    opt=WRITES,
+    responses=IN_A_SESSION,
 )
 async def complete_pull_session(
-    caller: Caller, session: AsyncSession, session_id: int
+    caller: Caller,
+    session: AsyncSession,
+    session_id: int,
 ) -> PullSession:
     """The session is done; what has not been shipped by then can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "completed", clock.now())
@@ -155,7 +177,9 @@ async def complete_pull_session(
 
 @post("/pull_sessions/{session_id:int}/cancel", status_code=200, opt=WRITES, responses=IN_A_SESSION)
 async def cancel_pull_session(
-    caller: Caller, session: AsyncSession, session_id: int
+    caller: Caller,
+    session: AsyncSession,
+    session_id: int,
 ) -> PullSession:
     """Give the session up; its orders can be pulled in another."""
     await pull_sessions.end_session(session, caller, session_id, "cancelled", clock.now())

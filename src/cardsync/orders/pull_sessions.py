@@ -113,7 +113,13 @@ async def mark_pulled(
     seller_id = caller.seller_id
     await _open_one(session, seller_id, session_id)
     number = await _change(
-        session, seller_id, session_id, order_id, "pulled_at = :now", "p.pulled_at IS NULL", now
+        session,
+        seller_id,
+        session_id,
+        order_id,
+        "pulled_at = :now",
+        "p.pulled_at IS NULL",
+        now,
     )
     if number is not None:
         note(

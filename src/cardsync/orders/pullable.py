@@ -29,7 +29,9 @@ def to_ship(status: str | None, refund_amt: Decimal | None) -> bool:
     if status is None or refund_amt is not None:
         return False
     return bool(re.search(_WAITS, status, _FLAGS)) and not re.search(
-        f"{_WAITS_NOT}|{_BEYOND}", status, _FLAGS
+        f"{_WAITS_NOT}|{_BEYOND}",
+        status,
+        _FLAGS,
     )
 
 

@@ -138,13 +138,17 @@ async def _nulls_last(reading: Reading, values: Values, where: str, order: PageO
         [(before,)] = await reading.rows(f"SELECT count(*) FROM orders WHERE {some}", values)
         begin = offset - before
     more = await reading.rows(
-        _page(none, order.by), values | {"limit": limit - len(ids), "offset": begin}
+        _page(none, order.by),
+        values | {"limit": limit - len(ids), "offset": begin},
     )
     return ids + [id for (id,) in more]
 
 
 async def _looked_through(
-    reading: Reading, values: Values, wanted: OrderFilter, order: PageOrder
+    reading: Reading,
+    values: Values,
+    wanted: OrderFilter,
+    order: PageOrder,
 ) -> Found:
     """Return page and counts of a filter that the tally does not count: frequent matches fill the
     page soon and are only counted; rare ones are found and counted by the same pass.

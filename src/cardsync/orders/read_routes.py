@@ -15,14 +15,17 @@ from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from cardsync import errors, limits
 from cardsync.orders.customers import customers
 from cardsync.orders.filters import Given, read_filter, read_page
+from cardsync.orders.one_order import read_order
 from cardsync.orders.pull_shown import pull_session
 from cardsync.orders.queries import Found, find_orders
 from cardsync.orders.shown import (
     CustomersPage,
     OrderBody,
+    OrderInFull,
     OrdersPage,
     customer_bodies,
     order_body,
+    order_in_full,
 )
 from cardsync.web.request import BEHIND_A_KEY, Polled, problems, provide_caller, reading
 
@@ -37,7 +40,9 @@ def _words(*words: str) -> Schema:
 def _number(default: int, least: int, most: int) -> Schema:
     # Clamped, not refused: the bounds are told in words.
     return Schema(
-        type=OpenAPIType.INTEGER, default=default, description=f"Clamped to {least} … {most:,}"
+        type=OpenAPIType.INTEGER,
+        default=default,
+        description=f"Clamped to {least} … {most:,}",
     )
 
 
@@ -142,6 +147,14 @@ async def orders(request: Request[Any, Any, State]) -> Polled[OrdersPage]:
     )
 
 
+@get("/orders/{order_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+async def order(request: Request[Any, Any, State], order_id: int) -> Polled[OrderInFull]:
+    """One order with every item, the places where its cards lie, and its pull sessions."""
+    async with reading(request) as reads:
+        found = await read_order(reads, provide_caller(request), order_id)
+    return Polled(order_in_full(found))
+
+
 @get("/customers", operation_class=_CustomersQuery, responses=problems(*BEHIND_A_KEY))
 async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
     """The seller's customers by what their orders add up to, and the share of them with more than
@@ -162,4 +175,4 @@ async def buyers(request: Request[Any, Any, State]) -> Polled[CustomersPage]:
     )
 
 
-router = Router(path="", route_handlers=[orders, buyers], tags=["orders"])
+router = Router(path="", route_handlers=[orders, order, buyers], tags=["orders"])

@@ -108,7 +108,10 @@ async def _accept(
 
 @post("/orders", operation_class=_body(**_ORDER, order_placed_at="text"), **_ACCEPTING)
 async def upload_orders(
-    request: ApiRequest, caller: Caller, database: Database, store: Store
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
 ) -> AcceptedRows:
     """Upload orders. Fields that a row doesn't have stay as they are; null clears them."""
     return await _accept(request, caller, database, store, "orders")
@@ -117,12 +120,19 @@ async def upload_orders(
 @post(
     "/order_refunds",
     operation_class=_body(
-        **_ORDER, refund_type="text", refund_origin="text", refund_reason="text", refund_note="text"
+        **_ORDER,
+        refund_type="text",
+        refund_origin="text",
+        refund_reason="text",
+        refund_note="text",
     ),
     **_ACCEPTING,
 )
 async def upload_refunds(
-    request: ApiRequest, caller: Caller, database: Database, store: Store
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
 ) -> AcceptedRows:
     """Upload refunds. A row enriches its order, or creates it."""
     return await _accept(request, caller, database, store, "refunds")
@@ -137,7 +147,10 @@ async def upload_refunds(
     **_ACCEPTING,
 )  # fmt: skip
 async def upload_items(
-    request: ApiRequest, caller: Caller, database: Database, store: Store
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
 ) -> AcceptedRows:
     """Upload line items.
 
@@ -156,7 +169,10 @@ async def upload_items(
     **_ACCEPTING,
 )  # fmt: skip
 async def upload_shipping(
-    request: ApiRequest, caller: Caller, database: Database, store: Store
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
+    store: Store,
 ) -> AcceptedRows:
     """Upload shipping details. Rows of unknown orders are skipped and counted."""
     return await _accept(request, caller, database, store, "shipping")

@@ -40,7 +40,10 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
     "orders": {
         **_ORDER,
         "order_placed_at": cells.each(
-            "timestamptz", "bad_date", "no moment like 2026-07-03T12:00:00Z", cells.read_moment
+            "timestamptz",
+            "bad_date",
+            "no moment like 2026-07-03T12:00:00Z",
+            cells.read_moment,
         ),
     },
     "refunds": {
@@ -50,7 +53,8 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
     "items": {
         "sku_id": cells.whole("bigint", -(2**63), 2**63 - 1),
         **dict.fromkeys(
-            ("product_name", "condition", "set_name", "rarity", "main_photo_url"), _TEXT
+            ("product_name", "condition", "set_name", "rarity", "main_photo_url"),
+            _TEXT,
         ),
         "product_line": _WORD,
         "quantity": _COUNT,
@@ -58,7 +62,8 @@ KINDS: Mapping[str, Mapping[str, Column]] = {
     },
     "shipping": {
         **dict.fromkeys(
-            ("shipping_method", "city", "state", "postal_code", "tracking_number"), _TEXT
+            ("shipping_method", "city", "state", "postal_code", "tracking_number"),
+            _TEXT,
         ),
         "item_count": _COUNT,
         "product_weight": _AMOUNT,

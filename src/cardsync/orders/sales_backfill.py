@@ -27,7 +27,10 @@ _FAILED = """
 
 
 async def ask_for_missing_months(
-    session: AsyncSession, seller_id: int, began_at: datetime, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    began_at: datetime,
+    now: datetime,
 ) -> None:
     """At the end of a cycle that began then; the state row is locked."""
     brought = await session.scalar(text(_BROUGHT), {"seller": seller_id, "since": began_at})

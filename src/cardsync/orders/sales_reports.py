@@ -117,7 +117,9 @@ def _count(value: Any) -> int | None:
 
 
 def months_without(
-    covered: Collection[date], first_order: date | None, now: datetime
+    covered: Collection[date],
+    first_order: date | None,
+    now: datetime,
 ) -> list[date]:
     """Return the first days of the months that no report covers, oldest first; an account without
     dated orders has none.
@@ -154,10 +156,12 @@ async def receive(database: Database, caller: Caller, body: bytes, now: datetime
 async def store(session: AsyncSession, caller: Caller, report: Report, now: datetime) -> None:
     carried = report.fields | {"date_to": report.date_to, "received_at": now}
     statement = insert(SalesReport).values(
-        seller_id=caller.seller_id, month=report.month, **carried
+        seller_id=caller.seller_id,
+        month=report.month,
+        **carried,
     )
     await session.execute(
-        statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried)
+        statement.on_conflict_do_update(index_elements=["seller_id", "month"], set_=carried),
     )
 
 

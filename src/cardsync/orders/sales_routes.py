@@ -40,7 +40,8 @@ class _ReportBody(Operation):
     def __post_init__(self) -> None:
         day = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.DATE)
         amount = Schema(
-            type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL], description="USD"
+            type=[OpenAPIType.NUMBER, OpenAPIType.STRING, OpenAPIType.NULL],
+            description="USD",
         )
         count = Schema(type=[OpenAPIType.INTEGER, OpenAPIType.STRING, OpenAPIType.NULL])
         fields = dict.fromkeys(sales_reports.AMOUNTS, amount) | dict.fromkeys(
@@ -82,7 +83,9 @@ class _ReportBody(Operation):
     ),
 )
 async def upload_sales_report(
-    request: ApiRequest, caller: Caller, database: Database
+    request: ApiRequest,
+    caller: Caller,
+    database: Database,
 ) -> ReportStored:
     """Store a month's report; the month again updates it.
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from cardsync import clock, limits
+from cardsync.cards.shown import usd
 from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.orders.customers import Customer
 from cardsync.orders.pull_shown import PullSession
@@ -71,6 +72,31 @@ class ItemRow(NamedTuple):
     condition: str | None
     quantity: int | None
     unit_price: Decimal | None
+
+
+class CardOfItem(NamedTuple):
+    """The columns of an item that only one order shows, and the card that it is today, if it is
+    one. `places` are box, slot and quantity.
+    """
+
+    set_name: str | None
+    rarity: str | None
+    card_id: int | None
+    price: Decimal | None
+    places: list[tuple[int, int, int]]
+
+
+class PullRow(NamedTuple):
+    session_id: int
+    status: str
+    opened_at: datetime
+    pulled_at: datetime | None
+
+
+class OneOrder(NamedTuple):
+    order: OrderRow
+    items: list[tuple[ItemRow, CardOfItem]]
+    pulls: list[PullRow]
 
 
 class ItemBody(msgspec.Struct, gc=False):
@@ -185,6 +211,57 @@ def _refund(order: OrderRow) -> _Refund:
     reason = readable(order.refund_reason)
     note = readable(order.refund_note)
     return order.refund_type, order.refund_origin, money(order.refund_amt), reason, note
+
+
+class ItemPlace(msgspec.Struct, gc=False):
+    code: str
+    quantity: int
+
+
+class ItemInFull(ItemBody, gc=False):
+    """`card_id` and `card_price`: the card that the item is today, null if there is none."""
+
+    set_name: str | None
+    rarity: str | None
+    card_id: int | None
+    card_price: str | None
+    locations: list[ItemPlace]
+
+
+class PullOfOrder(msgspec.Struct):
+    session_id: int
+    status: str
+    opened_at: datetime
+    pulled_at: datetime | None
+
+
+class OrderInFull(OrderBody, kw_only=True):
+    """An order with every item, and the newest pull sessions that had it."""
+
+    items: list[ItemInFull]  # type: ignore[assignment]
+    pulls: list[PullOfOrder]
+
+
+def order_in_full(found: OneOrder) -> OrderInFull:
+    told = msgspec.structs.asdict(order_body(found.order, [item for item, _ in found.items]))
+    return OrderInFull(
+        **told
+        | {
+            "items": [_item_in_full(item, card) for item, card in found.items],
+            "pulls": [PullOfOrder(*pull) for pull in found.pulls],
+        }
+    )
+
+
+def _item_in_full(item: ItemRow, card: CardOfItem) -> ItemInFull:
+    return ItemInFull(
+        **msgspec.structs.asdict(item_body(item)),
+        set_name=card.set_name,
+        rarity=card.rarity,
+        card_id=card.card_id,
+        card_price=usd(card.price),
+        locations=[ItemPlace(f"{box}-{slot}", quantity) for box, slot, quantity in card.places],
+    )
 
 
 class OrdersPage(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""What a plan builds on: the rules, pins and lists that it names, as they stand now, go out as one
+"""The basis of a plan: the rules, pins and lists that it names, as they stand now, go out as one
 value of JSON. Two such values, of a plan's proposal and of now, come in; sentences about what
 differs go out.
 """

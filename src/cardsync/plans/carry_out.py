@@ -33,7 +33,11 @@ class Done(NamedTuple):
 
 
 async def carry_out(
-    session: AsyncSession, caller: Caller, actions: Actions, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    actions: Actions,
+    now: datetime,
+    seconds: float,
 ) -> list[Done]:
     """Do every change in its order. Raises what the operations raise, with the change's place."""
     done = []
@@ -49,7 +53,11 @@ async def carry_out(
 
 
 async def _one(
-    session: AsyncSession, caller: Caller, change: Change, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    change: Change,
+    now: datetime,
+    seconds: float,
 ) -> Done:
     match change:
         case RuleChange():
@@ -98,7 +106,11 @@ ListDone = tuple[int, str, int]
 
 
 async def _list(
-    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    seconds: float,
 ) -> Done:
     doing: dict[str, Callable[..., Awaitable[ListDone]]] = {
         "create": _create_list,
@@ -112,14 +124,22 @@ async def _list(
 
 
 async def _create_list(
-    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, *_: Any
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    *_: Any,
 ) -> ListDone:
     made = await lists.create_list(session, caller, change.name, now)
     return made.id, f"List “{made.name}” is made.", 0
 
 
 async def _rename_list(
-    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, *_: Any
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    *_: Any,
 ) -> ListDone:
     id = change.list_id or 0
     named = await lists.rename_list(session, caller, id, change.name, now)
@@ -127,7 +147,11 @@ async def _rename_list(
 
 
 async def _delete_list(
-    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, *_: Any
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    *_: Any,
 ) -> ListDone:
     id = change.list_id or 0
     await lists.delete_list(session, caller, id, now)
@@ -135,7 +159,11 @@ async def _delete_list(
 
 
 async def _add_cards(
-    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    seconds: float,
 ) -> ListDone:
     id = await _list_of(session, caller, change)
     assert change.selection is not None
@@ -145,7 +173,11 @@ async def _add_cards(
 
 
 async def _remove_cards(
-    session: AsyncSession, caller: Caller, change: ListChange, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    change: ListChange,
+    now: datetime,
+    seconds: float,
 ) -> ListDone:
     id = await _list_of(session, caller, change)
     assert change.selection is not None

@@ -96,7 +96,11 @@ async def plan_of(session: AsyncSession, seller_id: int, plan_id: int) -> AgentP
 
 
 async def _look_again(
-    session: AsyncSession, caller: Caller, settings: Settings, plan: AgentPlan, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    plan: AgentPlan,
+    now: datetime,
 ) -> None:
     """Judge the plan as of now; where anything drifted, the plan says what, and waits on."""
     actions = read_actions(plan.actions)

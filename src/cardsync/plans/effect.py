@@ -1,5 +1,5 @@
-"""What a plan does to prices: the cards that it can touch are priced by the live rules and pins,
-before and after its actions, and the two are compared.
+"""A plan's effect on prices: the cards that it can touch are priced by the live rules and pins
+before and after its actions, and the two results are compared.
 
 Cards are read by the same reading that previews and runs use; for the second side their rule, sale
 and pin suffice. Pauses and empty stock do not hide a change: what is paused is sold tomorrow.
@@ -59,7 +59,10 @@ class Reach:
 
 
 async def reach_of(
-    session: AsyncSession, seller_id: int, run: Run, actions: Actions
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    actions: Actions,
 ) -> Reach | None:
     """Return the cards whose prices the plan can change; None where there can be none."""
     queries = _queries(run, actions)
@@ -128,7 +131,9 @@ async def read_cards(
     rule = first_of(chosen.rules, bound, "r")
     sale = first_of(chosen.sales, bound, "s")
     source = await with_values(
-        session, _CHOSEN.format(rule=rule, sale=sale, where=reach.where), bound
+        session,
+        _CHOSEN.format(rule=rule, sale=sale, where=reach.where),
+        bound,
     )
     columns = ["id", "rule_id", "sale_id"] if chosen.sales else ["id", "rule_id"]
     rows = await integer_frame(session, columns, source, ("rule_id", "sale_id"))
@@ -154,7 +159,8 @@ async def priced(stock: Stock | None) -> pl.DataFrame | None:
 
 def _priced(stock: Stock) -> pl.DataFrame:
     cards = stock.cards.with_columns(
-        in_stock=pl.col("quantity"), quantity=pl.max_horizontal("quantity", 1)
+        in_stock=pl.col("quantity"),
+        quantity=pl.max_horizontal("quantity", 1),
     )
     worst = at_worst(stock.run.rules)
     today = _asked(cards, stock.run)
@@ -189,7 +195,9 @@ def size_of(before: pl.DataFrame | None, after: pl.DataFrame | None, cap_bp: int
     if before is None or after is None:
         return Size(cap_bp=cap_bp)
     both = before.join(
-        after.select("id", today_after="today", worst_after="worst"), on="id", how="inner"
+        after.select("id", today_after="today", worst_after="worst"),
+        on="id",
+        how="inner",
     )
     moved = both.filter(
         pl.col("today").ne_missing(pl.col("today_after"))
@@ -209,7 +217,8 @@ def size_of(before: pl.DataFrame | None, after: pl.DataFrame | None, cap_bp: int
         gross=_move("today", "today_after").filter(known).sum(),
         gross_worst=_move("worst", "worst_after").filter(known).sum(),
         beyond=pl.max_horizontal(
-            _leaps("today", "today_after", cap_bp), _leaps("worst", "worst_after", cap_bp)
+            _leaps("today", "today_after", cap_bp),
+            _leaps("worst", "worst_after", cap_bp),
         ).sum(),
     ).row(0, named=True)
     return Size(

@@ -32,7 +32,11 @@ class Judged(NamedTuple):
 
 
 async def judge(
-    session: AsyncSession, caller: Caller, actions: Actions, now: datetime, seconds: float
+    session: AsyncSession,
+    caller: Caller,
+    actions: Actions,
+    now: datetime,
+    seconds: float,
 ) -> Judged:
     """Raises what the operations raise, and OverlappingRuleTransitions."""
     seller_id = caller.seller_id

@@ -19,7 +19,10 @@ from cardsync.pricing.runs.cards_to_price import ON_SALE, condition_of
 
 
 async def refuse_overlaps(
-    session: AsyncSession, seller_id: int, run: Run, actions: Actions
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    actions: Actions,
 ) -> None:
     """Raises OverlappingRuleTransitions, and InvalidQuery for a scope that can't be read."""
     for change in actions.rules:
@@ -45,7 +48,11 @@ async def refuse_overlaps(
 
 
 async def _scopes(
-    session: AsyncSession, seller_id: int, run: Run, actions: Actions, bound: dict[str, Any]
+    session: AsyncSession,
+    seller_id: int,
+    run: Run,
+    actions: Actions,
+    bound: dict[str, Any],
 ) -> list[tuple[str, bool, str]]:
     """Return each pricing action's place, whether it enables or disables a rule, and the condition
     of its cards.

@@ -39,7 +39,11 @@ SAID: Final[dict[Outcome, str]] = {
 
 @get("/plans/{plan_id:int}", middleware=[admitting], opt=BY_SESSION)
 async def plan_page(
-    request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings, plan_id: int
+    request: ApiRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    plan_id: int,
 ) -> Template:
     plan = await reads.read(session, caller, plan_id)
     token = session_token(request.scope)
@@ -60,7 +64,10 @@ def _page(plan: AgentPlan, settings: Settings, token: str, now: datetime) -> Tem
 
 @post("/plans/{plan_id:int}", middleware=[among_strangers])
 async def decide_on_plan(
-    request: ApiRequest, database: Database, settings: Settings, plan_id: int
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+    plan_id: int,
 ) -> Response[Any]:
     """The form names the plan's revision that the member saw, and one of two words."""
     form, token = await form_of(request), session_token(request.scope)

@@ -47,7 +47,10 @@ async def read(session: AsyncSession, caller: Caller) -> Permissions:
 
 
 async def change(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> Permissions:
     """Set the modes that the body names; the others stay. Raises InvalidPayload."""
     caller.must_be_owner()

@@ -183,7 +183,11 @@ async def falls_of(session: AsyncSession, seller_id: int, now: datetime) -> Hour
 
 
 async def apply_clicked(
-    session: AsyncSession, caller: Caller, settings: Settings, plan: AgentPlan, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    settings: Settings,
+    plan: AgentPlan,
+    now: datetime,
 ) -> None:
     """Apply a plan that a member has confirmed."""
     actions = read_actions(plan.actions)

@@ -69,7 +69,10 @@ OF_OPERATIONS = (
     },
 )
 async def propose_plan(
-    caller: Caller, session: AsyncSession, settings: Settings, data: Body
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: Body,
 ) -> Response[PlanShown]:
     """`{plan_key?, dry_run?, actions: [{type, …}]}`: all of the actions or none. A plan that is too
     large for the credential's permission mode waits for a member at `confirm_url`. The same
@@ -119,7 +122,10 @@ def _number(request: Request[Any, Any, Any], name: str, default: int, most: int)
     responses=problems(*READ_BY_OWNERS, errors.NotFound),
 )
 async def read_plan(
-    caller: Caller, session: AsyncSession, settings: Settings, plan_id: int
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    plan_id: int,
 ) -> PlanShown:
     """One plan, with what became of it."""
     plan = await reads.read(session, caller, plan_id)
@@ -127,7 +133,11 @@ async def read_plan(
 
 
 DECIDING = problems(
-    *FOR_MEMBERS, errors.OwnerRequired, *WITH_JSON_BODY, errors.NotFound, errors.PlanNotWaiting
+    *FOR_MEMBERS,
+    errors.OwnerRequired,
+    *WITH_JSON_BODY,
+    errors.NotFound,
+    errors.PlanNotWaiting,
 )
 
 
@@ -159,7 +169,10 @@ async def confirm_plan(
     responses=problems(*FOR_MEMBERS, errors.OwnerRequired, errors.NotFound, errors.PlanNotWaiting),
 )
 async def decline_plan(
-    caller: Caller, session: AsyncSession, settings: Settings, plan_id: int
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    plan_id: int,
 ) -> PlanShown:
     """A member refuses the plan; nothing of it is done."""
     now = clock.now()

@@ -88,7 +88,7 @@ class ModesOfOne(msgspec.Struct, rename={
 
 
 class PlanPermissions(msgspec.Struct):
-    """What an API key and what an OAuth token may do without a member's click."""
+    """The modes of API keys and of OAuth tokens: how much they may do without a member's click."""
 
     key: ModesOfOne
     token: ModesOfOne

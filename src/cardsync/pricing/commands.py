@@ -72,7 +72,9 @@ def pricing_replay_all(seller_id: int, as_json: bool) -> None:
 
 
 async def _replayed(
-    database: Database, store: Store, seller_id: int
+    database: Database,
+    store: Store,
+    seller_id: int,
 ) -> AsyncIterator[dict[str, Any]]:
     """One run after the other, oldest first; one file is held at a time."""
     key = PriceRun.summary["receipts"].astext

@@ -31,7 +31,10 @@ class ServedFile(NamedTuple):
 
 
 async def served_file(
-    database: Database, caller: Caller, if_none_match: str | None, now: datetime
+    database: Database,
+    caller: Caller,
+    if_none_match: str | None,
+    now: datetime,
 ) -> ServedFile:
     if caller.state.lock_kind is not None:
         async with database.tenant(caller.seller_id) as session:

@@ -390,7 +390,9 @@ def _clear_remains(cluster: Path, sockets: Path, say: Say) -> None:
     one starts beside them. Nor does one start while a lock file names a number that is in use, be
     it by a dead server that nobody reaped."""
     for signum, patience in zip(
-        (None, signal.SIGQUIT, signal.SIGKILL), REMAINS_SECONDS, strict=True
+        (None, signal.SIGQUIT, signal.SIGKILL),
+        REMAINS_SECONDS,
+        strict=True,
     ):
         for process in _processes(cluster) if signum else []:
             with suppress(psutil.Error):
@@ -495,7 +497,9 @@ def _ensure_role_and_database(server: EmbeddedServer) -> None:
     is_bound = "rolcanlogin AND NOT (rolsuper OR rolbypassrls OR rolcreatedb OR rolcreaterole OR rolreplication)"
     role = sql.Identifier(APP_ROLE)
     with psycopg.connect(
-        server.admin_url("postgres"), autocommit=True, connect_timeout=10
+        server.admin_url("postgres"),
+        autocommit=True,
+        connect_timeout=10,
     ) as connection:
         found = connection.execute(
             f"SELECT {is_bound} FROM pg_roles WHERE rolname = %s", [APP_ROLE]

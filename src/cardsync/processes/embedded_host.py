@@ -159,7 +159,7 @@ def choose_home(data_dir: Path) -> Path:
     reachable = account.can_enter(here if here.exists() else data_dir)
     if (here / CLUSTER).exists() and not reachable:
         raise EmbeddedError(
-            f"{here} holds a database, but its owner, the user {account.name}, cannot enter that folder."
+            f"{here} holds a database, but its owner, the user {account.name}, cannot enter that folder.",
         )
     # Once a database is elsewhere it stays there: a folder that has since become reachable would
     # show an empty one.

@@ -22,7 +22,9 @@ def be_parent() -> None:
 
 
 def watch_parent(
-    *, orphaned: Callable[[], None] = lambda: None, kill_after: float | None = None
+    *,
+    orphaned: Callable[[], None] = lambda: None,
+    kill_after: float | None = None,
 ) -> None:
     """End this process like a SIGTERM, after a call of `orphaned`, when its parent is gone: a dead
     parent's children get another one. With `kill_after`, like a SIGKILL if it lives on for so many

@@ -1,6 +1,5 @@
-"""What is kept no longer: objects nobody claimed, raw uploads, screenshots, receipts, price history
-and activity past their time, sessions that are over, full rate limits. Any worker may run it at any
-moment."""
+"""Deletes what is past its time: unclaimed objects, raw uploads, screenshots, receipts, price
+history, activity, ended sessions and full rate limits. Any worker may run it at any moment."""
 
 from __future__ import annotations
 

@@ -129,7 +129,9 @@ def serve_jobs(settings: Settings) -> None:
     async def main() -> None:
         assert settings.database_url is not None
         async with Database.open(
-            settings.database_url, pool=settings.database_pool, hot_pool=0
+            settings.database_url,
+            pool=settings.database_pool,
+            hot_pool=0,
         ) as opened:
             await run_worker(Work(settings, opened, open_store(settings)))
 

@@ -51,7 +51,10 @@ _CONTRIBUTIONS = f"""
 
 
 async def draft(
-    database: Database, caller: Caller, wanted: Sequence[Wanted], now: datetime
+    database: Database,
+    caller: Caller,
+    wanted: Sequence[Wanted],
+    now: datetime,
 ) -> list[QuickAdd]:
     """Store the entries, all or none. A member's private contribution is shared with the account
     when it is drafted, since the owner publishes it. Raises InvalidPayload.
@@ -91,7 +94,11 @@ async def draft(
 
 
 async def entries(
-    session: AsyncSession, caller: Caller, status: str | None, page: int, per_page: int
+    session: AsyncSession,
+    caller: Caller,
+    status: str | None,
+    page: int,
+    per_page: int,
 ) -> tuple[list[QuickAdd], int]:
     """A page of entries, newest first, with their total."""
     where = [QuickAdd.seller_id == caller.seller_id]
@@ -109,7 +116,11 @@ async def entries(
 
 
 async def change(
-    session: AsyncSession, caller: Caller, entry_id: int, changes: Changes, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    entry_id: int,
+    changes: Changes,
+    now: datetime,
 ) -> QuickAdd:
     """Raises NotFound, NotADraft, InvalidPayload."""
     entry = await held(session, caller.seller_id, entry_id)
@@ -181,7 +192,9 @@ async def _known(session: AsyncSession, caller: Caller, ids: list[int]) -> dict[
 
 
 async def _contributed(
-    session: AsyncSession, caller: Caller, ids: list[int | None]
+    session: AsyncSession,
+    caller: Caller,
+    ids: list[int | None],
 ) -> dict[int, Described]:
     wanted = [id for id in ids if id is not None]
     if not wanted:
@@ -192,7 +205,9 @@ async def _contributed(
 
 
 async def _described(
-    database: Database, caller: Caller, wanted: Sequence[Wanted]
+    database: Database,
+    caller: Caller,
+    wanted: Sequence[Wanted],
 ) -> dict[int, Described]:
     """Identify the entries that are given by texts, as an upload's rows are identified."""
     rows: list[dict[str, Any]] = []

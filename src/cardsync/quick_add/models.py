@@ -44,7 +44,8 @@ class QuickAdd(Base):
             postgresql_where=text("contribution_id IS NOT NULL AND status <> 'listed'"),
         ),
         CheckConstraint(
-            "status IN ('draft', 'published', 'pending', 'listed', 'rejected')", name="status"
+            "status IN ('draft', 'published', 'pending', 'listed', 'rejected')",
+            name="status",
         ),
         CheckConstraint("quantity >= 1", name="quantity"),
     )

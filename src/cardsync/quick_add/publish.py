@@ -18,7 +18,10 @@ from cardsync.seller_state.state import locked
 
 
 async def publish(
-    session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    ids: Sequence[int],
+    now: datetime,
 ) -> tuple[list[QuickAdd], int | None]:
     """Publish the drafts, all or none, and return them with the task that waits for the agent.
     Entries that are published or further already stay as they are.

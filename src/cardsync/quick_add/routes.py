@@ -102,7 +102,10 @@ async def list_entries(
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.NotFound, errors.NotADraft),
 )
 async def change_draft(
-    caller: Caller, session: AsyncSession, entry_id: int, data: Changes
+    caller: Caller,
+    session: AsyncSession,
+    entry_id: int,
+    data: Changes,
 ) -> Entry:
     """Change a draft. A rejected entry becomes a draft by it."""
     return entry_body(await drafts.change(session, caller, entry_id, data, clock.now()))
@@ -132,9 +135,11 @@ async def publish_drafts(caller: Caller, session: AsyncSession, data: ToPublish)
 
 @get("/quick_add/pending", responses=problems(*BEHIND_A_KEY, errors.SessionRequired))
 async def list_pending(caller: Caller, session: AsyncSession) -> PendingEntries:
-    """What was sent and never answered, beside what the marketplace listed when seen last."""
+    """The entries that were sent and never answered, each beside what the marketplace listed when
+    it was seen last.
+    """
     now = clock.now()
-    rows = await settle.pending(session, caller.seller_id)
+    rows = await settle.pending(session, caller)
     return PendingEntries([pending_body(row, now) for row in rows])
 
 
@@ -151,7 +156,10 @@ async def list_pending(caller: Caller, session: AsyncSession) -> PendingEntries:
     ),
 )
 async def settle_entry(
-    caller: Caller, session: AsyncSession, entry_id: int, data: Settlement
+    caller: Caller,
+    session: AsyncSession,
+    entry_id: int,
+    data: Settlement,
 ) -> Entry:
     """Say what the marketplace lists of a pending entry.
 
@@ -159,7 +167,7 @@ async def settle_entry(
     the file at the earliest.
     """
     return entry_body(
-        await settle.settle(session, caller, entry_id, data.listed, data.quantity, clock.now())
+        await settle.settle(session, caller, entry_id, data.listed, data.quantity, clock.now()),
     )
 
 

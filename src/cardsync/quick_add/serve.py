@@ -110,7 +110,9 @@ async def _next_rows(session: AsyncSession, seller_id: int) -> list[Row]:
 
 
 async def _added_since(
-    session: AsyncSession, seller_id: int, rows: Iterable[Row]
+    session: AsyncSession,
+    seller_id: int,
+    rows: Iterable[Row],
 ) -> dict[int, int]:
     """How many the marketplace lists of each entry's card beyond what an import has seen."""
     seen = {row.entry.id: row.card.observed_at if row.card else None for row in rows}

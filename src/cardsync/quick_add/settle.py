@@ -59,7 +59,10 @@ def is_retryable(entry: QuickAdd, now: datetime) -> bool:
 
 
 async def acknowledge(
-    session: AsyncSession, seller_id: int, ids: Sequence[int], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    now: datetime,
 ) -> list[int]:
     """The agent says that the marketplace lists these; returns those that this ended. One that was
     given back meanwhile ends too, so that it is not listed once more.
@@ -72,7 +75,10 @@ async def acknowledge(
 
 
 async def reject(
-    session: AsyncSession, seller_id: int, reasons: Mapping[int, str], now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    reasons: Mapping[int, str],
+    now: datetime,
 ) -> list[int]:
     """The marketplace rejected these, each with its reason; returns those that this ended."""
     entries = await _held_all(session, seller_id, list(reasons))
@@ -84,7 +90,11 @@ async def reject(
 
 
 async def not_sent(
-    session: AsyncSession, seller_id: int, ids: Sequence[int], why: str, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    ids: Sequence[int],
+    why: str,
+    now: datetime,
 ) -> list[int]:
     """The agent knows that it brought none of these to the marketplace: the next file holds them
     again. Returns those that came back.
@@ -98,8 +108,8 @@ async def not_sent(
 
 
 class FileReport(NamedTuple):
-    """What an agent reports of a file: the marketplace took it, but for the cards in `rejected`,
-    or `failure` says why it did not.
+    """An agent's report of a file: the marketplace took it except the cards in `rejected`, or
+    `failure` says why it did not.
     """
 
     rejected: Mapping[int, str]
@@ -107,7 +117,11 @@ class FileReport(NamedTuple):
 
 
 async def settle_file(
-    session: AsyncSession, seller_id: int, sha256: str | None, report: FileReport, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    sha256: str | None,
+    report: FileReport,
+    now: datetime,
 ) -> bool:
     """End what that file held, by what the agent reports of it; False if it held no entries.
 
@@ -134,7 +148,10 @@ async def settle_file(
 
 
 async def settle_result(
-    session: AsyncSession, seller_id: int, result: Mapping[str, Any] | None, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    result: Mapping[str, Any] | None,
+    now: datetime,
 ) -> None:
     """End what a task's result names: `listed` are entries, `rejected` are {id, message}. An agent
     that only placed the file names none, and they stay pending.
@@ -146,24 +163,24 @@ async def settle_result(
             for row in rejected
             if isinstance(row, dict) and isinstance(row.get("id"), int)
         }
-        await reject(session, seller_id, reasons, now)
+        await reject(session, caller.seller_id, reasons, now)
     if isinstance(listed, list):
         ids = [id for id in listed if isinstance(id, int) and not isinstance(id, bool)]
-        await acknowledge(session, seller_id, ids, now)
+        await acknowledge(session, caller.seller_id, ids, now)
 
 
-async def pending(session: AsyncSession, seller_id: int) -> list[Pending]:
-    """What was sent and not answered, beside what the marketplace listed when it was seen last;
-    oldest first.
+async def pending(session: AsyncSession, caller: Caller) -> list[Pending]:
+    """Read the entries that were sent and not answered, oldest first, each beside what the
+    marketplace listed when it was seen last.
     """
     rows = await session.scalars(
         select(QuickAdd)
-        .where(QuickAdd.seller_id == seller_id, QuickAdd.status == "pending")
+        .where(QuickAdd.seller_id == caller.seller_id, QuickAdd.status == "pending")
         .order_by(QuickAdd.served_at, QuickAdd.id)
     )
-    found = await session.execute(text(_LISTED_NOW), {"seller": seller_id})
+    found = await session.execute(text(_LISTED_NOW), {"seller": caller.seller_id})
     cards = {card.id: card for card in found}
-    synced = await session.scalar(text(_LAST_SYNC), {"seller": seller_id})
+    synced = await session.scalar(text(_LAST_SYNC), {"seller": caller.seller_id})
     return [
         Pending(
             entry,
@@ -218,7 +235,11 @@ def end(entry: QuickAdd, status: str, by: str, now: datetime) -> None:
 
 
 def _split(
-    session: AsyncSession, caller: Caller, entry: QuickAdd, quantity: int | None, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    entry: QuickAdd,
+    quantity: int | None,
+    now: datetime,
 ) -> None:
     """Leave `quantity` in the entry, and make a draft of the others."""
     if quantity is None or quantity == entry.quantity:

@@ -54,7 +54,11 @@ class Found(NamedTuple):
 
 
 async def products_like(
-    session: AsyncSession, caller: Caller, typed: str, game: str | None, most: int
+    session: AsyncSession,
+    caller: Caller,
+    typed: str,
+    game: str | None,
+    most: int,
 ) -> list[Found]:
     """Nothing is found for less than two characters that are no number."""
     found = words(typed)

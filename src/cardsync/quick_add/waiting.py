@@ -1,5 +1,5 @@
-"""What a change of quick-add entries leaves behind: the mark on the seller's state row that the
-export reads, and one task for the agent while something is published.
+"""A change of quick-add entries leaves two things: the mark on the seller's state row that the
+export reads, and one task for the agent while an entry is published.
 
 Every change takes the state row first (`locked`): publishers, served files, the agent's answers
 and the seller's go one after the other.
@@ -55,7 +55,8 @@ async def note_waiting(session: AsyncSession, seller_id: int, now: datetime) -> 
     if not ids:
         return None
     task: int | None = await session.scalar(
-        text(_TASK), {"seller": seller_id, "kind": KIND, "now": now}
+        text(_TASK),
+        {"seller": seller_id, "kind": KIND, "now": now},
     )
     if task is None:
         return await enqueue_task(session, seller_id, KIND, {"quick_add_ids": ids}, now)

@@ -1,5 +1,5 @@
-"""What a seller wants to list: one entry of a request and its product in, the columns of a draft
-out. Pure.
+"""The listings that a seller wants: one entry of a request and its product come in, the columns
+of a draft go out. Pure.
 
 Errors name the entry, its field and the reason.
 """
@@ -151,7 +151,7 @@ def checked(row: dict[str, Any], at: str = "") -> dict[str, Any]:
 
 
 def needs_before_listing(row: Any) -> str | None:
-    """What a draft lacks that the marketplace needs; None if nothing."""
+    """Say what a draft lacks that the marketplace needs; None if it lacks nothing."""
     if row.price is None:
         return "price: it is missing"
     if row.price < Decimal("0.01"):

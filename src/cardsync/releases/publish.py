@@ -193,7 +193,10 @@ async def _refuse_other_bytes(session: AsyncSession, draft: Draft, sha256: str) 
 
 
 async def _write(
-    session: AsyncSession, draft: Draft, artifact: Artifact, key: Ed25519PrivateKey
+    session: AsyncSession,
+    draft: Draft,
+    artifact: Artifact,
+    key: Ed25519PrivateKey,
 ) -> Release:
     record = canonical(record_of(draft, artifact.sha256))
     row = {

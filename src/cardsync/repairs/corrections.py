@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known before a page is looked at: a correction to serve, or what the element looked
+    """Everything known before a page is read: a correction to serve, or what the element looked
     like and which selectors failed.
     """
 
@@ -134,7 +134,14 @@ async def verify(
     if selector == step.selector:
         raise errors.InvalidPayload("selector is the one that was reported as lost")
     correction = await keep(
-        session, caller.seller_id, step, selector, confidence, None, now, verified=True
+        session,
+        caller.seller_id,
+        step,
+        selector,
+        confidence,
+        None,
+        now,
+        verified=True,
     )
     if correction is None:
         raise errors.CorrectionDisabled
@@ -145,7 +152,10 @@ async def verify(
 
 
 async def _step_of(
-    session: AsyncSession, seller_id: int, heal_id: int | None, correction_id: int | None
+    session: AsyncSession,
+    seller_id: int,
+    heal_id: int | None,
+    correction_id: int | None,
 ) -> tuple[Step, float]:
     """The confidence is that of the correction; what a person or an agent found alone is sure."""
     if (heal_id is None) == (correction_id is None):
@@ -163,7 +173,9 @@ async def _step_of(
 
 
 async def _correction(
-    session: AsyncSession, seller_id: int, correction_id: int
+    session: AsyncSession,
+    seller_id: int,
+    correction_id: int,
 ) -> WorkflowCorrection:
     row = await session.get(WorkflowCorrection, (seller_id, correction_id))
     if row is None:
@@ -172,7 +184,11 @@ async def _correction(
 
 
 async def fail(
-    session: AsyncSession, caller: Caller, correction_id: int, error: str | None, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    correction_id: int,
+    error: str | None,
+    now: datetime,
 ) -> WorkflowCorrection:
     """Count a failure; the third one disables the correction for good.
 

@@ -53,9 +53,9 @@ class Healed:
 
 async def heal(
     database: Database,
+    caller: Caller,
     store: Store,
     settings: Settings,
-    caller: Caller,
     request: HealRequest,
     now: datetime,
 ) -> Healed:
@@ -161,7 +161,10 @@ async def drop_heals(context: procrastinate.JobContext, seller_id: int) -> None:
 
 
 async def drop_old_heals(
-    session: AsyncSession, seller_id: int, now: datetime, kept: timedelta
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    kept: timedelta,
 ) -> None:
     values = {"id": seller_id, "stream": STREAM, "before": now - kept}
     # A request that is recorded meanwhile waits for this row, so that its time is not forgotten.

@@ -73,7 +73,11 @@ class Comparison:
         return Likeness(score, identity, known)
 
     def _named(
-        self, name: str, value: str, element: Element, labels: list[frozenset[str]]
+        self,
+        name: str,
+        value: str,
+        element: Element,
+        labels: list[frozenset[str]],
     ) -> tuple[float, float]:
         weight = _ADDRESSED if name in ("href", "action", "formaction") else _NAMED
         other = element.attributes.get(name, "")

@@ -105,7 +105,10 @@ class SharedRepairVote(Base):
     __tablename__ = "shared_repair_vote"
     digest: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
     seller_id: Mapped[int] = mapped_column(
-        BigInteger, primary_key=True, autoincrement=False, index=True
+        BigInteger,
+        primary_key=True,
+        autoincrement=False,
+        index=True,
     )
     verified_at: Mapped[datetime | None] = mapped_column(Moment)
     failed_at: Mapped[datetime | None] = mapped_column(Moment)

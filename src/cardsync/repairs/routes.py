@@ -50,13 +50,17 @@ class RepairFailure(msgspec.Struct, kw_only=True):
 
 @post("/workflow/heal", status_code=200, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY))
 async def request_heal(
-    caller: Caller, database: Database, store: Store, settings: Settings, data: HealRequest
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
+    data: HealRequest,
 ) -> CachedRepair | ProposedRepair | NoRepair:
     """Ask for a selector in place of one that finds its element no more.
 
     The snippet is parsed and compared; nothing of it runs.
     """
-    return heal_body(await heal(database, store, settings, caller, data, clock.now()))
+    return heal_body(await heal(database, caller, store, settings, data, clock.now()))
 
 
 @post(
@@ -65,11 +69,18 @@ async def request_heal(
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound, errors.CorrectionDisabled),
 )
 async def confirm_correction(
-    caller: Caller, session: AsyncSession, data: VerifiedRepair
+    caller: Caller,
+    session: AsyncSession,
+    data: VerifiedRepair,
 ) -> ConfirmedRepair:
     """Say that the step worked with a selector; from then on it is served as cached."""
     verified = await corrections.verify(
-        session, caller, data.heal_id, data.correction_id, data.selector, clock.now()
+        session,
+        caller,
+        data.heal_id,
+        data.correction_id,
+        data.selector,
+        clock.now(),
     )
     return ConfirmedRepair(verified)
 
@@ -80,7 +91,10 @@ async def confirm_correction(
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound),
 )
 async def report_failure(
-    caller: Caller, session: AsyncSession, correction_id: int, data: RepairFailure | None = None
+    caller: Caller,
+    session: AsyncSession,
+    correction_id: int,
+    data: RepairFailure | None = None,
 ) -> FailedRepair:
     """Say that a correction did not work; the third time disables it for good."""
     error = data.error if data else None

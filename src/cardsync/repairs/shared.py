@@ -86,7 +86,9 @@ async def vote(
     if verdict == "verified":
         await session.execute(
             row.where(SharedRepair.shared_at.is_(None)).values(
-                selector=correction.selector, confidence=correction.confidence, shared_at=now
+                selector=correction.selector,
+                confidence=correction.confidence,
+                shared_at=now,
             )
         )
     else:

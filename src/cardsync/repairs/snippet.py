@@ -111,7 +111,7 @@ class Page:
 
 
 def kind_of(tag: str, attributes: dict[str, str]) -> str | None:
-    """What one does with an element: press, write, check, choose, file; None with no such one."""
+    """Name the use of an element: press, write, check, choose or file; None if it has no use."""
     if (role := attributes.get("role", "").strip().lower()) in _ROLES:
         return _ROLES[role]
     match tag:

@@ -68,7 +68,9 @@ def wanted(selector: str, step_name: str, seen: dict[str, Any] | None = None) ->
 
 
 def seen_of(page: Page, at: int) -> dict[str, Any]:
-    """What is remembered of an element, as `wanted` takes it: JSON that fits in a column."""
+    """Describe an element so that it can be found again, as `wanted` takes it: JSON that fits in a
+    column.
+    """
     element = page.elements[at]
     attributes = {
         name: value[:_SEEN_CHARACTERS]

@@ -48,6 +48,14 @@ class Completion:
     told: str = ""
 
 
+def field_at_end(text: str) -> str:
+    """Return the name of the field whose value stands at the end of `text`; empty if none does."""
+    found = _LAST.search(_CLOSED.sub(lambda closed: _HIDDEN * len(closed.group()), text))
+    split = _TERM.fullmatch(text[found.start(1) :]) if found else None
+    field = FIELDS.get(split[1].lower()) if split else None
+    return field.name if field else ""
+
+
 def complete(text: str, own: OwnNames) -> list[Completion]:
     """Return completions for the end of `text`: first the names that begin with the term, then
     those that contain it.

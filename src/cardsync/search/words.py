@@ -124,7 +124,9 @@ def search_columns(cards: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_distinct(
-    texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]
+    texts: pl.Series,
+    one: Callable[[str], str],
+    ascii_ones: Callable[[bytes], pl.Series],
 ) -> pl.Series:
     """Return `_each` of texts that repeat; each distinct text is processed once."""
     known = texts.unique(maintain_order=True)
@@ -145,7 +147,9 @@ def _of_distinct(
 
 
 def _each(
-    texts: pl.Series, one: Callable[[str], str], ascii_ones: Callable[[bytes], pl.Series]
+    texts: pl.Series,
+    one: Callable[[str], str],
+    ascii_ones: Callable[[bytes], pl.Series],
 ) -> pl.Series:
     """Return `one` of each text; a null counts as an empty text. `ascii_ones` does the same for
     texts of ASCII alone, all at once.

@@ -75,7 +75,10 @@ class UnderLease:
 
 @asynccontextmanager
 async def held_to_read(
-    database: Database, seller_id: int, holder: str, seconds: float
+    database: Database,
+    seller_id: int,
+    holder: str,
+    seconds: float,
 ) -> AsyncIterator[None]:
     """Keep others from changing prices during one reading. Where another holder writes already, or
     left a lease behind, this takes no lease: the reader's snapshot has to do.

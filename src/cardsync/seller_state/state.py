@@ -91,7 +91,10 @@ def drop_stale_lock(state: SyncState, now: datetime, settings: Settings) -> None
 
 
 async def clear_stale_lock(
-    session: AsyncSession, seller_id: int, now: datetime, settings: Settings
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    settings: Settings,
 ) -> None:
     drop_stale_lock(await locked(session, seller_id), now, settings)
 
@@ -139,7 +142,10 @@ async def refresh_lock(session: AsyncSession, seller_id: int, now: datetime) -> 
 
 
 async def upload_accepted(
-    session: AsyncSession, seller_id: int, now: datetime, settings: Settings
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    settings: Settings,
 ) -> str:
     """Count the upload as open work under the lock, and take the lock for old agents and for people
     with curl. Returns the trigger.
@@ -282,7 +288,10 @@ async def release_lease(session: AsyncSession, lease: Lease) -> None:
 
 
 async def upload_finished(
-    session: AsyncSession, seller_id: int, outcome: str, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    outcome: str,
+    now: datetime,
 ) -> None:
     """Count one open upload less. `outcome` is completed, failed or in_review. Like any upload, its
     end refreshes the cycle's lock.

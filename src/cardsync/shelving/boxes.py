@@ -58,7 +58,11 @@ async def boxes(session: AsyncSession, caller: Caller) -> list[BoxBody]:
 
 
 async def lying_in(
-    session: AsyncSession, caller: Caller, box: int, page: int, per_page: int
+    session: AsyncSession,
+    caller: Caller,
+    box: int,
+    page: int,
+    per_page: int,
 ) -> tuple[list[CardInSlot], int]:
     """Return a page of the cards that lie in a box, and the number of all of them.
 

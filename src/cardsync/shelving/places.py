@@ -107,7 +107,9 @@ async def shelved(session: AsyncSession, seller_id: int, card_id: int) -> Shelve
 
 
 async def places_of_items(
-    session: AsyncSession, seller_id: int, session_id: int
+    session: AsyncSession,
+    seller_id: int,
+    session_id: int,
 ) -> dict[int, Place]:
     """Return, for each item of a pull session that lies on a shelf, its first place on the
     way.

@@ -133,7 +133,10 @@ async def put_card(caller: Caller, session: AsyncSession, data: Put) -> ShelvedC
     dependencies={"session": Provide(provide_bounded_session)},
 )
 async def put_many_cards(
-    caller: Caller, session: AsyncSession, settings: Settings, data: PutMany
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: PutMany,
 ) -> PutCards:
     """Put what of a selection lies nowhere yet into a row of slots."""
     start = Place(data.box, data.start_slot)

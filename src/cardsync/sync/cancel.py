@@ -38,7 +38,9 @@ def is_left(state: SellerState | SyncState, now: datetime) -> bool:
 
 
 async def cancel_sync(
-    session: AsyncSession, caller: Caller, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    now: datetime,
 ) -> Literal["cancelled", "cancelling"]:
     """Return `cancelled` when all is done, `cancelling` while a worker is on its way to its next
     boundary. Raises NoSyncInProgress.
@@ -158,7 +160,9 @@ async def _cancel_reprice(session: AsyncSession, seller_id: int, now: datetime) 
 
 
 async def _cancel_uploads(
-    session: AsyncSession, seller_id: int, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
 ) -> dict[int, str | None]:
     """Cancel every open inventory upload and its price run; return the uploads' ids with their
     cycles.
@@ -183,7 +187,10 @@ async def _cancel_uploads(
 
 
 async def _write_cycle(
-    session: AsyncSession, state: SyncState, cycles: list[str], now: datetime
+    session: AsyncSession,
+    state: SyncState,
+    cycles: list[str],
+    now: datetime,
 ) -> None:
     """Write the rows of the cycles that the uploads named; a cycle that none of them named gets a
     row of its own.

@@ -46,7 +46,9 @@ async def end_cycle(
     trigger = state.cycle_trigger
     first_sync = state.cycle_first_sync
     if first_sync and history_is_fetched(
-        status, results, orders_before=await _orders_fetched(session, state.seller_id)
+        status,
+        results,
+        orders_before=await _orders_fetched(session, state.seller_id),
     ):
         state.history_fetched_at = now
         await complete_waiting(session, state.seller_id, "backfill_orders", now)
@@ -99,6 +101,8 @@ def history_is_fetched(status: str, results: Mapping[str, str], *, orders_before
 async def _orders_fetched(session: AsyncSession, seller_id: int) -> bool:
     """Whether an earlier log of this first sync reported that the orders came."""
     query = select(SyncStep.name).where(
-        SyncStep.seller_id == seller_id, SyncStep.name == "fetch_orders", SyncStep.in_first_sync
+        SyncStep.seller_id == seller_id,
+        SyncStep.name == "fetch_orders",
+        SyncStep.in_first_sync,
     )
     return await session.scalar(query) is not None

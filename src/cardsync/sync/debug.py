@@ -97,7 +97,9 @@ async def _keep_row(
 
 
 async def _newest_cycle(
-    session: AsyncSession, seller_id: int, sync_cycle_id: str | None = None
+    session: AsyncSession,
+    seller_id: int,
+    sync_cycle_id: str | None = None,
 ) -> int:
     """Find the newest cycle: among those with that client's id, if the seller has any.
 
@@ -129,7 +131,10 @@ async def drop_screenshots(context: procrastinate.JobContext, seller_id: int) ->
 
 
 async def drop_old_rows(
-    session: AsyncSession, seller_id: int, now: datetime, kept: timedelta
+    session: AsyncSession,
+    seller_id: int,
+    now: datetime,
+    kept: timedelta,
 ) -> None:
     # A screenshot that arrives meanwhile waits for this row, so that its own time is not forgotten.
     await session.execute(

@@ -96,7 +96,11 @@ def decide(facts: SyncFacts) -> SyncDecision:
         return SyncDecision("wait", "in_progress", requested)
     if facts.requested_kind is not None:
         return SyncDecision(
-            "sync", "manual_request", True, facts.requested_kind, facts.first_sync_due
+            "sync",
+            "manual_request",
+            True,
+            facts.requested_kind,
+            facts.first_sync_due,
         )
     if facts.auto_sync_paused:
         return SyncDecision("wait", "auto_sync_paused", False)

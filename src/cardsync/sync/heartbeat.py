@@ -41,6 +41,7 @@ async def heartbeat(database: Database, caller: Caller, now: datetime, settings:
         state.price_tasks_due_at,
         state.agent_kinds,
         allowed.price_tasks,
+        state.rollback_until,
         now,
     )
     return Beat(waiting, allowed.sync_mode, allowed.upload_approved)

@@ -119,7 +119,10 @@ async def record_cycle(
 
 
 async def _row_of(
-    session: AsyncSession, seller_id: int, sync_cycle_id: str | None, started_at: datetime
+    session: AsyncSession,
+    seller_id: int,
+    sync_cycle_id: str | None,
+    started_at: datetime,
 ) -> SyncCycle | None:
     """Find the cycle's row: by its id, else the nameless one of the cycle that was cancelled after
     this one had begun.

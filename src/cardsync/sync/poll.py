@@ -154,7 +154,7 @@ async def keep(database: Database, caller: Caller, agent_id: str | None, now: da
 
 
 def told_again(state: SellerState, decision: SyncDecision) -> SyncDecision:
-    """What the lock's holder is told once more, as it was told when it took the lock."""
+    """Repeat to the lock's holder the answer that it got when it took the lock."""
     return _with_plan(decision, state.lock_plan) if decision.action == "sync" else decision
 
 

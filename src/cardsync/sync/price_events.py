@@ -25,7 +25,9 @@ _NOTE = """
 
 
 async def note_price_events(
-    session: AsyncSession, seller_id: int, sync_cycle_id: str | None
+    session: AsyncSession,
+    seller_id: int,
+    sync_cycle_id: str | None,
 ) -> None:
     """No-op for a cycle without a log, or one that nobody names."""
     if sync_cycle_id is None:

@@ -53,10 +53,15 @@ async def request_sync(
 
 
 def _refuse_in_cooldown(
-    state: SyncState, caller: Caller, now: datetime, settings: Settings
+    state: SyncState,
+    caller: Caller,
+    now: datetime,
+    settings: Settings,
 ) -> None:
     remaining = remaining_seconds(
-        state.last_pricing_at, timedelta(seconds=settings.sync_cooldown_seconds), now
+        state.last_pricing_at,
+        timedelta(seconds=settings.sync_cooldown_seconds),
+        now,
     )
     match meets(
         remaining,

@@ -132,10 +132,16 @@ def _agent(agent_id: str | None) -> str | None:
 
 
 @get(
-    "/status", opt=BY_ANY | POLLED, security=[A_SESSION, A_TOKEN], responses=problems(*BEHIND_A_KEY)
+    "/status",
+    opt=BY_ANY | POLLED,
+    security=[A_SESSION, A_TOKEN],
+    responses=problems(*BEHIND_A_KEY),
 )
 async def status(
-    request: ApiRequest, caller: Caller, session: AsyncSession, settings: Settings
+    request: ApiRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
 ) -> Status:
     """Show the phase and the progress of the seller's sync."""
     now = clock.now()
@@ -152,7 +158,10 @@ async def status(
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, errors.MeteredCooldown, errors.Cooldown),
 )
 async def request_sync(
-    caller: Caller, session: AsyncSession, settings: Settings, data: SyncRequest | None = None
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: SyncRequest | None = None,
 ) -> Requested:
     """Request a sync; the next poll hands it out.
 
@@ -201,7 +210,10 @@ async def clear_upload_approval(caller: Caller, session: AsyncSession) -> Upload
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY),
 )
 async def log_cycle(
-    caller: Caller, session: AsyncSession, data: CycleLog, agent_id: AgentId = None
+    caller: Caller,
+    session: AsyncSession,
+    data: CycleLog,
+    agent_id: AgentId = None,
 ) -> None:
     """Record a cycle; the same `sync_cycle_id` again updates its row."""
     now = clock.now()
@@ -215,7 +227,11 @@ async def log_cycle(
     responses=problems(*FOR_AGENTS, *WITH_JSON_BODY, errors.NotFound),
 )
 async def debug_cycle(
-    caller: Caller, database: Database, store: Store, settings: Settings, data: DebugScreenshotBody
+    caller: Caller,
+    database: Database,
+    store: Store,
+    settings: Settings,
+    data: DebugScreenshotBody,
 ) -> None:
     """Store a picture of the agent's browser with its cycle: the one that it names, else the
     newest.

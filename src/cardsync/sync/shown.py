@@ -67,7 +67,9 @@ def _rfc3339(moment: datetime | None) -> str | None:
 
 
 def status_body(
-    status: SyncStatus, last_sync_at: datetime | None, last_seen_at: datetime | None
+    status: SyncStatus,
+    last_sync_at: datetime | None,
+    last_seen_at: datetime | None,
 ) -> Status:
     return Status(
         sync_in_progress=status.in_progress,

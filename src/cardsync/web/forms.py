@@ -1,4 +1,5 @@
-"""What pages with forms share: a request in, its fields out; redirects, and refusals as pages.
+"""Shared parts of pages with forms: a request comes in, its fields go out; redirects, and
+refusals as pages.
 
 No page's form needs a script; its CSRF token is a field.
 """
@@ -37,7 +38,7 @@ def go(path: str, cookie: Cookie | None = None) -> Response[str]:
 
 
 def refused(request: Request[Any, Any, Any], exc: errors.Problem) -> Response[Any]:
-    """What the pages' own forms do not show beside their fields."""
+    """Answer a refusal that a page's own form does not show beside its fields."""
     if isinstance(exc, errors.Unauthorized):
         return go("/sign-in")
     heading = HEADINGS.get(exc.status, "This did not work")
@@ -53,7 +54,9 @@ async def form_of(request: ApiRequest) -> dict[str, str]:
     """Raises BadRequest."""
     try:
         fields = parse_qs(
-            (await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS
+            (await request.body()).decode(),
+            keep_blank_values=True,
+            max_num_fields=FIELDS,
         )
     except ValueError as e:
         raise errors.BadRequest("the form cannot be read") from e

@@ -51,19 +51,23 @@ async def healthz() -> Health:
     },
 )
 async def readyz(
-    request: ApiRequest, database: Database, settings: Settings
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
 ) -> Response[Readiness]:
     """Check database, migrations, queue and object store; a 503 names the missing ones."""
     patience.allow(request.scope, patience.POLLED, settings)
     # The limit is a little shorter, so that the answer can still name the check that hangs.
     seconds = settings.polled_seconds * 0.8
     database_checks, store_check = await asyncio.gather(
-        _database_checks(database, seconds), _store_check(request.app.state.store_health, seconds)
+        _database_checks(database, seconds),
+        _store_check(request.app.state.store_health, seconds),
     )
     checks = {**database_checks, "object_store": store_check}
     ready = all(state == "ok" for state in checks.values())
     return Response(
-        Readiness("ok" if ready else "unavailable", checks), status_code=200 if ready else 503
+        Readiness("ok" if ready else "unavailable", checks),
+        status_code=200 if ready else 503,
     )
 
 

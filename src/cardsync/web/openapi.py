@@ -104,10 +104,15 @@ def openapi_config() -> OpenAPIConfig:
         components=Components(
             security_schemes={
                 "api_key": SecurityScheme(
-                    type="http", scheme="bearer", description="A seller API key, csk_…"
+                    type="http",
+                    scheme="bearer",
+                    description="A seller API key, csk_…",
                 ),
                 "session": SecurityScheme(
-                    type="apiKey", security_scheme_in="cookie", name=COOKIE, description=SESSION
+                    type="apiKey",
+                    security_scheme_in="cookie",
+                    name=COOKIE,
+                    description=SESSION,
                 ),
                 "token": SecurityScheme(type="http", scheme="bearer", description=A_TOKENS_USE),
             }
@@ -152,7 +157,9 @@ def complete(schema: dict[str, Any]) -> dict[str, Any]:
     components["headers"] = HEADERS
     components["responses"] = {
         "InternalError": _internal_error(
-            "500", "internal_server_error", "An unhandled failure on our side"
+            "500",
+            "internal_server_error",
+            "An unhandled failure on our side",
         ),
         "UnknownRoute": _internal_error("404", "not_found", "There is no such address"),
         "MethodNotAllowed": _finished(
@@ -251,7 +258,8 @@ def _finished(status: str, answer: dict[str, Any]) -> dict[str, Any]:
     codes = [code for own, code in told if not own]
     if codes:
         schema = _with_codes(
-            answer.get("content", {}).get("application/json", {}).get("schema", ERROR_BODY), codes
+            answer.get("content", {}).get("application/json", {}).get("schema", ERROR_BODY),
+            codes,
         )
         answer = {**answer, "content": {"application/json": {"schema": schema}}}
     names = {OF_CODE.get(code, OF_STATUS.get(status)) for _, code in told} - {None}

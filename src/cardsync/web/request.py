@@ -197,7 +197,7 @@ WITH_JSON_BODY = (
     errors.UnsupportedMediaType,
     errors.InvalidPayload,
 )
-"""What every route that reads a JSON body may answer."""
+"""Refusals of every route that reads a JSON body."""
 
 BEHIND_A_KEY = (
     errors.Unauthorized,
@@ -205,21 +205,21 @@ BEHIND_A_KEY = (
     errors.RateLimited,
     errors.ServiceUnavailable,
 )
-"""What every route behind an API key may answer."""
+"""Refusals of every route behind an API key."""
 
 FOR_AGENTS = (*BEHIND_A_KEY, errors.KeyRequired)
-"""What every route may answer that takes keys alone."""
+"""Refusals of every route that takes only keys."""
 
 FOR_EITHER = (*BEHIND_A_KEY, errors.CsrfFailed)
-"""What every route may answer that a key or a signed-in member writes with."""
+"""Refusals of every route that a key or a signed-in member writes with."""
 
 READ_BY_OWNERS = (*BEHIND_A_KEY, errors.OwnerRequired)
-"""What every route may answer that a key or a signed-in owner reads."""
+"""Refusals of every route that a key or a signed-in owner reads."""
 
 FOR_OWNERS = (*FOR_EITHER, errors.OwnerRequired)
-"""What every route may answer that a key or a signed-in owner writes with."""
+"""Refusals of every route that a key or a signed-in owner writes with."""
 
 FOR_MEMBERS = (*FOR_EITHER, errors.SessionRequired)
-"""What every route may answer that only a signed-in member writes with; of reads all but
+"""Refusals of every route that only a signed-in member writes with. Reads have all of them except
 `csrf_failed`.
 """

@@ -1,6 +1,4 @@
-"""Who may call: keys, their refusals, and that they are checked before anything else of a
-request.
-"""
+"""Keys and their refusals: a key is checked before anything else of a request."""
 
 import re
 
@@ -51,8 +49,11 @@ ROUTES = [
     ("DELETE", "/api/keys/1"),
     ("GET", "/api/export/everything"),
     ("GET", "/api/orders"),
+    ("GET", "/api/orders/1"),
     ("GET", "/api/customers"),
     ("GET", "/api/cards"),
+    ("GET", "/api/cards/complete"),
+    ("GET", "/api/cards/export.csv"),
     ("GET", "/api/cards/1"),
     ("POST", "/api/pull_sessions"),
     ("GET", "/api/pull_sessions/1"),
@@ -66,6 +67,7 @@ ROUTES = [
     ("POST", "/api/orders/1/mark_shipped"),
     ("POST", "/api/orders/1/unmark_shipped"),
     ("GET", "/api/lists"),
+    ("GET", "/api/lists/1"),
     ("POST", "/api/lists"),
     ("DELETE", "/api/lists/1"),
     ("PATCH", "/api/lists/1"),
@@ -106,6 +108,21 @@ ROUTES = [
     ("POST", "/api/v1/tasks"),
     ("GET", "/api/v1/agent/activity"),
     ("POST", "/api/v1/agent/activity/1/undo"),
+    ("POST", "/api/v1/tasks/claim"),
+    ("PATCH", "/api/v1/tasks/1"),
+    ("GET", "/api/v1/tasks"),
+    ("POST", "/api/v1/workflow/heal"),
+    ("POST", "/api/v1/workflow/corrections"),
+    ("POST", "/api/v1/workflow/corrections/1/failure"),
+    ("POST", "/api/v1/agent/plans"),
+    ("GET", "/api/v1/agent/plans"),
+    ("GET", "/api/v1/agent/plans/1"),
+    ("GET", "/api/quick_add"),
+    ("GET", "/api/quick_add/products"),
+    ("POST", "/api/quick_add"),
+    ("PATCH", "/api/quick_add/1"),
+    ("DELETE", "/api/quick_add/1"),
+    ("POST", "/api/quick_add/publish"),
     ("GET", "/api/account"),
 ]
 # What takes members alone refuses any good key, in tests/features/access/test_sessions.py.
@@ -121,6 +138,12 @@ BY_SESSION = [
     ("POST", "/api/shelves/put_many"),
     ("POST", "/api/shelves/move"),
     ("POST", "/api/shelves/remove"),
+    ("GET", "/api/quick_add/pending"),
+    ("POST", "/api/quick_add/1/settle"),
+    ("POST", "/api/v1/agent/plans/1/confirm"),
+    ("POST", "/api/v1/agent/plans/1/decline"),
+    ("GET", "/api/v1/agent/plans/permissions"),
+    ("PATCH", "/api/v1/agent/plans/permissions"),
 ]
 STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/1")}
 

@@ -25,7 +25,7 @@ def test_every_route_stands_in_exactly_one_table():
 
 
 async def senders(seller):
-    """What sends a request with each credential."""
+    """The functions that send a request with each credential."""
     owner, staff = await signed_in(seller), await joined(seller, f"staff-{seller.email}")
     read, write = await seller.token("mcp:read"), await seller.token("mcp:write")
     return {

@@ -69,7 +69,8 @@ async def minutes_ahead(seller: Seller) -> float:
     async with seller.service.database.shared() as session:
         [(key_id, *_)] = await keys.listed(session, seller.id)
         query = text(
-            "SELECT extract(epoch FROM tat - now())::float8 / 60 FROM rate_limit WHERE bucket = :name"
+            "SELECT extract(epoch FROM tat - now())::float8 / 60 FROM rate_limit"
+            " WHERE bucket = :name"
         )
         return float(await session.scalar(query, {"name": f"general:k{key_id}"}))
 
@@ -200,7 +201,7 @@ async def test_health_and_unknown_addresses_carry_no_limits(a_service):
 
 
 # Without a valid credential
-# ------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 async def test_requests_without_a_valid_key_are_limited_by_address_and_valid_ones_are_not(
@@ -407,7 +408,8 @@ async def _as_owner(service: Service, statement: str) -> None:
 async def test_full_buckets_are_forgotten(service):
     async with service.database.shared() as session:
         await session.execute(
-            text("""INSERT INTO rate_limit VALUES ('general:k-1', now() - interval '1 day'), ('general:k-2', now())
+            text("""INSERT INTO rate_limit
+                VALUES ('general:k-1', now() - interval '1 day'), ('general:k-2', now())
                     ON CONFLICT (bucket) DO UPDATE SET tat = excluded.tat""")
         )
     assert await buckets.drop_past(service.database) >= 1

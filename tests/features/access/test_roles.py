@@ -1,4 +1,4 @@
-"""What each role may do: every route of openapi.json, as staff and as an owner ask for it.
+"""The rights of each role: every route of openapi.json is asked for by staff and by an owner.
 
 The tables of `roles.py` say who may do what.
 """
@@ -23,7 +23,7 @@ def test_every_route_stands_in_exactly_one_table():
 
 
 async def refused_to(browser, wanted):
-    """Of the wanted routes, those that refuse the member with the code."""
+    """The wanted routes that refuse the member with the code."""
     found = {
         route: await asked(browser.send, route)
         for route in sorted(wanted - {"DELETE /api/session"})

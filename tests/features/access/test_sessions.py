@@ -347,7 +347,8 @@ async def test_another_site_can_neither_write_nor_sign_in_nor_accept(a_seller, t
 
 @pytest.mark.parametrize(
     "told",
-    [{}, {"Sec-Fetch-Site": "same-origin", "Origin": "http://{host}"}, {"Origin": "http://{host}"}, {"Sec-Fetch-Site": "none"}],
+    [{}, {"Sec-Fetch-Site": "same-origin", "Origin": "http://{host}"}, {"Origin": "http://{host}"},
+     {"Sec-Fetch-Site": "none"}],
     ids=str,
 )  # fmt: skip
 async def test_our_own_pages_may(a_seller, told):
@@ -485,7 +486,7 @@ async def test_a_members_browsers_share_one_limit_and_leave_the_key_its_own(a_se
 
 
 async def test_a_password_that_changes_during_a_sign_in_wins(a_seller, service):
-    """Whoever verified the old password a moment too early gets no session."""
+    """A sign-in that verified the old password a moment too early gets no session."""
     from browsers import accept, reset
 
     seller = await a_seller()
@@ -514,7 +515,10 @@ async def test_the_activity_feed_says_who_did_it(a_seller, service):
     browser = await signed_in(seller)
     opened = await browser.post("/api/pull_sessions")
     await seller.post(f"/api/pull_sessions/{opened.json()['id']}/cancel")
-    query = "SELECT actor, action FROM activity WHERE seller_id = :id AND action LIKE 'pull%' ORDER BY id"
+    query = (
+        "SELECT actor, action FROM activity WHERE seller_id = :id AND action LIKE 'pull%'"
+        " ORDER BY id"
+    )
     assert await service.sql(seller.id, query, id=seller.id) == [
         {"actor": f"member {browser.member_id}", "action": "pull_session.opened"},
         {"actor": "key", "action": "pull_session.cancelled"},

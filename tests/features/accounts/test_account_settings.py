@@ -15,8 +15,10 @@ from cardsync.catalog.product_lines import NAMES
 ACCOUNT = "/api/account"
 # decisions.md, section 2.
 FIELDS = {
-    "sync_mode", "sync_interval_minutes", "quiet_hours", "time_zone", "auto_sync_paused", "automatic_pricing_paused", "planner_opt_in",
-    "write_consent", "upload_approved", "tracking_threshold", "direct_program", "attribution_logging", "store_name", "network_consent",
+    "sync_mode", "sync_interval_minutes", "quiet_hours", "time_zone", "auto_sync_paused",
+    "automatic_pricing_paused", "planner_opt_in",
+    "write_consent", "upload_approved", "tracking_threshold", "direct_program",
+    "attribution_logging", "store_name", "network_consent",
     "network_published", "product_lines",
 }  # fmt: skip
 
@@ -33,7 +35,10 @@ async def refusal(browser, **fields):
 
 
 async def feed(seller):
-    query = "SELECT actor, summary FROM activity WHERE seller_id = :id AND action = 'account.changed' ORDER BY id"
+    query = (
+        "SELECT actor, summary FROM activity WHERE seller_id = :id AND action = 'account.changed'"
+        " ORDER BY id"
+    )
     return [
         (row["actor"], row["summary"])
         for row in await seller.service.sql(seller.id, query, id=seller.id)
@@ -62,13 +67,17 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
     told = (await browser.get(ACCOUNT)).json()
     lines = told.pop("product_lines")
     assert told == {
-        "sync_mode": "full", "sync_interval_minutes": None, "quiet_hours": None, "time_zone": "America/New_York", "auto_sync_paused": False,
-        "automatic_pricing_paused": False, "planner_opt_in": False, "write_consent": True, "upload_approved": False,
-        "tracking_threshold": "50.00", "direct_program": False, "attribution_logging": True, "store_name": None, "network_consent": False,
+        "sync_mode": "full", "sync_interval_minutes": None, "quiet_hours": None,
+        "time_zone": "America/New_York", "auto_sync_paused": False,
+        "automatic_pricing_paused": False, "planner_opt_in": False, "write_consent": True,
+        "upload_approved": False,
+        "tracking_threshold": "50.00", "direct_program": False, "attribution_logging": True,
+        "store_name": None, "network_consent": False,
         "network_published": False,
     }  # fmt: skip
     assert lines[:3] == [
-        {"name": "magic", "enabled": True}, {"name": "pokemon", "enabled": True}, {"name": "yugioh", "enabled": False},
+        {"name": "magic", "enabled": True}, {"name": "pokemon", "enabled": True},
+        {"name": "yugioh", "enabled": False},
     ]  # fmt: skip
     assert {line["name"] for line in lines} == set(NAMES)
     assert (await seller.get(ACCOUNT)).json() == told | {"product_lines": lines}
@@ -77,9 +86,12 @@ async def test_a_new_account_as_its_owner_and_its_key_read_it(a_seller):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"sync_mode": "read_only"}, {"sync_interval_minutes": 45}, {"quiet_hours": "22:00-06:00"}, {"time_zone": "Europe/Vienna"},
-        {"auto_sync_paused": True, "automatic_pricing_paused": True}, {"planner_opt_in": True}, {"write_consent": False},
-        {"upload_approved": True}, {"direct_program": True, "attribution_logging": False}, {"store_name": "Bea's Cards"},
+        {"sync_mode": "read_only"}, {"sync_interval_minutes": 45}, {"quiet_hours": "22:00-06:00"},
+        {"time_zone": "Europe/Vienna"},
+        {"auto_sync_paused": True, "automatic_pricing_paused": True}, {"planner_opt_in": True},
+        {"write_consent": False},
+        {"upload_approved": True}, {"direct_program": True, "attribution_logging": False},
+        {"store_name": "Bea's Cards"},
         {"network_consent": True, "network_published": True}, {"tracking_threshold": "35.50"},
     ],
     ids=str,
@@ -138,13 +150,19 @@ async def test_null_takes_the_default_and_an_amount_may_be_a_number(a_seller):
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"colour": "red"}, "colour"), ({"plan": "paid"}, "plan"), ({"sync_mode": "half"}, "sync_mode"), ({"sync_mode": None}, "sync_mode"),
-        ({"sync_interval_minutes": 29}, "sync_interval_minutes"), ({"sync_interval_minutes": "60"}, "sync_interval_minutes"),
-        ({"quiet_hours": "22-6"}, "quiet_hours"), ({"quiet_hours": 22}, "quiet_hours"), ({"time_zone": "Mars/Olympus"}, "time_zone"),
+        ({"colour": "red"}, "colour"), ({"plan": "paid"}, "plan"),
+        ({"sync_mode": "half"}, "sync_mode"), ({"sync_mode": None}, "sync_mode"),
+        ({"sync_interval_minutes": 29}, "sync_interval_minutes"),
+        ({"sync_interval_minutes": "60"}, "sync_interval_minutes"),
+        ({"quiet_hours": "22-6"}, "quiet_hours"), ({"quiet_hours": 22}, "quiet_hours"),
+        ({"time_zone": "Mars/Olympus"}, "time_zone"),
         ({"planner_opt_in": "true"}, "planner_opt_in"), ({"write_consent": 1}, "write_consent"),
-        ({"tracking_threshold": -1}, "tracking_threshold"), ({"tracking_threshold": "much"}, "tracking_threshold"),
-        ({"tracking_threshold": True}, "tracking_threshold"), ({"store_name": "x" * 101}, "store_name"), ({"store_name": 7}, "store_name"),
-        ({"product_lines": {"magic": False}}, "product_lines"), ({"product_lines": [{"name": "magic"}]}, "product_lines"),
+        ({"tracking_threshold": -1}, "tracking_threshold"),
+        ({"tracking_threshold": "much"}, "tracking_threshold"),
+        ({"tracking_threshold": True}, "tracking_threshold"),
+        ({"store_name": "x" * 101}, "store_name"), ({"store_name": 7}, "store_name"),
+        ({"product_lines": {"magic": False}}, "product_lines"),
+        ({"product_lines": [{"name": "magic"}]}, "product_lines"),
         ({"product_lines": [{"name": "chess", "enabled": True}]}, "product_lines"),
     ],
     ids=str,
@@ -260,7 +278,8 @@ async def test_its_rows_are_rejected_and_its_cards_are_not_taken_for_gone(a_sell
     )
     assert (report["state"], report["applied"], report["gone"]) == ("done", 1, 0)
     assert [row["code"] for row in report["rejected"]] == ["product_line_not_enabled"]
-    assert [(card["marketplace_id"], str(card["price"]), card["gone"]) for card in await seller.cards()] == [
+    assert [(card["marketplace_id"], str(card["price"]),
+             card["gone"]) for card in await seller.cards()] == [
         (1, "1.0000", False), (2, "1.0000", False), (3, "1.0000", False),
     ]  # fmt: skip
     assert await exported(seller) == (None, 1)

@@ -212,9 +212,12 @@ def test_an_empty_value_takes_a_setting_back(any_seller, run, result, pair):
 @pytest.mark.parametrize(
     "pair",
     [
-        "plan=gold", "sync_mode=half", "suspended=maybe", "sync_interval_minutes=29", "sync_interval_minutes=often",
-        "sync_interval_minutes=99999999999", "quiet_hours=25:00-06:00", "quiet_hours=late", "time_zone=Mars/Olympus",
-        "time_zone=../../etc/passwd", "tracking_threshold=lots", "tracking_threshold=NaN", "tracking_threshold=-1",
+        "plan=gold", "sync_mode=half", "suspended=maybe", "sync_interval_minutes=29",
+        "sync_interval_minutes=often",
+        "sync_interval_minutes=99999999999", "quiet_hours=25:00-06:00", "quiet_hours=late",
+        "time_zone=Mars/Olympus",
+        "time_zone=../../etc/passwd", "tracking_threshold=lots", "tracking_threshold=NaN",
+        "tracking_threshold=-1",
         "tracking_threshold=1e30", "trial_ends_at=tomorrow",
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from cardsync.accounts.invitations import MemberError
 
 
 async def removed(service, member_id: int) -> str:
-    """What stands against removing the member, or nothing."""
+    """The reason why the member cannot be removed, or an empty text."""
     try:
         async with service.database.shared() as session:
             await roster.remove(session, member_id)

@@ -31,6 +31,8 @@ EXEMPT = {
     "PUT /objects/{key}": AN_UPLOAD,
     "POST /api/session": "a session begins; it is a row of its own",
     "DELETE /api/session": "a session ends",
+    "POST /api/v1/tasks/claim": "a claim and its outcome stand on the task",
+    "PATCH /api/v1/tasks/{task_id}": "a claim and its outcome stand on the task",
     "POST /api/pricing/preview": READS_ONLY,
     "POST /api/pricing/backtest": READS_ONLY,
 }
@@ -233,6 +235,77 @@ async def cancel_rollback(shop):
     return await shop.send("POST", f"/api/pricing/rollbacks/{rollback}/cancel")
 
 
+A_LISTING = {
+    "name": "Alacrian Jaguar",
+    "set": "Aetherdrift",
+    "number": "152",
+    "condition": "NM",
+    "quantity": 2,
+    "price": "1.25",
+}
+
+
+async def drafted(shop):
+    answer = await shop.send("POST", "/api/quick_add", entries=[A_LISTING])
+    assert answer.status_code == 201, answer.text
+    return answer.json()["entries"][0]["id"]
+
+
+async def of_draft(shop, method, **body):
+    return await shop.send(method, f"/api/quick_add/{await drafted(shop)}", **body)
+
+
+async def publish_listing(shop):
+    return await shop.send("POST", "/api/quick_add/publish", ids=[await drafted(shop)])
+
+
+async def settle_listing(shop):
+    entry = await drafted(shop)
+    await shop.send("POST", "/api/quick_add/publish", ids=[entry])
+    await shop.seller.export()
+    return await shop.owner.post(f"/api/quick_add/{entry}/settle", json={"listed": True})
+
+
+async def planned(shop, **more):
+    actions = [{"type": "lists.change_set", "create": ["Binder"]}]
+    return await shop.send("POST", "/api/v1/agent/plans", actions=actions, **more)
+
+
+async def allow(shop, mode):
+    body = {"key": {"lists.change_set": mode}}
+    return await shop.owner.send("PATCH", "/api/v1/agent/plans/permissions", json=body)
+
+
+async def of_plan(shop, what):
+    assert (await allow(shop, "always_ask")).status_code == 200
+    plan = (await planned(shop)).json()["plan_id"]
+    return await shop.owner.post(f"/api/v1/agent/plans/{plan}/{what}", json={})
+
+
+async def healed(shop):
+    page = '<main><button data-testid="export-pricing">Export CSV</button></main>'
+    return await shop.send(
+        "POST",
+        "/api/v1/workflow/heal",
+        workflow="pricing",
+        step_name="export_inventory",
+        selector='button:has-text("Export CSV")',
+        page_url="https://marketplace.invalid/pricing",
+        dom_snippet=page,
+    )
+
+
+async def corrected(shop):
+    body = {"heal_id": (await healed(shop)).json()["id"], "verified": True}
+    selector = 'button[data-testid="export-pricing"]'
+    return await shop.send("POST", "/api/v1/workflow/corrections", selector=selector, **body)
+
+
+async def failed_correction(shop):
+    correction = (await corrected(shop)).json()["id"]
+    return await shop.send("POST", f"/api/v1/workflow/corrections/{correction}/failure")
+
+
 async def of_member(shop, method, suffix="", **body):
     member = await joined(shop.seller, f"bea-{shop.seller.email}")
     options = {"json": body} if body else {}
@@ -327,6 +400,18 @@ SCENES = {
     ),
     "POST /api/v1/tasks": lambda shop: shop.send("POST", "/api/v1/tasks", kind="refresh_orders"),
     "POST /api/v1/agent/activity/{activity_id}/undo": undo,
+    "POST /api/quick_add": lambda shop: shop.send("POST", "/api/quick_add", entries=[A_LISTING]),
+    "PATCH /api/quick_add/{entry_id}": lambda shop: of_draft(shop, "PATCH", quantity=3),
+    "DELETE /api/quick_add/{entry_id}": lambda shop: of_draft(shop, "DELETE"),
+    "POST /api/quick_add/publish": publish_listing,
+    "POST /api/quick_add/{entry_id}/settle": settle_listing,
+    "POST /api/v1/agent/plans": planned,
+    "POST /api/v1/agent/plans/{plan_id}/confirm": lambda shop: of_plan(shop, "confirm"),
+    "POST /api/v1/agent/plans/{plan_id}/decline": lambda shop: of_plan(shop, "decline"),
+    "PATCH /api/v1/agent/plans/permissions": lambda shop: allow(shop, "deny"),
+    "POST /api/v1/workflow/heal": healed,
+    "POST /api/v1/workflow/corrections": corrected,
+    "POST /api/v1/workflow/corrections/{correction_id}/failure": failed_correction,
 }
 
 

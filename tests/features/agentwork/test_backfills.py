@@ -1,4 +1,5 @@
-"""Backfills as tasks: the months without a sales report, two a cycle, and the orders of all years."""
+"""Backfills as tasks: the months without a sales report, two a cycle, and the orders of all
+years."""
 
 from __future__ import annotations
 

@@ -37,6 +37,10 @@ async def test_a_task_is_asked_for_claimed_and_completed(a_seller):
     assert done["finished_at"] is not None
     assert await end(seller, task, result={"orders": 3}) == (200, done)
     assert await end(other, task) == (404, "not_found")
+    feed = "SELECT action, summary FROM activity WHERE seller_id = :id AND action LIKE 'task.%' ORDER BY id"
+    said = [tuple(row.values()) for row in await seller.service.sql(seller.id, feed, id=seller.id)]
+    what = f"task {task['id']}: refresh_orders"
+    assert said == [("task.requested", what), ("task.completed", what)]
     assert not await told(seller)
 
 
@@ -44,7 +48,9 @@ async def test_only_a_hash_of_the_token_is_stored(a_seller):
     seller = await a_seller()
     await queue(seller, "refresh_orders")
     [task] = await claim(seller)
-    rows = await seller.service.sql(seller.id, "SELECT t::text AS row FROM agent_task t WHERE seller_id = :id", id=seller.id)  # fmt: skip
+    rows = await seller.service.sql(
+        seller.id, "SELECT t::text AS row FROM agent_task t WHERE seller_id = :id", id=seller.id
+    )
     assert len(rows) == 1
     assert task["claim_token"] not in rows[0]["row"]
     assert not [shown for shown in await listed(seller) if "token" in str(shown)]
@@ -226,7 +232,8 @@ async def test_the_heartbeat_tells_of_what_the_agent_said_last_that_it_can_do(a_
 
 
 @pytest.mark.parametrize(
-    "pause", [{"past_due": True}, {"write_consent": False}, {"automatic_pricing_paused": True}], ids=str
+    "pause", [{"past_due": True}, {"write_consent": False}, {"automatic_pricing_paused": True}],
+    ids=str
 )  # fmt: skip
 async def test_a_pause_hands_out_no_price_task_but_everything_else(a_seller, pause):
     seller = await a_seller()
@@ -258,7 +265,12 @@ async def test_the_end_of_a_trial_cancels_at_the_next_claim_and_holds_new_stock(
     assert (await task_of(seller, third))["status"] == "cancelled"
     # What an agent has in hand it may finish.
     assert (await end(seller, held))[1]["status"] == "completed"
-    assert {(await task_of(seller, id))["status"] for id in (push, waiting)} <= {"completed", "failed", "pending", "cancelled"}  # fmt: skip
+    assert {(await task_of(seller, id))["status"] for id in (push, waiting)} <= {
+        "completed",
+        "failed",
+        "pending",
+        "cancelled",
+    }
     await seller.set(plan="paid")
     assert [task["id"] for task in await claim(seller)] == [stock]
 
@@ -270,7 +282,17 @@ async def test_while_a_rollback_waits_its_own_task_is_handed_out_and_no_other_pr
     await queue(seller, "apply_price_updates")
     [task] = await claim(seller, limit=10)
     assert task["kind"] == "apply_rollback"
+    # The others wait behind it: a claim would find nothing.
+    assert not await told(seller)
+    await end(seller, task, "failed")
+    await seller.service.run_jobs()
+    clock.shift(timedelta(seconds=30))
+    async with opened(seller.service.database):
+        await sweep(seller.service.work)
+    await seller.service.run_jobs()
     assert await told(seller)
+    kinds = {task["kind"] for task in await claim(seller, limit=10)}
+    assert kinds == {"quick_add_listing", "apply_price_updates"}
 
 
 @pytest.mark.parametrize("way", ["fails", "expires"])
@@ -344,7 +366,8 @@ async def test_an_owner_reads_tasks_and_staff_does_not(a_seller):
 
 
 @pytest.mark.parametrize(
-    "body", [{"limit": 0}, {"limit": 11}, {"kinds": "refresh_orders"}, {"kinds": [1]}, {"capabilities": 3}, []], ids=str
+    "body", [{"limit": 0}, {"limit": 11}, {"kinds": "refresh_orders"}, {"kinds": [1]},
+             {"capabilities": 3}, []], ids=str
 )  # fmt: skip
 async def test_a_claim_of_the_wrong_shape_is_refused(a_seller, body):
     answer = await (await a_seller()).post(f"{TASKS}/claim", json=body)
@@ -353,7 +376,8 @@ async def test_a_claim_of_the_wrong_shape_is_refused(a_seller, body):
 
 @pytest.mark.parametrize(
     "body",
-    [{"status": "pending"}, {"status": None}, {"claim_token": None}, {"claim_token": 7}, {"result": []}, {"error": "no"}, {"retryable": "yes"},
+    [{"status": "pending"}, {"status": None}, {"claim_token": None}, {"claim_token": 7},
+     {"result": []}, {"error": "no"}, {"retryable": "yes"},
      {"result": {"text": "x" * 100_001}}],
     ids=lambda body: str(body)[:40],
 )  # fmt: skip

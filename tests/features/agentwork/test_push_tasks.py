@@ -91,7 +91,7 @@ async def test_an_import_in_review_makes_none_until_it_is_confirmed(a_seller):
 
 
 async def test_a_seller_whose_plan_ended_meanwhile_gets_none(a_seller):
-    """What counts is what the account may do when the run ends."""
+    """The account's rights at the end of the run decide."""
     seller = await a_seller()
     sent = await seller.upload(a_csv(a_row(1, market="2.10", price="2.00")))
     await seller.set(plan="free")

@@ -29,7 +29,7 @@ async def queue(seller, kind: str = PUSH) -> int:
 
 
 async def claim(seller, task: int, seconds: int = 600) -> None:
-    """What a claim leaves behind."""
+    """Write the columns that a claim writes."""
     now = clock.now()
     claimed = {
         "status": "claimed",
@@ -196,7 +196,7 @@ async def test_tasks_queued_at_once_are_all_told_of_until_all_are_gone(a_seller)
 
 
 async def test_a_switch_back_while_a_heartbeat_looks_loses_no_new_task(a_seller):
-    """Whatever the order: the task was queued after the account could push again, so nobody may
+    """In either order the task was queued after the account could push again, so nobody may
     cancel it.
     """
     for _ in range(5):

@@ -17,7 +17,8 @@ from cardsync.database.urls import libpq_url
 async def observations(seller):
     return await seller.service.sql(
         seller.id,
-        "SELECT c.marketplace_id, o.observed_at, o.quantity, o.price, o.market, o.low FROM price_observation o"
+        "SELECT c.marketplace_id, o.observed_at, o.quantity, o.price, o.market, o.low"
+        " FROM price_observation o"
         " JOIN card c ON c.seller_id = o.seller_id AND c.id = o.card_id WHERE o.seller_id = :id"
         " ORDER BY c.marketplace_id, o.observed_at",
         id=seller.id,
@@ -27,7 +28,8 @@ async def observations(seller):
 async def price_changes(seller):
     return await seller.service.sql(
         seller.id,
-        "SELECT r.upload_id, c.marketplace_id, p.old_price, p.new_price, p.rule_id FROM price_change p"
+        "SELECT r.upload_id, c.marketplace_id, p.old_price, p.new_price, p.rule_id"
+        " FROM price_change p"
         " JOIN price_run r ON r.seller_id = p.seller_id AND r.id = p.run_id"
         " JOIN card c ON c.seller_id = p.seller_id AND c.id = p.card_id"
         " WHERE p.seller_id = :id ORDER BY r.id, c.marketplace_id",
@@ -69,7 +71,8 @@ async def test_a_superseded_observation_goes_to_history_and_the_card_has_the_new
 
 async def test_every_price_and_the_quantity_is_observed(a_seller):
     seller = await a_seller()
-    moved = [{"market": "9.99"}, {"price": "9.99"}, {"low": "9.99"}, {"low_with_shipping": "9.99"}, {"direct": "9.99"},
+    moved = [{"market": "9.99"}, {"price": "9.99"}, {"low": "9.99"}, {"low_with_shipping": "9.99"},
+             {"direct": "9.99"},
              {"quantity": 9}, {"market": ""}]  # fmt: skip
     await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 9))))
     await seller.import_csv(

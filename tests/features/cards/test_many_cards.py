@@ -108,7 +108,9 @@ async def test_the_key_of_a_page_is_told_where_most_cards_come_after_it(
     if rows:
         [before] = await seller.service.sql(
             seller.id,
-            f"SELECT count(*) AS cards, count(*) FILTER (WHERE {page_order(order).keys[0]} {page_order(order).not_after} :cut) AS kept"
+            "SELECT count(*) AS cards,"
+            f" count(*) FILTER (WHERE {page_order(order).keys[0]} {page_order(order).not_after}"
+            " :cut) AS kept"
             f" FROM card c WHERE c.seller_id = :seller AND {where}",
             seller=seller.id,
             cut=rows[0]["k0"],

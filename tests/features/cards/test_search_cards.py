@@ -14,11 +14,18 @@ from cardsync.database import snapshot_reads
 from orders_builder import an_item, an_order, change_order
 
 ROWS = [
-    a_row(1, name="Lightning Bolt", set="Magic 2010", number="146", rarity="C", market="2.00", price="1.50"),
-    a_row(2, name="Urza's Tower", set="Dominaria United", number="12a", rarity="U", condition="Lightly Played Foil", price="9.00", market="8.50"),
-    a_row(3, line="Pokemon", name="Pokémon Center (Staff) [Prerelease]", set="Base Set (Shadowless)", number="006/165", rarity="Holo Rare", condition="Damaged 1st Edition Holofoil", quantity=5),
-    a_row(4, line="Pokemon Japan", name="ピカチュウ (No Rarity)", number="6/102", condition="Near Mint - Japanese", price="", market=""),
-    a_row(5, name="100% Pure_Luck", set="Été", number="TG05", rarity="", condition="Unopened", quantity=3),
+    a_row(1, name="Lightning Bolt", set="Magic 2010", number="146", rarity="C", market="2.00",
+          price="1.50"),
+    a_row(2, name="Urza's Tower", set="Dominaria United", number="12a", rarity="U",
+          condition="Lightly Played Foil", price="9.00", market="8.50"),
+    a_row(3, line="Pokemon", name=(
+        "Pokémon Center (Staff) [Prerelease]"
+    ), set="Base Set (Shadowless)", number="006/165", rarity="Holo Rare",
+    condition="Damaged 1st Edition Holofoil", quantity=5),
+    a_row(4, line="Pokemon Japan", name="ピカチュウ (No Rarity)", number="6/102",
+          condition="Near Mint - Japanese", price="", market=""),
+    a_row(5, name="100% Pure_Luck", set="Été", number="TG05", rarity="", condition="Unopened",
+          quantity=3),
     a_row(6, name='Erase "Me"', number="TG10", condition="unheard of"),
     a_row(7, name="Niv-Mizzet, Parun", number="", condition="Moderately Played"),
     a_row(8, name="Gone Bolt", quantity=0),
@@ -164,12 +171,19 @@ async def test_a_row_tells_everything(seller):
     [entry] = card.pop("lists")
     assert (entry["slug"], entry["name"]) == ("binder", "My Binder")
     assert card == {
-        "id": ids[3], "marketplace_id": 3, "marketplace_product_id": None, "product_name": "Pokémon Center (Staff) [Prerelease]",
-        "set_name": "Base Set (Shadowless)", "number": "006/165", "game": "pokemon", "product_line": "pokemon", "condition": "DMG",
-        "condition_label": "Damaged 1st Edition Holofoil", "printing": "1st Edition Holofoil", "language": "English",
-        "rarity": "Holo Rare", "quantity": 5, "price": "1.00", "target_price": "1.19", "market_price": "1.20", "low_price": "1.00",
-        "low_price_with_shipping": "2.31", "direct_low": None, "status": "active", "custom": False, "contribution": None, "location_code": "3-2",
-        "locations": [{"box": 3, "slot": 2, "code": "3-2", "quantity": 1}, {"box": 12, "slot": 1, "code": "12-1", "quantity": 2}],
+        "id": ids[3], "marketplace_id": 3, "marketplace_product_id": None, "product_name": (
+            "Pokémon Center (Staff) [Prerelease]"
+        ),
+        "set_name": "Base Set (Shadowless)", "number": "006/165", "game": "pokemon",
+        "product_line": "pokemon", "condition": "DMG",
+        "condition_label": "Damaged 1st Edition Holofoil", "printing": "1st Edition Holofoil",
+        "language": "English",
+        "rarity": "Holo Rare", "quantity": 5, "price": "1.00", "target_price": "1.19",
+        "market_price": "1.20", "low_price": "1.00",
+        "low_price_with_shipping": "2.31", "direct_low": None, "status": "active", "custom": False,
+        "contribution": None, "location_code": "3-2",
+        "locations": [{"box": 3, "slot": 2, "code": "3-2", "quantity": 1},
+                      {"box": 12, "slot": 1, "code": "12-1", "quantity": 2}],
         "unshelved_quantity": 2,
     }  # fmt: skip
 
@@ -272,7 +286,15 @@ async def test_a_card_with_its_history(a_seller):
         ("2.00", 2),
         ("1.00", 1),
     ]
-    assert card["history"][0].keys() == {"observed_at", "price", "market_price", "low_price", "low_price_with_shipping", "direct_low", "quantity"}  # fmt: skip
+    assert card["history"][0].keys() == {
+        "observed_at",
+        "price",
+        "market_price",
+        "low_price",
+        "low_price_with_shipping",
+        "direct_low",
+        "quantity",
+    }
     assert (await seller.get("/api/cards/999999999")).json()["code"] == "not_found"
 
 
@@ -291,8 +313,17 @@ async def test_a_rule_governs_what_no_rule_before_it_selects(a_seller, service):
     await seller.import_csv(
         a_csv(a_row(1, name="Lightning Bolt"), a_row(2, name="Bolt of Cloth"), a_row(3))
     )
-    insert = "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, :t, :q, '{}')"
-    for priority, (name, state, query) in enumerate([("First", "published", "lightning"), ("Draft", "draft", ""), ("Second", "published", "bolt list:nowhere or bolt")]):  # fmt: skip
+    insert = (
+        "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings)"
+        " VALUES (:s, :n, :p, :t, :q, '{}')"
+    )
+    for priority, (name, state, query) in enumerate(
+        [
+            ("First", "published", "lightning"),
+            ("Draft", "draft", ""),
+            ("Second", "published", "bolt list:nowhere or bolt"),
+        ]
+    ):
         await service.sql(seller.id, insert, s=seller.id, n=name, p=priority + 1, t=state, q=query)
     assert await found(seller, "rule:First") == [1]
     assert await found(seller, 'rule:"second"') == [2]
@@ -384,7 +415,10 @@ async def test_what_the_last_pricing_held_is_held(a_seller):
     cap = {"cap": {"mode": "hold", "up_bp": 3_000, "down_bp": 3_000, "period": "sync"}}
 
     async def ruled(settings: dict, query: str = ""):
-        set_rule = "UPDATE pricing_rule SET settings = settings || CAST(:c AS jsonb), query = :q WHERE seller_id = :s"
+        set_rule = (
+            "UPDATE pricing_rule SET settings = settings || CAST(:c AS jsonb), query = :q"
+            " WHERE seller_id = :s"
+        )
         await seller.service.sql(seller.id, set_rule, s=seller.id, c=json.dumps(settings), q=query)
 
     await ruled(cap)
@@ -442,7 +476,10 @@ async def test_a_custom_listing_that_was_sold_is_not_audited(a_seller):
         "-".join(f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(600)),
         "-(" * 20 + "a or b" + ")" * 20,
         '"' + "%" * 1_998 + '"',
-        "is:audit is:moved is:confirmed is:location-drift -is:in-flux has:rule unshelved>0 change>1",
+        (
+            "is:audit is:moved is:confirmed is:location-drift -is:in-flux has:rule unshelved>0"
+            " change>1"
+        ),
     ],
 )
 async def test_a_hostile_search_is_answered(seller, text):
@@ -472,7 +509,8 @@ async def rules(seller, *queries):
     )
     insert = (
         "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings)"
-        " SELECT :s, 'R' || n, n + 1, 'published', query, '{}' FROM unnest(CAST(:q AS text[])) WITH ORDINALITY AS given(query, at),"
+        " SELECT :s, 'R' || n, n + 1, 'published', query, '{}'"
+        " FROM unnest(CAST(:q AS text[])) WITH ORDINALITY AS given(query, at),"
         " LATERAL (SELECT (at - 1)::integer AS n) AS numbered"
     )
     await seller.service.sql(seller.id, insert, s=seller.id, q=list(queries))

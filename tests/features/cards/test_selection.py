@@ -18,7 +18,23 @@ from cardsync.search.parser import parse
 from cardsync.search.tree import asks_for_gone
 from search_evaluator import holds, inventory_of
 
-SEARCHES = ["bolt", "-bolt", "price>2", "is:gone", "-is:gone", "list:binder or bolt", "-(list:binder)", "sku:1..9", "id:1..", "shock or -shock", "", "  ", "(", "list:nobody", "has:list"]  # fmt: skip
+SEARCHES = [
+    "bolt",
+    "-bolt",
+    "price>2",
+    "is:gone",
+    "-is:gone",
+    "list:binder or bolt",
+    "-(list:binder)",
+    "sku:1..9",
+    "id:1..",
+    "shock or -shock",
+    "",
+    "  ",
+    "(",
+    "list:nobody",
+    "has:list",
+]
 MINE = {"set": "Own", "number": "1", "condition": "NM", "quantity": 2}
 
 
@@ -30,7 +46,16 @@ async def sellers(service):
     made = []
     for turn in range(2):
         seller = await SellerBuilder(service)(lines=["magic", "pokemon"])
-        rows = [a_row(id, name=("Bolt", "Shock")[id % 2], price=f"{id}.00", quantity=id % 4, line=("Magic", "Pokemon")[id % 3 == 0]) for id in range(1, 13)]  # fmt: skip
+        rows = [
+            a_row(
+                id,
+                name=("Bolt", "Shock")[id % 2],
+                price=f"{id}.00",
+                quantity=id % 4,
+                line=("Magic", "Pokemon")[id % 3 == 0],
+            )
+            for id in range(1, 13)
+        ]
         rows += [a_row(7, title="Signed", photo="https://example.invalid/p.jpg")]
         await seller.import_csv(a_csv(*rows))
         members = [await signed_in(seller), await joined(seller, f"staff-{turn}-{seller.email}")]
@@ -78,7 +103,7 @@ def a_selection(dice: random.Random, own: list, others: list) -> Selection:
 
 
 def meant(selection: Selection, inventory, member_id: int | None) -> set[int]:
-    """What it means, said a second time."""
+    """The meaning of a selection, written a second time."""
     cards = [
         card
         for card in inventory.cards
@@ -185,7 +210,12 @@ async def test_over_http_a_list_gets_what_the_selection_means_and_loses_the_same
         owner = members[0]
         answer = await owner.post(path, json=body)
         if answer.status_code == 422:
-            await service.sql(seller.id, "DELETE FROM card_list WHERE seller_id = :s AND id = :l", s=seller.id, l=list_id)  # fmt: skip
+            await service.sql(
+                seller.id,
+                "DELETE FROM card_list WHERE seller_id = :s AND id = :l",
+                s=seller.id,
+                l=list_id,
+            )
             continue
         expected = sorted(meant(selection, inventory, owner.member_id))
         found = [

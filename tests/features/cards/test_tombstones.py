@@ -22,7 +22,7 @@ async def gone(seller):
 
 
 def kept(report):
-    """What is told of cards that the file cannot speak for."""
+    """The report's messages about cards that the file cannot speak for."""
     return [
         row["message"] for row in report["noted"] if (row["line"], row["code"]) == (1, "cards_kept")
     ]

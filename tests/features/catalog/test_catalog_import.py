@@ -38,7 +38,8 @@ def products(owner_url, a_set):
     def read():
         with psycopg.connect(libpq_url(owner_url, role=None)) as connection:
             return connection.execute(
-                "SELECT id, product_name, number, rarity, language FROM product WHERE set_name = %s ORDER BY product_name",
+                "SELECT id, product_name, number, rarity, language FROM product"
+                " WHERE set_name = %s ORDER BY product_name",
                 (a_set,),
             ).fetchall()
 

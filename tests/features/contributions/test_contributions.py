@@ -47,11 +47,30 @@ async def seen(who, **query) -> list[int]:
 async def test_a_contribution_is_a_row_of_the_inventory(shop):
     _, _, bea = shop
     card = await contribute(bea, printing="foil", price=1.25)
-    told = {name: card[name] for name in ("product_name", "set_name", "number", "game", "condition", "condition_label", "printing",
-            "language", "quantity", "price", "target_price", "status", "custom", "contribution")}  # fmt: skip
+    told = {
+        name: card[name]
+        for name in (
+            "product_name",
+            "set_name",
+            "number",
+            "game",
+            "condition",
+            "condition_label",
+            "printing",
+            "language",
+            "quantity",
+            "price",
+            "target_price",
+            "status",
+            "custom",
+            "contribution",
+        )
+    }
     assert told == {
-        "product_name": "Alacrian Jaguar", "set_name": "Aetherdrift", "number": "152", "game": "magic", "condition": "NM",
-        "condition_label": "Near Mint Foil", "printing": "Foil", "language": "English", "quantity": 2, "price": "1.25",
+        "product_name": "Alacrian Jaguar", "set_name": "Aetherdrift", "number": "152",
+        "game": "magic", "condition": "NM",
+        "condition_label": "Near Mint Foil", "printing": "Foil", "language": "English",
+        "quantity": 2, "price": "1.25",
         "target_price": None, "status": "active", "custom": False, "contribution": "private",
     }  # fmt: skip
     assert card["marketplace_id"] < -(10**12)
@@ -351,11 +370,15 @@ async def test_what_is_listed_while_others_use_it_loses_nothing(shop):
         assert {answer.status_code for answer in told} <= {200, 409}
         live = (await card_ids(seller))[number]
         placed = sum(answer.status_code == 200 for answer in told[4:])
-        query = "SELECT card_id, sum(quantity) AS lying FROM card_location WHERE seller_id = :id AND slot = :slot GROUP BY 1"
+        query = (
+            "SELECT card_id, sum(quantity) AS lying FROM card_location"
+            " WHERE seller_id = :id AND slot = :slot GROUP BY 1"
+        )
         found_there = await seller.service.sql(seller.id, query, id=seller.id, slot=number)
         assert found_there == ([{"card_id": live, "lying": placed}] if placed else [])
         on_list = await seller.service.sql(
-            seller.id, "SELECT card_id FROM card_list_entry WHERE seller_id = :id AND card_id IN (:live, :old)",
+            seller.id, "SELECT card_id FROM card_list_entry"
+                       " WHERE seller_id = :id AND card_id IN (:live, :old)",
             id=seller.id, live=live, old=card["id"],
         )  # fmt: skip
         added = sum(answer.status_code == 200 for answer in told[:4])
@@ -378,7 +401,7 @@ async def test_the_set_of_anothers_private_one_is_not_offered(shop, service):
 
 @pytest.mark.parametrize("turn", range(4))
 async def test_adding_to_a_list_while_the_marketplace_lists_it_loses_no_card(shop, turn):
-    """Whoever is first: the live card is on the list, or the member is told to reload; the
+    """In either order the live card is on the list, or the member is told to reload; the
     retired one is on none.
     """
     seller, owner, bea = shop
@@ -406,7 +429,10 @@ async def test_no_list_is_made_while_the_marketplace_lists_a_contribution(shop, 
     seller, owner, bea = shop
     card = await contribute(bea, shared=True)
     await seller.import_csv(a_csv(a_row(1)))
-    waits = "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND CAST(:s AS bigint) > 0"
+    waits = (
+        "SELECT count(*) AS n FROM pg_locks"
+        " WHERE locktype = 'advisory' AND NOT granted AND CAST(:s AS bigint) > 0"
+    )
     async with service.database.tenant(seller.id) as session:
         await promote._hold_lists(session, seller.id)
         making = asyncio.create_task(owner.post("/api/lists", json={"name": "Meanwhile"}))
@@ -414,7 +440,10 @@ async def test_no_list_is_made_while_the_marketplace_lists_a_contribution(shop, 
             while not (await service.sql(seller.id, waits, s=seller.id))[0]["n"]:
                 assert not making.done(), "the list was made at once"
                 await asyncio.sleep(0.02)
-        retired = "UPDATE card SET contribution = 'retired', gone = true WHERE seller_id = :s AND id = :id"
+        retired = (
+            "UPDATE card SET contribution = 'retired', gone = true"
+            " WHERE seller_id = :s AND id = :id"
+        )
         await session.execute(text(retired), {"s": seller.id, "id": card["id"]})
     made = (await making).json()["id"]
     answer = await owner.post(f"/api/lists/{made}/cards", json={"card_ids": [card["id"]]})

@@ -42,7 +42,8 @@ async def charges(seller) -> int:
     service = seller.service
     rows = await service.sql(
         seller.id,
-        "SELECT kind, amount, balance_after FROM credit_transaction WHERE seller_id = :id ORDER BY id",
+        "SELECT kind, amount, balance_after FROM credit_transaction WHERE seller_id = :id"
+        " ORDER BY id",
         id=seller.id,
     )
     total = 0
@@ -65,7 +66,8 @@ async def test_manual_sync_request_by_skip_wait_deducts_one_credit_and_is_reques
     told = answer.json()
     assert answer.status_code == 200
     assert told == {
-        "status": "charged", "balance": 1, "cooldown_remaining_seconds": told["cooldown_remaining_seconds"],
+        "status": "charged", "balance": 1,
+        "cooldown_remaining_seconds": told["cooldown_remaining_seconds"],
         "transaction_id": told["transaction_id"],
     }  # fmt: skip
     assert isinstance(told["transaction_id"], int)
@@ -73,7 +75,8 @@ async def test_manual_sync_request_by_skip_wait_deducts_one_credit_and_is_reques
     assert await charges(seller) == 1
     assert await phase(seller) == "requested"
     assert (await poll(seller)) | {"first_sync": False} == {
-        "action": "sync", "reason": "manual_request", "sync_requested": True, "first_sync": False, "kind": "full",
+        "action": "sync", "reason": "manual_request", "sync_requested": True, "first_sync": False,
+        "kind": "full",
     }  # fmt: skip
 
 
@@ -84,7 +87,8 @@ async def test_skip_wait_with_the_same_key_as_an_earlier_call_is_replayed(a_sell
     told = answer.json()
     assert answer.status_code == 200
     assert told == {
-        "status": "replayed", "balance": 1, "cooldown_remaining_seconds": told["cooldown_remaining_seconds"],
+        "status": "replayed", "balance": 1,
+        "cooldown_remaining_seconds": told["cooldown_remaining_seconds"],
         "transaction_id": first["transaction_id"],
     }  # fmt: skip
     assert await charges(seller) == 1
@@ -96,7 +100,8 @@ async def test_skip_wait_already_past_cooldown_needs_no_charge(a_seller):
     answer = await skip(seller)
     assert answer.status_code == 200
     assert answer.json() == {
-        "status": "no_charge_needed", "balance": 2, "cooldown_remaining_seconds": 0, "transaction_id": None,
+        "status": "no_charge_needed", "balance": 2, "cooldown_remaining_seconds": 0,
+        "transaction_id": None,
     }  # fmt: skip
     assert await charges(seller) == 0
     assert await phase(seller) == "idle"
@@ -150,7 +155,8 @@ async def test_a_waiting_request_is_not_sold_again(a_seller):
     await skip(seller, "key-1")
     told = (await skip(seller, "key-2")).json()
     assert told == {
-        "status": "no_charge_needed", "balance": 1, "cooldown_remaining_seconds": told["cooldown_remaining_seconds"],
+        "status": "no_charge_needed", "balance": 1,
+        "cooldown_remaining_seconds": told["cooldown_remaining_seconds"],
         "transaction_id": None,
     }  # fmt: skip
     assert told["cooldown_remaining_seconds"] > 0
@@ -260,7 +266,8 @@ async def test_a_replay_a_day_later_is_still_a_replay_with_todays_remainder(a_se
     first = (await skip(seller)).json()
     clock.shift(timedelta(hours=24))
     assert (await skip(seller)).json() == {
-        "status": "replayed", "balance": 1, "cooldown_remaining_seconds": 0, "transaction_id": first["transaction_id"],
+        "status": "replayed", "balance": 1, "cooldown_remaining_seconds": 0,
+        "transaction_id": first["transaction_id"],
     }  # fmt: skip
     assert await charges(seller) == 1
 

@@ -46,6 +46,22 @@ async def test_a_search_has_chips_and_an_error_stands_under_its_word(shop):
     assert 'aria-invalid="true"' in wrong.text
 
 
+async def test_a_long_table_goes_on_with_the_same_search_and_order(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 62))))
+    browser = await signed_in(seller)
+    first = await browser.get("/cards", params={"search": "card", "sort": "price"})
+    assert first.status_code == 200
+    assert (
+        'rel="next" class="button quiet" href="/cards?search=card&amp;sort=price&amp;page=2"'
+        in (first.text)
+    )
+    second = await browser.get("/cards", params={"search": "card", "sort": "price", "page": 2})
+    assert "page 2 of 2" in second.text
+    assert 'rel="prev"' in second.text
+    assert 'rel="next"' not in second.text
+
+
 async def test_a_card_tells_why_it_asks_its_price(shop):
     browser = await signed_in(shop)
     card = (await browser.get("/api/cards", params={"search": "lotus"})).json()["cards"][0]

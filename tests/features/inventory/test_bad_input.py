@@ -33,7 +33,7 @@ async def neighbour(service):
 
 @pytest.fixture(autouse=True)
 async def _all_is_well_afterwards(service, neighbour):
-    """Whatever a test sent: the service is healthy, and another seller has what it had and is
+    """After every test the service is healthy, and another seller still has its cards and is
     served.
     """
     before = await neighbour.cards()
@@ -202,7 +202,8 @@ async def test_an_upload_that_breaks_off_is_not_accepted(a_seller):
         {"type": "http.disconnect"},
     ]
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST",
+        "scheme": "http",
         "path": "/api/v1/sync", "raw_path": b"/api/v1/sync", "query_string": b"", "root_path": "",
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
         "headers": [

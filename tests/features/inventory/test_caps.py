@@ -55,7 +55,8 @@ async def test_the_next_day_begins_with_the_last_price_that_was_known(a_seller, 
 
 async def test_a_week_begins_on_monday(a_seller, at_noon):
     seller = await a_seller(capped=True)
-    week = """UPDATE pricing_rule SET settings = jsonb_set(settings, '{cap,period}', '"week"') WHERE seller_id = :id"""
+    week = """UPDATE pricing_rule SET settings = jsonb_set(settings, '{cap,period}', '"week"')
+        WHERE seller_id = :id"""
     await seller.service.sql(seller.id, week, id=seller.id)
     assert await target(seller, market="9.00", price="1.00") == "1.1500"
     clock.shift(timedelta(days=1))
@@ -73,7 +74,8 @@ async def test_a_price_that_the_seller_set_beyond_the_limit_is_itself_the_limit(
 
 async def test_a_stale_card_gets_cheaper_from_its_first_observation_on(a_seller):
     seller = await a_seller()
-    stale = """UPDATE pricing_rule SET settings = settings || '{"never_lower": false, "adjust_bp": 0,
+    stale = """UPDATE pricing_rule SET settings = settings ||
+        '{"never_lower": false, "adjust_bp": 0,
         "stale": {"after_days": 60, "step_bp": 500, "every_days": 7, "limit_bp": 4000}}' WHERE seller_id = :id"""
     await seller.service.sql(seller.id, stale, id=seller.id)
     begun = clock.now()

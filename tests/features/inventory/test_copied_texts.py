@@ -47,7 +47,8 @@ async def test_any_text_comes_out_as_it_went_in(service, texts):
         async with service.database.shared() as session:
             await session.execute(
                 text(
-                    "CREATE TEMP TABLE t (n int, a text, b text, amount numeric(12,4)) ON COMMIT DROP"
+                    "CREATE TEMP TABLE t (n int, a text, b text, amount numeric(12,4))"
+                    " ON COMMIT DROP"
                 )
             )
             await copy_in(session, "t", frame.columns, encode(frame))

@@ -160,7 +160,8 @@ async def test_the_report_of_an_upload_has_exactly_its_fields(a_seller):
     seller = await a_seller()
     report = await seller.import_csv(a_csv(a_row(1)))
     decided = {
-        "id", "stream", "state", "received_at", "finished_at", "rows", "applied", "skipped", "duplicates", "rejected_count",
+        "id", "stream", "state", "received_at", "finished_at", "rows", "applied", "skipped",
+        "duplicates", "rejected_count",
         "rejected", "error", "matched", "provisional", "ambiguous", "changed", "gone",
     }  # fmt: skip
     additive = {"priced", "noted", "noted_count", "blocked", "review"}

@@ -288,7 +288,7 @@ async def test_another_sellers_review_is_not_found(a_seller):
 
 
 def leaping(cards, leaps):
-    """So many priced cards, of which so many would more than double."""
+    """Build `cards` priced cards, of which `leaps` would more than double in price."""
     return [
         a_row(n, price="1.00", market="2.00" if n <= leaps else "1.00") for n in range(1, cards + 1)
     ]

@@ -1,6 +1,4 @@
-"""Whatever sequence of files a seller uploads, its cards end as a slow model in plain Python
-says.
-"""
+"""After any sequence of uploads a seller's cards are those of a slow model in plain Python."""
 
 from __future__ import annotations
 
@@ -125,7 +123,7 @@ def rows_of(ids, quantities) -> st.SearchStrategy[list[Row]]:
 
 
 def files_of(counts, quantities) -> st.SearchStrategy[list[Row]]:
-    """So many different ids of 1 to 56, now and then some of them twice."""
+    """Draw different ids from 1 to 56, now and then with repeated ones."""
     drawn = st.tuples(
         st.permutations(range(1, 57)), st.sampled_from(counts), st.sampled_from([0, 0, 1, 4])
     )
@@ -149,7 +147,8 @@ async def history_of(seller) -> dict[int, list[tuple]]:
     kept = await seller.service.sql(
         seller.id,
         "SELECT c.marketplace_id, o.quantity, o.price, o.market, o.low FROM price_observation o"
-        " JOIN card c ON c.seller_id = o.seller_id AND c.id = o.card_id WHERE o.seller_id = :id ORDER BY o.observed_at",
+        " JOIN card c ON c.seller_id = o.seller_id AND c.id = o.card_id WHERE o.seller_id = :id"
+        " ORDER BY o.observed_at",
         id=seller.id,
     )
     history: dict[int, list[tuple]] = {}

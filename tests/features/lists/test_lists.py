@@ -56,7 +56,8 @@ async def seller(a_seller):
 async def test_a_list_is_made_read_renamed_and_deleted(seller):
     made = await make(seller, "  My Élite Binder! ")
     assert made == {
-        "id": made["id"], "name": "My Élite Binder!", "slug": "my-elite-binder", "position": 1, "card_count": 0,
+        "id": made["id"], "name": "My Élite Binder!", "slug": "my-elite-binder", "position": 1,
+        "card_count": 0,
         "active_count": 0, "gone_count": 0, "query": "list:my-elite-binder",
     }  # fmt: skip
     envelope = (await seller.get("/api/lists")).json()
@@ -186,7 +187,18 @@ async def test_ids_of_nothing_select_nothing_and_no_selection_is_refused(seller)
     for nothing in ({"marketplace_ids": []}, {"card_ids": []}):
         assert await add(seller, made["id"], **nothing) == (0, 0, False)
         assert await remove(seller, made["id"], **nothing) == 0
-    for none in ({}, {"search": "  "}, {"game": ""}, {"sort": "name"}, {"search": None}, {"marketplace_ids": "1"}, {"card_ids": [True]}, {"search": "prise>5"}, {"search": "list:nowhere"}, {"status": "sold"}):  # fmt: skip
+    for none in (
+        {},
+        {"search": "  "},
+        {"game": ""},
+        {"sort": "name"},
+        {"search": None},
+        {"marketplace_ids": "1"},
+        {"card_ids": [True]},
+        {"search": "prise>5"},
+        {"search": "list:nowhere"},
+        {"status": "sold"},
+    ):
         assert refusal(await seller.post(f"/api/lists/{made['id']}/cards", json=none)) == (
             422,
             "invalid_payload",
@@ -329,7 +341,10 @@ async def test_a_list_takes_cards_in_their_order_up_to_its_cap(seller, monkeypat
 async def test_no_place_is_taken_by_a_card_that_the_caller_does_not_see(seller, monkeypatch):
     monkeypatch.setattr(limits, "CARDS_PER_LIST", 2)
     owner, bea = await signed_in(seller), await joined(seller, f"bea-{seller.email}")
-    private = await bea.post("/api/contributions", json={"name": "Mine", "set": "Own", "number": "1", "condition": "NM", "quantity": 1})  # fmt: skip
+    private = await bea.post(
+        "/api/contributions",
+        json={"name": "Mine", "set": "Own", "number": "1", "condition": "NM", "quantity": 1},
+    )
     path = f"/api/lists/{(await make(seller))['id']}/cards"
     assert (await bea.post(path, json={"card_ids": [private.json()["id"]]})).json()["added"] == 1
     told = (await owner.post(path, json={"marketplace_ids": [1, 2, 3]})).json()
@@ -463,8 +478,18 @@ async def test_what_lists_did_stands_in_the_feed(seller, service):
     await remove(seller, made["id"], marketplace_ids=[1])
     await seller.http.patch(f"/api/lists/{made['id']}", json={"name": "Other"})
     await seller.http.delete(f"/api/lists/{made['id']}")
-    rows = await service.sql(seller.id, "SELECT action FROM activity WHERE seller_id = :s AND action LIKE 'list.%' ORDER BY id", s=seller.id)  # fmt: skip
-    assert [row["action"] for row in rows] == ["list.created", "list.cards_added", "list.cards_removed", "list.renamed", "list.deleted"]  # fmt: skip
+    rows = await service.sql(
+        seller.id,
+        "SELECT action FROM activity WHERE seller_id = :s AND action LIKE 'list.%' ORDER BY id",
+        s=seller.id,
+    )
+    assert [row["action"] for row in rows] == [
+        "list.created",
+        "list.cards_added",
+        "list.cards_removed",
+        "list.renamed",
+        "list.deleted",
+    ]
 
 
 async def test_a_search_by_a_name_that_is_no_more_is_an_error(seller):

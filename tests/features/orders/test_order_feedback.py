@@ -38,9 +38,12 @@ async def test_rows_that_cant_be_used_are_skipped(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1"), an_order("A-2")])
     answer = await seller.feedback([
-        {"order_number": "A-1", "rating": 4}, {"order_number": "A-2", "rating": 6}, {"order_number": "A-2", "rating": 0},
-        {"order_number": "A-2", "rating": 4.5}, {"order_number": "A-2", "rating": True}, {"order_number": "A-2"},
-        {"order_number": "A-2", "rating": None}, {"order_number": None, "rating": 5}, {"rating": 5}, "A-2", None, {"order_number": "nobody's", "rating": 5},
+        {"order_number": "A-1", "rating": 4}, {"order_number": "A-2", "rating": 6},
+        {"order_number": "A-2", "rating": 0},
+        {"order_number": "A-2", "rating": 4.5}, {"order_number": "A-2", "rating": True},
+        {"order_number": "A-2"},
+        {"order_number": "A-2", "rating": None}, {"order_number": None, "rating": 5}, {"rating": 5},
+        "A-2", None, {"order_number": "nobody's", "rating": 5},
     ])  # fmt: skip
     assert answer.json() == {"status": "ok", "updated": 1}
     assert await stored(seller, "A-2") == (None, None)

@@ -47,12 +47,13 @@ async def written(seller, upload: int) -> int:
 
 
 WAITING = """
-    SELECT DISTINCT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.datname = current_database() AND NOT l.granted
+    SELECT DISTINCT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE a.datname = current_database() AND NOT l.granted
 """
 
 
 async def waiting(service) -> list[int]:
-    """Who waits for a lock."""
+    """The sessions that wait for a lock."""
     async with service.database.shared() as session:
         return list((await session.execute(text(WAITING))).scalars())
 
@@ -77,7 +78,8 @@ async def a_writer_that_outlived_its_worker(seller, upload: int):
         for order in orders(3):
             await session.execute(
                 text(
-                    "INSERT INTO orders (seller_id, order_number, status, total_amt) VALUES (:seller, :n, :status, 1.00)"
+                    "INSERT INTO orders (seller_id, order_number, status, total_amt)"
+                    " VALUES (:seller, :n, :status, 1.00)"
                 ),
                 {"seller": seller.id, "n": order["order_number"], "status": order["status"]},
             )
@@ -85,7 +87,10 @@ async def a_writer_that_outlived_its_worker(seller, upload: int):
 
 
 def test_a_cut_loses_and_doubles_nothing_and_keeps_the_order():
-    body = b'[{"order_number": "A"}, {"order_number": "B"}, {"order_number": "A", "status": "x"}, {"order_number": "C"}]'
+    body = (
+        b'[{"order_number": "A"}, {"order_number": "B"}, {"order_number": "A", "status": "x"},'
+        b' {"order_number": "C"}]'
+    )
     read = rows.read(body, "orders")
     cut = halves.halves(read)
     assert [number for half in cut for number in half.frame["order_number"]] == read.frame[
@@ -216,7 +221,10 @@ async def test_what_another_has_begun_anew_is_not_settled_by_who_wrote_it_first(
             .values(claims=Upload.claims + 1)
         )
     assert await applying is True
-    query = "SELECT state, finished_at, report, claims FROM upload WHERE seller_id = :seller AND id = :id"
+    query = (
+        "SELECT state, finished_at, report, claims FROM upload"
+        " WHERE seller_id = :seller AND id = :id"
+    )
     assert await seller.service.sql(seller.id, query, seller=seller.id, id=upload) == [
         {"state": "processing", "finished_at": None, "report": {}, "claims": 2}
     ]
@@ -285,9 +293,18 @@ async def test_many_workers_at_once_end_in_what_one_leaves(a_seller):
 
 async def _left(seller) -> list[dict[str, object]]:
     looked_at = [
-        "SELECT order_number, status, order_date, total_amt, refund_amt, shipping_method, shipping_type FROM orders WHERE seller_id = :s ORDER BY 1",
-        "SELECT period, block, status_group, shipping_type, refunded, orders, days FROM order_tally WHERE seller_id = :s AND orders > 0 ORDER BY 1, 2, 3, 4, 5",
-        "SELECT kind, state, report->>'skipped' AS skipped FROM upload WHERE seller_id = :s ORDER BY id",
+        (
+            "SELECT order_number, status, order_date, total_amt, refund_amt, shipping_method,"
+            " shipping_type FROM orders WHERE seller_id = :s ORDER BY 1"
+        ),
+        (
+            "SELECT period, block, status_group, shipping_type, refunded, orders, days"
+            " FROM order_tally WHERE seller_id = :s AND orders > 0 ORDER BY 1, 2, 3, 4, 5"
+        ),
+        (
+            "SELECT kind, state, report->>'skipped' AS skipped FROM upload WHERE seller_id = :s"
+            " ORDER BY id"
+        ),
     ]
     return [
         row

@@ -1,6 +1,4 @@
-"""Whatever sequence of order-data uploads a seller sends, its orders end as a slow model in plain
-Python says.
-"""
+"""After any sequence of order uploads a seller's orders are those of a slow, plain model."""
 
 from __future__ import annotations
 
@@ -32,15 +30,19 @@ TEXTS = st.sampled_from([None, "", "one", "two", 7])
 WHOLE = st.sampled_from([None, 0, 1, "3", 2.5])
 ORDER = {
     "buyer_name": TEXTS, "order_date": st.sampled_from([None, "07/03/2026", "2026-01-15", "soon"]),
-    "status": st.sampled_from([None, "Completed - Paid", "Canceled", "Shipped"]), "product_amt": AMOUNTS, "shipping_amt": AMOUNTS,
+    "status": st.sampled_from([None, "Completed - Paid", "Canceled", "Shipped"]),
+    "product_amt": AMOUNTS, "shipping_amt": AMOUNTS,
     "total_amt": AMOUNTS,
 }  # fmt: skip
 FIELDS = {
     "orders": ORDER,
-    "refunds": {**ORDER, "refund_type": st.sampled_from([None, "full", "partial", "", 7]), "refund_reason": TEXTS},
-    "items": {"sku_id": st.sampled_from([None, 1, 2, "2", "x"]), "product_name": TEXTS, "quantity": WHOLE, "unit_price": AMOUNTS},
+    "refunds": {**ORDER, "refund_type": st.sampled_from([None, "full", "partial", "", 7]),
+                "refund_reason": TEXTS},
+    "items": {"sku_id": st.sampled_from([None, 1, 2, "2", "x"]), "product_name": TEXTS,
+              "quantity": WHOLE, "unit_price": AMOUNTS},
     "shipping": {
-        "shipping_method": st.sampled_from([None, "Standard", "Expedited"]), "tracking_number": st.sampled_from([None, "", "9400"]),
+        "shipping_method": st.sampled_from([None, "Standard", "Expedited"]),
+        "tracking_number": st.sampled_from([None, "", "9400"]),
         "item_count": WHOLE,
     },
 }  # fmt: skip
@@ -54,7 +56,7 @@ ABSENT = object()
 
 
 def usable(name: str, value: Any) -> Any:
-    """What a value counts as: ABSENT for what its field can't take."""
+    """The value as it counts: ABSENT if its field can't take it."""
     if value is None:
         return None
     if name.endswith("_amt") or name == "unit_price":
@@ -112,7 +114,8 @@ class Order:
         return {
             **{name: get(name) for name in names},
             "refund_amt": self.refund(),
-            "shipping_type": shipping_type(get("shipping_method"), get("tracking_number"), total and Decimal(total), Decimal(50)),
+            "shipping_type": shipping_type(get("shipping_method"), get("tracking_number"),
+                                           total and Decimal(total), Decimal(50)),
             "items": [[item.get(name) for name in FIELDS["items"]] for item in items],
             "items_total": len(items),
             "items_quantity": sum(item.get("quantity") or 0 for item in items),
@@ -219,7 +222,8 @@ QUICK: dict[str, Any] = {
     "deadline": None, "derandomize": True, "database": None,
     # Shrinking would upload for minutes.
     "phases": [Phase.generate],
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow,
+                              HealthCheck.data_too_large],
 }  # fmt: skip
 
 
@@ -257,10 +261,14 @@ def history(chance: random.Random) -> dict[str, list[Row]]:
     """Rows that agree with each other, as those of one marketplace do."""
     numbers = [f"A-{number}" for number in range(12)]
     return {
-        "orders": [{"order_number": n, "status": "Shipped", "total_amt": f"{chance.randrange(9999)}.10", "buyer_name": n} for n in numbers],
-        "refunds": [{"order_number": n, "total_amt": "1.00", "status": "Shipped"} for n in numbers[::3]],
-        "items": [{"order_number": n, "sku_id": sku, "quantity": chance.randrange(1, 4)} for n in numbers for sku in (1, 2)],
-        "shipping": [{"order_number": n, "shipping_method": "Standard", "city": n} for n in numbers],
+        "orders": [{"order_number": n, "status": "Shipped",
+                    "total_amt": f"{chance.randrange(9999)}.10", "buyer_name": n} for n in numbers],
+        "refunds": [{"order_number": n, "total_amt": "1.00",
+                     "status": "Shipped"} for n in numbers[::3]],
+        "items": [{"order_number": n, "sku_id": sku,
+                   "quantity": chance.randrange(1, 4)} for n in numbers for sku in (1, 2)],
+        "shipping": [{"order_number": n, "shipping_method": "Standard",
+                      "city": n} for n in numbers],
     }  # fmt: skip
 
 

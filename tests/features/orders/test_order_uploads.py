@@ -29,7 +29,8 @@ async def written(seller) -> int:
     [row] = await seller.service.sql(
         seller.id,
         "SELECT (SELECT coalesce(sum(xmin::text::bigint), 0) FROM orders WHERE seller_id = :id)"
-        " + (SELECT coalesce(sum(xmin::text::bigint + id), 0) FROM order_item WHERE seller_id = :id) AS n",
+        " + (SELECT coalesce(sum(xmin::text::bigint + id), 0) FROM order_item"
+        " WHERE seller_id = :id) AS n",
         id=seller.id,
     )
     return row["n"]
@@ -72,10 +73,12 @@ async def test_the_report_has_exactly_the_decided_shape(a_seller):
         [an_order("A-1", total_amt="abc"), an_order("A-1"), an_order("A-2")]
     )
     assert set(report) == {
-        "id", "stream", "state", "received_at", "finished_at", "rows", "applied", "skipped", "duplicates", "rejected_count",
+        "id", "stream", "state", "received_at", "finished_at", "rows", "applied", "skipped",
+        "duplicates", "rejected_count",
         "rejected", "error",
     }  # fmt: skip
-    assert {name: report[name] for name in ("state", "rows", "applied", "skipped", "duplicates", "error")} == {
+    shown = ("state", "rows", "applied", "skipped", "duplicates", "error")
+    assert {name: report[name] for name in shown} == {
         "state": "done", "rows": 3, "applied": 2, "skipped": 0, "duplicates": 1, "error": None,
     }  # fmt: skip
     assert report["rejected_count"] == 1
@@ -116,7 +119,8 @@ async def test_gzip_or_plain_whatever_the_content_type_claims(a_seller, path, cl
         (b" " * (limits.BODY_WIRE_BYTES + 1), 413, "payload_too_large"),
         (gzip.compress(b" " * (limits.BODY_INFLATED_BYTES + 1)), 413, "decompressed_too_large"),
     ],
-    ids=["empty", "malformed", "two bytes", "truncated", "followed", "gzip of nonsense", "object", "no rows", "no rows, gzip", "wire", "inflated"],
+    ids=["empty", "malformed", "two bytes", "truncated", "followed", "gzip of nonsense", "object",
+         "no rows", "no rows, gzip", "wire", "inflated"],
 )  # fmt: skip
 async def test_a_body_is_refused_with_its_code(a_seller, path, content, status, code):
     seller = await a_seller()
@@ -224,7 +228,8 @@ async def test_a_scale_is_stored_as_it_was_sent(a_seller):
 
 @pytest.mark.parametrize(
     ("status", "group"),
-    [("Canceled", "Cancelled"), ("Cancelled", "Cancelled"), (None, "Unknown"), ("", "Unknown"), ("Completed - Paid", "Completed - Paid")],
+    [("Canceled", "Cancelled"), ("Cancelled", "Cancelled"), (None, "Unknown"), ("", "Unknown"),
+     ("Completed - Paid", "Completed - Paid")],
 )  # fmt: skip
 async def test_both_spellings_of_cancelled_are_one_group_and_none_is_unknown(
     a_seller, status, group
@@ -256,8 +261,10 @@ async def test_a_refund_enriches_its_order_and_leaves_the_orders_own_amounts(a_s
     seller = await a_seller()
     await seller.orders([an_order("A-1", buyer_name=None)])
     row = {
-        "order_number": "A-1", "buyer_name": "Refunded Buyer", "order_date": "12/31/2020", "product_amt": "4.00", "shipping_amt": 0,
-        "total_amt": 4.0, "status": "Refunded", "refund_type": "partial", "refund_origin": "Marketplace", "refund_reason": "damaged",
+        "order_number": "A-1", "buyer_name": "Refunded Buyer", "order_date": "12/31/2020",
+        "product_amt": "4.00", "shipping_amt": 0,
+        "total_amt": 4.0, "status": "Refunded", "refund_type": "partial",
+        "refund_origin": "Marketplace", "refund_reason": "damaged",
         "refund_note": "a note",
     }  # fmt: skip
     await seller.refunds([row])
@@ -511,7 +518,8 @@ async def test_a_line_with_a_sku_is_one_and_the_orders_sums_follow(a_seller):
     seller = await a_seller()
     await seller.orders([an_order("A-1")])
     await seller.items([
-        {"order_number": "A-1", "sku_id": 7, "product_name": "Card", "product_line": "Magic", "quantity": 2, "unit_price": "1.50", "rarity": "C"},
+        {"order_number": "A-1", "sku_id": 7, "product_name": "Card", "product_line": "Magic",
+         "quantity": 2, "unit_price": "1.50", "rarity": "C"},
         {"order_number": "A-1", "sku_id": 8, "product_line": "Pokemon", "quantity": 1},
     ])  # fmt: skip
     await seller.items([{"order_number": "A-1", "sku_id": 7, "quantity": 3, "rarity": None}])
@@ -675,7 +683,10 @@ async def test_an_upload_keeps_the_cycles_lock_fresh_and_takes_none(a_seller):
     await seller.send("/orders", [an_order("A-1")])
     assert (await seller.get("/api/v1/status")).json()["sync_in_progress"] is False
     assert (await seller.get("/api/v1/sync/pending")).json()["action"] == "sync"
-    query = "SELECT lock_refreshed_at, uploads_open, lock_uploaded FROM sync_state WHERE seller_id = :id"
+    query = (
+        "SELECT lock_refreshed_at, uploads_open, lock_uploaded FROM sync_state"
+        " WHERE seller_id = :id"
+    )
     [before] = await seller.service.sql(seller.id, query, id=seller.id)
     for path in ALL:
         row = {"order_number": "A-1", "rating": 5}
@@ -712,7 +723,8 @@ async def test_erasing_a_seller_while_an_upload_is_applied_leaves_nothing(a_sell
     work = seller.service.work
     tables = [table.name for table in tenant_tables()]
     await asyncio.gather(
-        ingest.work_off_one(work, seller.id), sellers.delete_seller(work.database, work.store, seller.id, tables),
+        ingest.work_off_one(work, seller.id),
+        sellers.delete_seller(work.database, work.store, seller.id, tables),
         return_exceptions=True,
     )  # fmt: skip
     assert (
@@ -743,7 +755,8 @@ async def test_an_upload_of_thousands_of_rows_is_joined_otherwise_and_ends_the_s
         assert [report["skipped"] for report in reports] == [0, 1, 1]
         rows = await seller.service.sql(
             seller.id,
-            "SELECT (report->>'written')::int AS n FROM upload WHERE seller_id = :id ORDER BY id DESC LIMIT 3",
+            "SELECT (report->>'written')::int AS n FROM upload WHERE seller_id = :id"
+            " ORDER BY id DESC LIMIT 3",
             id=seller.id,
         )
         assert [row["n"] for row in reversed(rows)] == expected

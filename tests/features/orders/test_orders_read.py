@@ -46,29 +46,40 @@ async def a_shop(seller: Seller, *orders: dict[str, Any]) -> list[int]:
 
 async def test_a_seller_without_orders(a_seller):
     assert await read(await a_seller()) == {
-        "orders": [], "total": 0, "page": 1, "per_page": 50, "total_pages": 0, "status_counts": {}, "pull_sessions": [],
+        "orders": [], "total": 0, "page": 1, "per_page": 50, "total_pages": 0, "status_counts": {},
+        "pull_sessions": [],
     }  # fmt: skip
 
 
 async def test_an_order_with_everything(a_seller):
     seller = await a_seller()
     order = await an_order(
-        seller, order_number="1-A", buyer_name="Ann", order_date=date(2026, 7, 3), status="Canceled", product_amt=Decimal("10"),
-        shipping_amt=Decimal("1.2700"), total_amt=Decimal("11.27"), shipping_type="tracked", shipped_marked_at=NOON,
-        pull_dismissed_at=NOON, refund_type="full", refund_origin="marketplace", refund_amt=Decimal("0"),
-        refund_reason="late\u200b", refund_note="x" * 600, feedback_rating=5, feedback_comment="fine",
+        seller, order_number="1-A", buyer_name="Ann", order_date=date(2026, 7, 3),
+        status="Canceled", product_amt=Decimal("10"),
+        shipping_amt=Decimal("1.2700"), total_amt=Decimal("11.27"), shipping_type="tracked",
+        shipped_marked_at=NOON,
+        pull_dismissed_at=NOON, refund_type="full", refund_origin="marketplace",
+        refund_amt=Decimal("0"),
+        refund_reason="late\u200b", refund_note="x" * 600, feedback_rating=5,
+        feedback_comment="fine",
     )  # fmt: skip
     item = await an_item(
         seller, order, condition="Near Mint", quantity=3, unit_price=Decimal("1.500")
     )
     [told] = (await read(seller))["orders"]
     assert told == {
-        "id": order, "order_number": "1-A", "buyer_name": "Ann", "order_date": "2026-07-03", "order_placed_at": "2026-07-03T04:00:00Z",
-        "status": "Cancelled", "product_amt": "10.00", "shipping_amt": "1.2700", "total_amt": "11.27", "shipping_type": "tracked",
-        "item_count": 3, "shipped_marked_at": "2026-07-03T12:00:00Z", "marked_shipped_pending": False,
-        "pull_dismissed_at": "2026-07-03T12:00:00Z", "refund_type": "full", "refund_origin": "marketplace", "refund_amt": "0.00",
-        "refund_reason": "late", "refund_note": "x" * 500, "feedback_rating": 5, "feedback_comment": "fine",
-        "items": [{"id": item, "product_name": "Alacrian Jaguar", "product_line": "magic", "condition": "Near Mint", "quantity": 3,
+        "id": order, "order_number": "1-A", "buyer_name": "Ann", "order_date": "2026-07-03",
+        "order_placed_at": "2026-07-03T04:00:00Z",
+        "status": "Cancelled", "product_amt": "10.00", "shipping_amt": "1.2700",
+        "total_amt": "11.27", "shipping_type": "tracked",
+        "item_count": 3, "shipped_marked_at": "2026-07-03T12:00:00Z",
+        "marked_shipped_pending": False,
+        "pull_dismissed_at": "2026-07-03T12:00:00Z", "refund_type": "full",
+        "refund_origin": "marketplace", "refund_amt": "0.00",
+        "refund_reason": "late", "refund_note": "x" * 500, "feedback_rating": 5,
+        "feedback_comment": "fine",
+        "items": [{"id": item, "product_name": "Alacrian Jaguar", "product_line": "magic",
+                   "condition": "Near Mint", "quantity": 3,
                    "unit_price": "1.500", "line_total": "4.50"}],
         "items_truncated": False, "items_total_count": 1,
     }  # fmt: skip
@@ -124,7 +135,8 @@ async def test_pages(a_seller):
 async def test_status_counts_follow_all_filters_but_the_status(a_seller):
     seller = await a_seller()
     await a_shop(
-        seller, {"status": "Completed"}, {"status": "Canceled"}, {"status": "Cancelled", "shipping_type": "tracked"}, {"status": None},
+        seller, {"status": "Completed"}, {"status": "Canceled"},
+        {"status": "Cancelled", "shipping_type": "tracked"}, {"status": None},
     )  # fmt: skip
     everything = {"Cancelled": 2, "Completed": 1, "Unknown": 1}
     for query, found in (
@@ -159,8 +171,10 @@ async def test_search_folds_case_and_takes_every_sign_as_it_is(a_seller):
     ]
     await a_shop(seller, *({"buyer_name": name} for name in names))
     for word, found in {
-        "ännchen": "A", "STRASSE": "A", "o'b": "B", "0%": "B", "%": "B", "_": "C", "\\": "D", "σίσυφος": "E", "i̇s": "F", '"HI': "H",
-        "京 花": "I", "annchen": "", "\u0001": "", "a\u0001ä": "", "g": "G", "' OR 1=1 --": "", "x": "",
+        "ännchen": "A", "STRASSE": "A", "o'b": "B", "0%": "B", "%": "B", "_": "C", "\\": "D",
+        "σίσυφος": "E", "i̇s": "F", '"HI': "H",
+        "京 花": "I", "annchen": "", "\u0001": "", "a\u0001ä": "", "g": "G", "' OR 1=1 --": "",
+        "x": "",
     }.items():  # fmt: skip
         assert (
             "".join(await numbers(seller, search=word, sort="number", direction="asc")) == found
@@ -179,8 +193,15 @@ async def test_items_are_the_first_by_id_as_many_as_asked_for(a_seller):
     seller = await a_seller()
     order, bare = await a_shop(seller, {}, {})
     ids = [await an_item(seller, order, sku_id=n) for n in range(23)]
-    for query, shown in (({}, 20), ({"items_per_order": 3}, 3), ({"items_per_order": 0}, 0), ({"items_per_order": -1}, 0),
-                         ({"items_per_order": 23}, 23), ({"items": "full"}, 23), ({"items": "full", "items_per_order": 0}, 23)):  # fmt: skip
+    for query, shown in (
+        ({}, 20),
+        ({"items_per_order": 3}, 3),
+        ({"items_per_order": 0}, 0),
+        ({"items_per_order": -1}, 0),
+        ({"items_per_order": 23}, 23),
+        ({"items": "full"}, 23),
+        ({"items": "full", "items_per_order": 0}, 23),
+    ):
         told = {row["id"]: row for row in (await read(seller, **query))["orders"]}
         assert [item["id"] for item in told[order]["items"]] == ids[:shown], query
         assert (told[order]["items_truncated"], told[order]["items_total_count"]) == (
@@ -199,7 +220,8 @@ async def test_very_many_items_are_all_there(a_seller, service):
     order = await an_order(seller, items_total=3000, items_quantity=3000)
     await service.sql(
         seller.id,
-        "INSERT INTO order_item (seller_id, order_id, product_name, quantity) SELECT :s, :o, n::text, 1 FROM generate_series(1, 3000) n",
+        "INSERT INTO order_item (seller_id, order_id, product_name, quantity)"
+        " SELECT :s, :o, n::text, 1 FROM generate_series(1, 3000) n",
         s=seller.id,
         o=order,
     )
@@ -210,10 +232,14 @@ async def test_very_many_items_are_all_there(a_seller, service):
 @pytest.mark.parametrize(
     ("query", "name"),
     [
-        ({"sort": "price"}, "sort"), ({"direction": "up"}, "direction"), ({"date_from": "yesterday"}, "date_from"),
-        ({"date_to": "2026-02-30"}, "date_to"), ({"refund": "maybe"}, "refund"), ({"unfeedbacked": "2"}, "unfeedbacked"),
-        ({"shipping_type": "ups"}, "shipping_type"), ({"ship_mark": "x"}, "ship_mark"), ({"items": "some"}, "items"),
-        ({"pull_session": "mine"}, "pull_session"), ({"pull_session": "77"}, "pull_session"), ({"pull_session": "9" * 18}, "pull_session"),
+        ({"sort": "price"}, "sort"), ({"direction": "up"}, "direction"),
+        ({"date_from": "yesterday"}, "date_from"),
+        ({"date_to": "2026-02-30"}, "date_to"), ({"refund": "maybe"}, "refund"),
+        ({"unfeedbacked": "2"}, "unfeedbacked"),
+        ({"shipping_type": "ups"}, "shipping_type"), ({"ship_mark": "x"}, "ship_mark"),
+        ({"items": "some"}, "items"),
+        ({"pull_session": "mine"}, "pull_session"), ({"pull_session": "77"}, "pull_session"),
+        ({"pull_session": "9" * 18}, "pull_session"),
     ],
 )  # fmt: skip
 async def test_a_value_that_cannot_be_is_refused_naming_the_parameter(a_seller, query, name):
@@ -279,7 +305,8 @@ async def test_what_takes_too_long_is_refused_in_a_sentence_and_the_heartbeat_go
     seller = await a_seller()
     await service.sql(
         seller.id,
-        "INSERT INTO orders (seller_id, order_number, buyer_name) SELECT :s, n::text, repeat('ä', 200) FROM generate_series(1, 20000) n",
+        "INSERT INTO orders (seller_id, order_number, buyer_name)"
+        " SELECT :s, n::text, repeat('ä', 200) FROM generate_series(1, 20000) n",
         s=seller.id,
     )
     app = create_app(service.settings.model_copy(update={"read_seconds": 0.001}))
@@ -327,17 +354,22 @@ async def test_customers_by_what_they_spent(a_seller):
     seller = await a_seller()
     day = {"order_date": date(2026, 7, 1)}
     await a_shop(
-        seller, {"buyer_name": "Ann", "total_amt": Decimal("5.00"), **day}, {"buyer_name": "Bob", "total_amt": Decimal("7.5")},
-        {"buyer_name": "ANN", "total_amt": Decimal("3.250"), "order_date": date(2026, 7, 3)}, {"buyer_name": None, "total_amt": Decimal(99)},
+        seller, {"buyer_name": "Ann", "total_amt": Decimal("5.00"), **day},
+        {"buyer_name": "Bob", "total_amt": Decimal("7.5")},
+        {"buyer_name": "ANN", "total_amt": Decimal("3.250"), "order_date": date(2026, 7, 3)},
+        {"buyer_name": None, "total_amt": Decimal(99)},
         {"buyer_name": "Cid"}, {"buyer_name": ""},
     )  # fmt: skip
     told = (await seller.get("/api/customers")).json()
     assert told == {
         "customers": [
-            {"buyer_name": "ANN", "order_count": 2, "first_order_at": "2026-07-01T04:00:00Z", "last_order_at": "2026-07-03T04:00:00Z",
+            {"buyer_name": "ANN", "order_count": 2, "first_order_at": "2026-07-01T04:00:00Z",
+             "last_order_at": "2026-07-03T04:00:00Z",
              "lifetime_total": "8.250"},
-            {"buyer_name": "Bob", "order_count": 1, "first_order_at": None, "last_order_at": None, "lifetime_total": "7.50"},
-            {"buyer_name": "Cid", "order_count": 1, "first_order_at": None, "last_order_at": None, "lifetime_total": "0.00"},
+            {"buyer_name": "Bob", "order_count": 1, "first_order_at": None, "last_order_at": None,
+             "lifetime_total": "7.50"},
+            {"buyer_name": "Cid", "order_count": 1, "first_order_at": None, "last_order_at": None,
+             "lifetime_total": "0.00"},
         ],
         "total": 3, "page": 1, "per_page": 50, "total_pages": 1, "repeat_rate": 0.3333,
     }  # fmt: skip
@@ -478,7 +510,8 @@ def in_order(orders: list[Order], sort: str, direction: str) -> list[str]:
             order.number for order in sorted(orders, key=lambda order: order.group, reverse=falling)
         ]
     value = {
-        "date": lambda order: order.order_date, "total": lambda order: order.total_amt, "number": lambda order: order.number,
+        "date": lambda order: order.order_date, "total": lambda order: order.total_amt,
+        "number": lambda order: order.number,
         # A blank name is none.
         "buyer": lambda order: (order.buyer_name or "").casefold() or None,
     }[sort]  # fmt: skip
@@ -496,10 +529,13 @@ async def a_random_shop(seller: Seller, seed: int) -> tuple[list[Order], int]:
     for n in chance.sample(range(1000), 60):
         refunded = chance.random() < 0.3
         columns: dict[str, Any] = {
-            "status": chance.choice(STATUSES), "buyer_name": chance.choice(NAMES), "order_date": chance.choice(DAYS),
-            "total_amt": chance.choice(AMOUNTS), "refund_amt": chance.choice(AMOUNTS) if refunded else None,
+            "status": chance.choice(STATUSES), "buyer_name": chance.choice(NAMES),
+            "order_date": chance.choice(DAYS),
+            "total_amt": chance.choice(AMOUNTS),
+            "refund_amt": chance.choice(AMOUNTS) if refunded else None,
             "shipping_type": chance.choice(["pwe", "pwe", "tracked", "expedited"]),
-            "feedback_rating": chance.choice([None, None, 1, 5]), "shipped_marked_at": chance.choice([None, None, NOON]),
+            "feedback_rating": chance.choice([None, None, 1, 5]),
+            "shipped_marked_at": chance.choice([None, None, NOON]),
             "pull_dismissed_at": chance.choice([None, None, NOON]),
         }  # fmt: skip
         number = f"N-{n:04}"
@@ -526,14 +562,19 @@ def maybe(name: str, values: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 DAY = st.integers(-3, 75).map(lambda n: FIRST + timedelta(days=n))
 TALLIED = [
-    maybe("date_from", DAY), maybe("date_to", DAY), maybe("refund", st.sampled_from(["true", "false"])),
+    maybe("date_from", DAY), maybe("date_to", DAY),
+    maybe("refund", st.sampled_from(["true", "false"])),
     maybe("shipping_type", st.sampled_from(["pwe", "tracked", "expedited"])),
-    maybe("status[]", st.lists(st.sampled_from([status or "Unknown" for status in STATUSES]), min_size=1, max_size=3)),
-    maybe("sort", st.sampled_from(["date", "total", "buyer", "status", "number"])), maybe("direction", st.sampled_from(["asc", "desc"])),
+    maybe("status[]",
+          st.lists(st.sampled_from([status or "Unknown" for status in STATUSES]), min_size=1,
+                   max_size=3)),
+    maybe("sort", st.sampled_from(["date", "total", "buyer", "status", "number"])),
+    maybe("direction", st.sampled_from(["asc", "desc"])),
     maybe("per_page", st.integers(1, 70)), maybe("page", st.integers(1, 8)),
 ]  # fmt: skip
 OTHERS = [
-    maybe("search", st.sampled_from(WORDS)), maybe("product_line", st.sampled_from(["magic", "pokemon", "Other", "nothing"])),
+    maybe("search", st.sampled_from(WORDS)),
+    maybe("product_line", st.sampled_from(["magic", "pokemon", "Other", "nothing"])),
     maybe("unfeedbacked", st.sampled_from(["1", "0"])), maybe("ship_mark", st.just("pending")),
     maybe("pull_session", st.sampled_from(["active", "none", "dismissed", "id"])),
 ]  # fmt: skip
@@ -604,21 +645,29 @@ async def tally_is_right(seller: Seller) -> None:
         seller.id,
         """
         WITH counted AS (
-            SELECT period, day, status_group, shipping_type, refund_amt IS NOT NULL AS refunded, count(*) AS orders
-              FROM orders CROSS JOIN LATERAL (VALUES ('ever', DATE '-infinity'), ('days', order_date)) AS periods (period, day)
+            SELECT period, day, status_group, shipping_type, refund_amt IS NOT NULL AS refunded,
+                count(*) AS orders
+              FROM orders CROSS JOIN LATERAL
+                  (VALUES ('ever', DATE '-infinity'), ('days', order_date)) AS periods (period, day)
              WHERE seller_id = :seller AND day IS NOT NULL GROUP BY 1, 2, 3, 4, 5
         ), tally AS (
             SELECT * FROM order_tally WHERE seller_id = :seller
         ), kept AS (
-            SELECT period, DATE '-infinity', status_group, shipping_type, refunded, orders FROM tally WHERE period = 'ever' AND orders <> 0
+            SELECT period, DATE '-infinity', status_group, shipping_type, refunded, orders
+            FROM tally WHERE period = 'ever' AND orders <> 0
              UNION ALL
-            SELECT period, DATE '2000-01-01' + 32 * block + place::int - 1, status_group, shipping_type, refunded, n
-              FROM tally CROSS JOIN LATERAL unnest(days) WITH ORDINALITY AS u (n, place) WHERE n <> 0
+            SELECT period, DATE '2000-01-01' + 32 * block + place::int - 1, status_group,
+                shipping_type, refunded, n
+              FROM tally CROSS JOIN LATERAL unnest(days) WITH ORDINALITY AS u (n, place)
+              WHERE n <> 0
         ), summed AS (
-            SELECT period FROM tally WHERE period = 'days' AND orders <> (SELECT sum(n) FROM unnest(days) AS n)
+            SELECT period FROM tally WHERE period = 'days'
+                AND orders <> (SELECT sum(n) FROM unnest(days) AS n)
         )
-        SELECT 'missing' AS what, to_jsonb(m) AS row FROM (SELECT * FROM counted EXCEPT SELECT * FROM kept) m
-        UNION ALL SELECT 'wrong', to_jsonb(w) FROM (SELECT * FROM kept EXCEPT SELECT * FROM counted) w
+        SELECT 'missing' AS what, to_jsonb(m) AS row
+        FROM (SELECT * FROM counted EXCEPT SELECT * FROM kept) m
+        UNION ALL SELECT 'wrong', to_jsonb(w)
+        FROM (SELECT * FROM kept EXCEPT SELECT * FROM counted) w
         UNION ALL SELECT 'another sum', to_jsonb(s) FROM summed s
         """,
         seller=seller.id,
@@ -679,14 +728,16 @@ async def test_two_writers_at_once_keep_the_tally_and_never_block_each_other_for
                     await session.execute(
                         text("""
                             INSERT INTO orders (seller_id, order_number, status, order_date)
-                            SELECT :s, :name || n, :status, DATE '2026-07-01' + n FROM generate_series(1, 9) n
+                            SELECT :s, :name || n, :status, DATE '2026-07-01' + n
+                            FROM generate_series(1, 9) n
                         """),
                         {"s": seller.id, "name": f"{name}-{turn}-{status}-", "status": status},
                     )
                     await asyncio.sleep(0.001)
                 await session.execute(
                     text(
-                        "UPDATE orders SET status = 'Shipped' WHERE seller_id = :s AND order_number LIKE :mine"
+                        "UPDATE orders SET status = 'Shipped'"
+                        " WHERE seller_id = :s AND order_number LIKE :mine"
                     ),
                     {"s": seller.id, "mine": f"{name}-{turn}-A-%"},
                 )
@@ -699,7 +750,10 @@ async def test_two_writers_at_once_keep_the_tally_and_never_block_each_other_for
 async def test_what_touches_no_count_leaves_the_tally_alone(a_seller, service):
     seller = await a_seller()
     order = await an_order(seller, order_date=date(2026, 7, 3))
-    versions = "SELECT array_agg(xmin::text || ctid::text ORDER BY period) AS versions FROM order_tally WHERE seller_id = :s"
+    versions = (
+        "SELECT array_agg(xmin::text || ctid::text ORDER BY period) AS versions FROM order_tally"
+        " WHERE seller_id = :s"
+    )
     before = await service.sql(seller.id, versions, s=seller.id)
     await change_order(
         seller,

@@ -64,7 +64,8 @@ async def test_the_story_of_a_session(a_seller):
         seller, order_number="PARCEL", shipping_type="tracked", order_date=date(2026, 11, 3)
     )
     urgent = await an_order(
-        seller, order_number="URGENT", status="Completed - Paid", shipping_type="expedited", buyer_name="Ann",
+        seller, order_number="URGENT", status="Completed - Paid", shipping_type="expedited",
+        buyer_name="Ann",
         order_date=date(2026, 11, 4), shipping_item_count=7,
     )  # fmt: skip
     old = await an_order(
@@ -98,12 +99,15 @@ async def test_the_story_of_a_session(a_seller):
     assert [order["order_number"] for order in orders] == ["URGENT", "PARCEL", "OLD", "LETTER"]
     assert [item["product_name"] for item in orders[0]["items"]] == ["Ash", "Birch"]
     assert orders[0] | {"items": None} == {
-        "id": urgent, "order_number": "URGENT", "buyer_name": "Ann", "order_date": "2026-11-04", "status": "Completed - Paid",
-        "shipping_type": "expedited", "item_count": 7, "shipped_marked_at": None, "pulled_at": None, "deferred": False,
+        "id": urgent, "order_number": "URGENT", "buyer_name": "Ann", "order_date": "2026-11-04",
+        "status": "Completed - Paid",
+        "shipping_type": "expedited", "item_count": 7, "shipped_marked_at": None, "pulled_at": None,
+        "deferred": False,
         "in_review": False, "changed": [], "needs_review": False, "items": None,
     }  # fmt: skip
     assert orders[0]["items"][0] == {
-        "id": first, "product_name": "Ash", "product_line": "magic", "condition": "Near Mint", "set_name": "Aetherdrift",
+        "id": first, "product_name": "Ash", "product_line": "magic", "condition": "Near Mint",
+        "set_name": "Aetherdrift",
         "rarity": None, "quantity": 3, "main_photo_url": None, "location_code": None,
     }  # fmt: skip
 
@@ -245,7 +249,8 @@ async def test_a_session_takes_what_an_earlier_one_left_and_of_named_orders_what
 @pytest.mark.parametrize(
     "body",
     [
-        {"shipping_type": "pigeon"}, {"date_from": "yesterday"}, {"pull_session": 10**9}, {"pull_session": "mine"},
+        {"shipping_type": "pigeon"}, {"date_from": "yesterday"}, {"pull_session": 10**9},
+        {"pull_session": "mine"},
         {"refund": "perhaps"}, {"search": ["a"]}, {"status": [1.5]}, {"status": ["a"] * 101},
     ],
 )  # fmt: skip
@@ -263,7 +268,10 @@ async def test_without_a_body_everything_is_pulled(a_seller):
     assert await way(seller, answer.json()["id"]) == [order]
 
 
-@pytest.mark.parametrize("body", [{"order_ids": "one"}, {"order_ids": [0]}, {"order_ids": [2**63]}, {"order_ids": [1.5]}, []])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [{"order_ids": "one"}, {"order_ids": [0]}, {"order_ids": [2**63]}, {"order_ids": [1.5]}, []],
+)
 async def test_a_body_of_the_wrong_shape_is_refused(a_seller, body):
     seller = await a_seller()
     assert await refused(seller, "/api/pull_sessions", json=body) == (422, "invalid_payload")
@@ -293,8 +301,10 @@ async def test_the_snapshot_stays_whatever_uploads_do(a_seller):
 
 def a_line(number="A-1", **fields):
     row = {
-        "order_number": number, "sku_id": 7, "product_name": "Ash", "product_line": "magic", "condition": "Near Mint",
-        "set_name": "Aetherdrift", "rarity": "C", "quantity": 2, "main_photo_url": "https://photos.invalid/1",
+        "order_number": number, "sku_id": 7, "product_name": "Ash", "product_line": "magic",
+        "condition": "Near Mint",
+        "set_name": "Aetherdrift", "rarity": "C", "quantity": 2,
+        "main_photo_url": "https://photos.invalid/1",
     }  # fmt: skip
     return row | fields
 
@@ -304,7 +314,17 @@ LOOSE = {"sku_id": None, "product_name": "Birch", "quantity": 1}
 
 async def a_shop_with_two_orders(a_seller):
     seller = await a_seller()
-    await seller.orders([{"order_number": n, "status": "Ready to Ship", "total_amt": 9, "order_date": "2026-11-01"} for n in ("A-1", "A-2")])  # fmt: skip
+    await seller.orders(
+        [
+            {
+                "order_number": n,
+                "status": "Ready to Ship",
+                "total_amt": 9,
+                "order_date": "2026-11-01",
+            }
+            for n in ("A-1", "A-2")
+        ]
+    )
     await seller.items([a_line(), a_line(**LOOSE), a_line("A-2")])
     return seller
 
@@ -329,7 +349,8 @@ async def test_items_and_quantities_are_those_of_the_moment_it_was_opened(a_sell
     after = await read(seller, pulls["id"])
     [first, second] = after["orders"]
     assert first == before["orders"][0] | {
-        "changed": ["status", "shipping_type", "order_date", "item_count", "items"], "needs_review": True,
+        "changed": ["status", "shipping_type", "order_date", "item_count", "items"],
+        "needs_review": True,
     }  # fmt: skip
     assert [(item["product_name"], item["quantity"]) for item in first["items"]] == [
         ("Ash", 2),
@@ -658,7 +679,10 @@ async def test_orders_pushed_to_the_end_at_once_each_get_a_turn(a_seller):
     session_id = (await opened(seller))["id"]
     await asyncio.gather(*(seller.post(step(session_id, order, "defer")) for order in orders[:3]))
     assert (await way(seller, session_id))[0] == orders[3]
-    turns = "SELECT deferred_turn FROM pull_session_order WHERE seller_id = :id AND deferred_turn IS NOT NULL ORDER BY 1"
+    turns = (
+        "SELECT deferred_turn FROM pull_session_order"
+        " WHERE seller_id = :id AND deferred_turn IS NOT NULL ORDER BY 1"
+    )
     assert [
         row["deferred_turn"] for row in await seller.service.sql(seller.id, turns, id=seller.id)
     ] == [1, 2, 3]

@@ -19,7 +19,8 @@ TO_SHIP = [
     " paid ",
 ]
 NOT_TO_SHIP = [
-    None, "", "Completed", "Shipped - In Transit", "Shipped - Delivered", "shipped", "Canceled", "Cancelled", "Refunded", "Pending",
+    None, "", "Completed", "Shipped - In Transit", "Shipped - Delivered", "shipped", "Canceled",
+    "Cancelled", "Refunded", "Pending",
     "Unpaid", "Not Paid", "Processing - Canceled", "Paid, partially shipped", "ſhipped", "PAİD",
 ]  # fmt: skip
 MARKED = datetime(2026, 11, 20, tzinfo=UTC)
@@ -104,8 +105,10 @@ async def test_sql_decides_as_the_functions_do(a_seller):
                     }
                     await an_order(seller, status=status, **columns)
     decided = (
-        f"SELECT orders.*, {pullable.PULLABLE} AS pullable, {pullable.MARKED_SHIPPED_PENDING} AS pending,"
-        f" {pullable.NEEDS_REVIEW} AS review, {pullable.TO_SHIP} AS to_ship FROM orders WHERE seller_id = :seller"
+        f"SELECT orders.*, {pullable.PULLABLE} AS pullable,"
+        f" {pullable.MARKED_SHIPPED_PENDING} AS pending,"
+        f" {pullable.NEEDS_REVIEW} AS review, {pullable.TO_SHIP} AS to_ship FROM orders"
+        " WHERE seller_id = :seller"
     )
     async with seller.service.app.state.database.tenant(seller.id) as session:
         await session.execute(text(pullable.KEEP_WAITING), {"seller": seller.id})

@@ -15,7 +15,8 @@ from orders_builder import an_order
 
 OCTOBER = {"date_from": "2026-10-01", "date_to": "2026-10-31"}
 FIELDS = {
-    "gross_sales", "order_count", "product_amount", "total_fees", "shipping_amount", "total_refund_amount", "refunded_orders",
+    "gross_sales", "order_count", "product_amount", "total_fees", "shipping_amount",
+    "total_refund_amount", "refunded_orders",
     "refunded_fees", "adjustments", "net_sales_minus_fees", "net_sales",
 }  # fmt: skip
 
@@ -72,8 +73,10 @@ async def test_a_report_is_stored_with_the_scale_it_came_with(a_seller):
     assert stored == {
         "month": "2026-10", "date_from": "2026-10-01", "date_to": "2026-10-31",
         "report": {
-            "gross_sales": "1234.50", "order_count": 17, "product_amount": "1200.50", "total_fees": "99.1250",
-            "shipping_amount": "34.00", "total_refund_amount": "0.00", "refunded_orders": 2, "refunded_fees": "0.00",
+            "gross_sales": "1234.50", "order_count": 17, "product_amount": "1200.50",
+            "total_fees": "99.1250",
+            "shipping_amount": "34.00", "total_refund_amount": "0.00", "refunded_orders": 2,
+            "refunded_fees": "0.00",
             "adjustments": "-5.10", "net_sales_minus_fees": "1130.275", "net_sales": "1229.40",
         },
     }  # fmt: skip
@@ -115,8 +118,10 @@ async def test_the_month_again_updates_what_it_carries_and_null_clears(a_seller)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("gross_sales", "12,50"), ("gross_sales", "$12"), ("gross_sales", True), ("gross_sales", []), ("gross_sales", 123456789),
-        ("gross_sales", "0.00001"), ("order_count", 1.5), ("order_count", -1), ("order_count", "many"), ("order_count", 2**63),
+        ("gross_sales", "12,50"), ("gross_sales", "$12"), ("gross_sales", True),
+        ("gross_sales", []), ("gross_sales", 123456789),
+        ("gross_sales", "0.00001"), ("order_count", 1.5), ("order_count", -1),
+        ("order_count", "many"), ("order_count", 2**63),
     ],
 )  # fmt: skip
 async def test_what_is_no_such_number_counts_as_absent_and_is_told(a_seller, field, value):
@@ -291,7 +296,8 @@ async def test_a_month_ends_at_midnight_where_the_marketplace_is(a_seller, momen
 
 
 @pytest.mark.parametrize(
-    ("first", "count"), [(None, 0), (date(2030, 1, 1), 24), (date(2024, 11, 30), 24), (date(2024, 10, 31), 25), (date.min, 12 * 2025 + 10)]
+    ("first", "count"), [(None, 0), (date(2030, 1, 1), 24), (date(2024, 11, 30), 24),
+                         (date(2024, 10, 31), 25), (date.min, 12 * 2025 + 10)]
 )  # fmt: skip
 def test_how_far_back_it_goes(first, count):
     months = months_without([], first, datetime(2026, 11, 21, tzinfo=UTC))

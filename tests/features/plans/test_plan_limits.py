@@ -182,7 +182,7 @@ def plan_of(step, rule_id):
 
 
 async def asked_value(seller):
-    """What a preview of the live rules says that the whole shop would be listed at."""
+    """Ask a preview of the live rules at how much the whole shop would be listed."""
     return Decimal((await seller.post("/api/pricing/preview")).json()["listed_value_after"])
 
 

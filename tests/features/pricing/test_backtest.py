@@ -77,7 +77,8 @@ async def test_each_day_is_priced_by_what_was_known_then(a_seller):
     # Card 1 goes to market, then follows it; card 2 is gone on the last day, on which card 3 came.
     assert days(found) == [(2, "7.00", 1), (2, "7.00", 1), (2, "11.00", 1)]
     assert found["summary"] == {
-        "snapshots": 3, "changed": 3, "blocked": {}, "listed_value_before": "4.00", "listed_value_after": "11.00",
+        "snapshots": 3, "changed": 3, "blocked": {}, "listed_value_before": "4.00",
+        "listed_value_after": "11.00",
         "sold": 0, "compared": 0, "sold_value": "0.00", "asked_value": "0.00",
     }  # fmt: skip
 
@@ -178,7 +179,8 @@ async def test_a_sale_is_on_on_its_days(a_seller):
     for day in range(3):
         await seen(seller, at(day), a_row(1, market="2.00", price="2.00"))
     sale = {
-        "name": "One day", "adjust_bp": -5_000, "starts_at": clock.rfc3339(at(1, 0)), "ends_at": clock.rfc3339(at(2, 0)),
+        "name": "One day", "adjust_bp": -5_000, "starts_at": clock.rfc3339(at(1, 0)),
+        "ends_at": clock.rfc3339(at(2, 0)),
     }  # fmt: skip
     assert days(await what_of(seller, sales=[sale])) == [
         (1, "2.00", 0),
@@ -218,7 +220,8 @@ async def test_what_sold_stands_beside_what_would_have_been_asked(a_seller):
     )
     await an_item(seller, cancelled, sku_id=1, unit_price="9.00")
     found = await what_of(seller)
-    assert [(line["marketplace_id"], line["sold_at"], line["sold_price"], line["asked_price"]) for line in found["sold"]] == [
+    assert [(line["marketplace_id"], line["sold_at"], line["sold_price"],
+             line["asked_price"]) for line in found["sold"]] == [
         (4, clock.rfc3339(at(3, 20)), None, None),
         (1, clock.rfc3339(at(2)), "1.30", "3.00"),
         (1, clock.rfc3339(at(0, 15)), "1.20", "2.00"),

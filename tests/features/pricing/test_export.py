@@ -41,8 +41,10 @@ async def test_the_file_is_the_marketplaces_own_format_to_the_byte(a_seller):
     export = await seller.export()
     assert export.headers["Content-Type"].startswith("text/csv")
     assert export.content == HEADER_ONLY + (
-        b'"9","Magic","Dominaria United","Card 9","","9","C","Near Mint","1.2000","1.0000","2.3100","1.0001","1","0","1.1900",""\r\n'
-        b'"10","Magic","Dominaria United","Fable, the ""First""","","10","C","Near Mint","2.0000","","2.3100","","3","0","1.9800",""\r\n'
+        b'"9","Magic","Dominaria United","Card 9","","9","C","Near Mint","1.2000","1.0000",'
+        b'"2.3100","1.0001","1","0","1.1900",""\r\n'
+        b'"10","Magic","Dominaria United","Fable, the ""First""","","10","C","Near Mint","2.0000",'
+        b'"","2.3100","","3","0","1.9800",""\r\n'
     )
 
 
@@ -356,7 +358,8 @@ async def test_while_an_agent_applies_prices_a_read_only_export_is_empty(a_selle
         task = await enqueue_task(session, seller.id, "apply_price_updates", {}, now)
         await session.execute(
             text(
-                "UPDATE agent_task SET status = 'claimed', claimed_at = :now, claim_expires_at = :then WHERE id = :id"
+                "UPDATE agent_task SET status = 'claimed', claimed_at = :now,"
+                " claim_expires_at = :then WHERE id = :id"
             ),
             {"now": now, "then": now + timedelta(minutes=10), "id": task},
         )

@@ -47,7 +47,8 @@ async def test_a_preview_counts_moves_and_names_the_largest(a_seller):
         "blocked": {"no_usable_reference": 1},
     }
     assert (found["listed_value_before"], found["listed_value_after"]) == ("6.00", "8.50")
-    assert [(move["marketplace_id"], move["product_name"], move["current_price"], move["target_price"]) for move in found["largest"]] == [
+    assert [(move["marketplace_id"], move["product_name"], move["current_price"],
+             move["target_price"]) for move in found["largest"]] == [
         (1, "Card 1", "1.00", "2.00"), (2, "Card 2", "1.00", "0.50"),
     ]  # fmt: skip
     assert all(move["reason"].endswith(".") for move in found["largest"])
@@ -185,8 +186,10 @@ async def test_every_card_can_be_downloaded(a_seller):
     seller = await a_stocked(a_seller)
     sheet = await seller.post(f"{PREVIEW}?format=csv", json=AT_MARKET)
     assert sheet.headers["content-type"].startswith("text/csv")
-    assert [(row["marketplace_id"], row["target_price"], row["blocked"]) for row in read_csv(sheet.content)] == [
-        ("1", "2.0000", ""), ("2", "0.5000", ""), ("3", "1.0000", ""), ("4", "", "no_usable_reference"),
+    assert [(row["marketplace_id"], row["target_price"],
+             row["blocked"]) for row in read_csv(sheet.content)] == [
+        ("1", "2.0000", ""), ("2", "0.5000", ""), ("3", "1.0000", ""),
+        ("4", "", "no_usable_reference"),
     ]  # fmt: skip
     table = pl.read_parquet(
         io.BytesIO((await seller.post(f"{PREVIEW}?format=parquet", json=AT_MARKET)).content)

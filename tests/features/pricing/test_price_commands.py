@@ -157,7 +157,8 @@ def test_an_explanation_is_a_table_of_all_steps_in_eighty_columns(price):
     assert [line.split()[:2] for line in lines if line[:2].strip().isdigit() and line[2:4] == "  "] == [
         [str(number), name]
         for number, name in enumerate(
-            ["eligibility", "governing_rule", "price_source", "formula", "market_gate", "stale_reduction", "bounds", "cap", "sale",
+            ["eligibility", "governing_rule", "price_source", "formula", "market_gate",
+             "stale_reduction", "bounds", "cap", "sale",
              "direct_minimum", "fee_gap", "rounding", "change"], start=1,
         )
     ]  # fmt: skip
@@ -250,8 +251,10 @@ def test_a_name_does_not_steer_the_terminal_and_any_width_is_kept():
         "summary": "A long sentence. " * 20,
     }
     told = {
-        "marketplace_id": 1, "current_price": None, "target_price": None, "computed_at": "now", "blockers": [], "steps": [step] * 13,
-        "card": {"product_name": "A\x1b[2Jb\u202ec\n", "set_name": "S", "number": "", "condition": None, "printing": "Foil"},
+        "marketplace_id": 1, "current_price": None, "target_price": None, "computed_at": "now",
+        "blockers": [], "steps": [step] * 13,
+        "card": {"product_name": "A\x1b[2Jb\u202ec\n", "set_name": "S", "number": "",
+                 "condition": None, "printing": "Foil"},
         "matching_rules": [], "historical_breakdown": None,
     }  # fmt: skip
     for width in (20, 60, 80, 200):

@@ -1,4 +1,4 @@
-"""Whatever seller, staff and agent do in a year, in whatever order and two at the same time.
+"""Seller, staff and agent act for a year, in any order and two at the same time.
 
 Rules, sales, pauses, runs, rollbacks and refunds come in between: prices, targets, files, states
 and amounts are what a small model says (tests/pricing_model.py).

@@ -84,9 +84,12 @@ async def test_a_posted_rule_has_the_defaults_of_the_specification(a_seller):
     times = {rule.pop(name) for name in ("created_at", "updated_at")}
     assert len(times) == 1
     assert rule == {
-        "id": rule["id"], "name": "A rule", "priority": 10, "enabled": True, "state": "draft", "query": "",
-        "price_source": "market", "fallback_sources": ["market"], "adjust_bp": 0, "adjust_amount": "0.00", "floor": None,
-        "ceiling": None, "never_lower": False, "stale": None, "velocity_boost_enabled": False, "cap": None, "market_gate": None,
+        "id": rule["id"], "name": "A rule", "priority": 10, "enabled": True, "state": "draft",
+        "query": "",
+        "price_source": "market", "fallback_sources": ["market"], "adjust_bp": 0,
+        "adjust_amount": "0.00", "floor": None,
+        "ceiling": None, "never_lower": False, "stale": None, "velocity_boost_enabled": False,
+        "cap": None, "market_gate": None,
         "fee_gap_adjustment": False, "rounding": "cent", "warnings": [],
     }  # fmt: skip
 
@@ -94,9 +97,12 @@ async def test_a_posted_rule_has_the_defaults_of_the_specification(a_seller):
 async def test_every_field_comes_back_as_it_was_written(a_seller):
     seller = await a_seller()
     written = {
-        "name": "Everything", "priority": 5, "enabled": False, "state": "published", "query": "price>=5 cond:NM", "price_source": "low",
-        "fallback_sources": ["market", "current"], "adjust_bp": -250, "adjust_amount": "-0.05", "floor": "0.25", "ceiling": "1000.00",
-        "never_lower": True, "stale": STALE, "velocity_boost_enabled": True, "cap": CAP, "market_gate": GATE,
+        "name": "Everything", "priority": 5, "enabled": False, "state": "published",
+        "query": "price>=5 cond:NM", "price_source": "low",
+        "fallback_sources": ["market", "current"], "adjust_bp": -250, "adjust_amount": "-0.05",
+        "floor": "0.25", "ceiling": "1000.00",
+        "never_lower": True, "stale": STALE, "velocity_boost_enabled": True, "cap": CAP,
+        "market_gate": GATE,
         "fee_gap_adjustment": True, "rounding": "x49_x99",
     }  # fmt: skip
     rule = await made(seller, **written)
@@ -253,7 +259,8 @@ async def test_two_publishers_at_once_never_share_a_priority(a_seller):
 async def test_settings_are_read_and_changed(a_seller):
     seller = await a_seller()
     assert (await seller.get(SETTINGS)).json() == {
-        "direct_minimum": "0.40", "direct_program": False, "default_rule_enabled": True, "minimum_move": "0.01",
+        "direct_minimum": "0.40", "direct_program": False, "default_rule_enabled": True,
+        "minimum_move": "0.01",
         "attribution_logging": True, "max_age_hours": 168, "fee_level": "1-4",
     }  # fmt: skip
     changed = {

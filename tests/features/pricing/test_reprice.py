@@ -54,8 +54,10 @@ async def test_a_published_rule_prices_the_stored_cards_on_demand(a_seller):
     )
     rule = await made(seller, adjust_bp=1000)
     run = await repriced(seller)
-    assert {name: run[name] for name in ("trigger", "state", "cards", "priced", "changed", "held", "blocked")} == {
-        "trigger": "manual", "state": "completed", "cards": 2, "priced": 2, "changed": 2, "held": 0, "blocked": {},
+    shown = ("trigger", "state", "cards", "priced", "changed", "held", "blocked")
+    assert {name: run[name] for name in shown} == {
+        "trigger": "manual", "state": "completed", "cards": 2, "priced": 2, "changed": 2, "held": 0,
+        "blocked": {},
     }  # fmt: skip
     assert await targets(seller) == {1: "2.2000", 2: "1.1000"}
     changes = await seller.service.sql(
@@ -283,13 +285,16 @@ async def test_an_explanation_names_every_step_and_follows_the_price(a_seller):
         }.items()
     )
     assert [step["name"] for step in told["steps"]] == [
-        "eligibility", "governing_rule", "price_source", "formula", "market_gate", "stale_reduction", "bounds", "cap", "sale",
+        "eligibility", "governing_rule", "price_source", "formula", "market_gate",
+        "stale_reduction", "bounds", "cap", "sale",
         "direct_minimum", "fee_gap", "rounding", "change",
     ]  # fmt: skip
     assert told["steps"][-1]["output"] == told["target_price"]
     cap = told["steps"][7]
-    assert {name: cap[name] for name in ("formula_target", "period_start_price", "current_reference", "seller_limit", "mode")} == {
-        "formula_target": "8.91", "period_start_price": "1.00", "current_reference": "1.00", "seller_limit": "1.15", "mode": "clamp",
+    assert {name: cap[name] for name in ("formula_target", "period_start_price",
+                                         "current_reference", "seller_limit", "mode")} == {
+        "formula_target": "8.91", "period_start_price": "1.00", "current_reference": "1.00",
+        "seller_limit": "1.15", "mode": "clamp",
     }  # fmt: skip
     assert all(step["summary"].endswith(".") for step in told["steps"])
     [governing] = told["matching_rules"]

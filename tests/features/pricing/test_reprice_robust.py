@@ -157,7 +157,11 @@ async def test_a_slab_that_the_database_lost_is_written_again(a_seller, lost):
         cards = f"marketplace_id BETWEEN {first} AND {last}"
         for statement in (
             f"UPDATE card SET target_price = 1.20 WHERE seller_id = :id AND {cards}",
-            f"DELETE FROM price_change WHERE seller_id = :id AND run_id = {run_id} AND card_id IN (SELECT id FROM card WHERE {cards})",
+            (
+                "DELETE FROM price_change"
+                f" WHERE seller_id = :id AND run_id = {run_id}"
+                f" AND card_id IN (SELECT id FROM card WHERE {cards})"
+            ),
             f"UPDATE sync_state SET work_done = {first - 1} WHERE seller_id = :id",
         ):
             await seller.service.sql(seller.id, statement, id=seller.id)

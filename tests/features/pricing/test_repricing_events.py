@@ -1,4 +1,4 @@
-"""What agents report of prices they imported: recorded once, current prices move, tasks are done,
+"""Agents' reports of imported prices: each is recorded once, current prices move, tasks are done,
 rollbacks end.
 """
 
@@ -50,7 +50,7 @@ async def prices(seller):
 
 
 async def imported_rows(seller):
-    """What the agent says after it imported the file that it gets now, and that file's SHA-256."""
+    """The agent's report after it imported the file that it gets now, and that file's SHA-256."""
     answer = await seller.export()
     now = await prices(seller)
     moved = await exported(seller)
@@ -73,7 +73,10 @@ async def a_served_rollback(a_seller, **options):
 
 
 async def pushes(seller):
-    query = "SELECT status FROM agent_task WHERE seller_id = :id AND kind = 'apply_price_updates' ORDER BY id"
+    query = (
+        "SELECT status FROM agent_task WHERE seller_id = :id AND kind = 'apply_price_updates'"
+        " ORDER BY id"
+    )
     return [row["status"] for row in await seller.service.sql(seller.id, query, id=seller.id)]
 
 
@@ -252,8 +255,10 @@ async def test_an_older_file_told_of_late_leaves_the_newer_prices_push(a_seller)
 
 @pytest.mark.parametrize(
     "fields",
-    [{"imported_at": ...}, {"imported_at": "soon"}, {"row_count": ...}, {"row_count": -1}, {"file_sha256": "abc"}, {"rows": {}},
-     {"rows": [{"old_price": 1}]}, {"rows": [{"marketplace_id": 1, "new_price": "NaN"}]}, {"rows": [{"marketplace_id": 1, "new_price": True}]},
+    [{"imported_at": ...}, {"imported_at": "soon"}, {"row_count": ...}, {"row_count": -1},
+     {"file_sha256": "abc"}, {"rows": {}},
+     {"rows": [{"old_price": 1}]}, {"rows": [{"marketplace_id": 1, "new_price": "NaN"}]},
+     {"rows": [{"marketplace_id": 1, "new_price": True}]},
      {"rows": [{"marketplace_id": 2**64, "new_price": "1"}]}, {"sync_cycle_id": ""}],
     ids=str,
 )  # fmt: skip
@@ -452,5 +457,8 @@ async def test_two_cycles_that_tell_of_one_rollback_at_once_apply_it_once(a_sell
     await seller.service.run_jobs()
     assert (await read(seller, id))["state"] == "applied"
     assert await prices(seller) == dict.fromkeys((1, 2, 3), "1.0000")
-    query = "SELECT sum(moved) AS moved, count(settled_at) AS settled FROM repricing_event WHERE seller_id = :id"
+    query = (
+        "SELECT sum(moved) AS moved, count(settled_at) AS settled FROM repricing_event"
+        " WHERE seller_id = :id"
+    )
     assert await seller.service.sql(seller.id, query, id=seller.id) == [{"moved": 3, "settled": 3}]

@@ -45,7 +45,8 @@ async def test_a_run_is_rolled_back_to_the_prices_before_it(a_seller):
     rollback = await ask(seller, run_id=run)
     assert (rollback["state"], rollback["cards"], rollback["run_id"]) == ("requested", 3, run)
     assert rollback["diff"][0] == {
-        "marketplace_id": 1, "product_name": "Card 1", "current_price": "1.98", "target_price": "1.98", "price": "1.00",
+        "marketplace_id": 1, "product_name": "Card 1", "current_price": "1.98",
+        "target_price": "1.98", "price": "1.00",
     }  # fmt: skip
     assert await exported(seller) == {}
     await seller.service.run_jobs()
@@ -188,7 +189,8 @@ async def test_a_rollback_whose_cards_are_all_sold_is_over_when_it_is_served(a_s
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"run_id": 1, "rule_id": 1}, {"run_id": None}, {"since": "yesterday"}, {"since": 5}, {"run_id": "x"}, {"list": True}, {"dry_run": True}],
+    [{}, {"run_id": 1, "rule_id": 1}, {"run_id": None}, {"since": "yesterday"}, {"since": 5},
+     {"run_id": "x"}, {"list": True}, {"dry_run": True}],
     ids=str,
 )  # fmt: skip
 async def test_exactly_one_scope_is_needed(a_seller, body):
@@ -329,7 +331,17 @@ async def test_beside_an_upload_both_come_to_their_end(a_seller):
     assert set((await targets(seller)).values()) == {"2.4800"}
 
 
-@pytest.mark.parametrize("change", [{"past_due": True}, {"write_consent": False}, {"automatic_pricing_paused": True}, {"plan": "free"}, {"sync_mode": "read_only"}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"past_due": True},
+        {"write_consent": False},
+        {"automatic_pricing_paused": True},
+        {"plan": "free"},
+        {"sync_mode": "read_only"},
+    ],
+    ids=str,
+)
 async def test_a_rollback_is_served_whatever_the_account_may_push(a_seller, change):
     seller, run = await a_pushed_run(a_seller)
     await ready(seller, run_id=run)
@@ -373,7 +385,7 @@ async def test_who_cancels_while_it_is_served_hears_the_truth(a_seller):
 
 
 async def claimed(seller, seconds=600):
-    """What an agent's claim leaves behind."""
+    """Write the columns that an agent's claim writes."""
     now = clock.now()
     async with seller.service.database.tenant(seller.id) as session:
         await locked(session, seller.id)

@@ -55,7 +55,7 @@ async def runs(seller):
 
 
 async def triggers(seller):
-    """Of the runs that no upload made, the oldest first."""
+    """The triggers of the runs that no upload made, the oldest first."""
     return [run["trigger"] for run in reversed(await runs(seller)) if run["trigger"] != "sync"]
 
 

@@ -1,6 +1,6 @@
-"""Whatever owner, agent, marketplace and imports do in whatever order, with answers that are lost
-and time that passes: each published delta is listed exactly once in effect, or rejected, or it is
-still shown to the owner as published or pending.
+"""Owner, agent, marketplace and imports act in any order, answers are lost and time passes: each
+published delta is listed exactly once in effect, or rejected, or it is still shown to the owner as
+published or pending.
 
 The marketplace of this test applies a file's row or does not; what becomes known of it is drawn by
 Hypothesis. A state machine in a thread of its own; its steps are run on the tests' event loop.

@@ -164,8 +164,10 @@ async def test_what_is_published_is_listed_with_its_kills(operator):
     await operator.kill("nightly", product="desktop")
     listed = await operator.json("list")
     [release] = listed["releases"]
-    assert {name: release[name] for name in ("product", "version", "platform", "channel", "percentage", "min_from")} == {
-        "product": "agent", "version": "1.1", "platform": "linux/amd64", "channel": "beta", "percentage": 25, "min_from": "1.0",
+    shown = ("product", "version", "platform", "channel", "percentage", "min_from")
+    assert {name: release[name] for name in shown} == {
+        "product": "agent", "version": "1.1", "platform": "linux/amd64", "channel": "beta",
+        "percentage": 25, "min_from": "1.0",
     }  # fmt: skip
     assert [(kill["product"], kill["version"]) for kill in listed["kills"]] == [
         ("desktop", "nightly")
@@ -578,7 +580,8 @@ async def knows(service, version: str | None) -> bool:
 async def listeners(service) -> list[int]:
     async with service.database.shared() as session:
         query = text(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = :name AND datname = current_database()"
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE application_name = :name AND datname = current_database()"
         )
         return list(await session.scalars(query, {"name": notices.APPLICATION_NAME}))
 

@@ -19,7 +19,17 @@ from cardsync.search.tree import print_query
 from orders_builder import an_item, an_order
 from search_evaluator import inventory_of, selected
 
-CONDITIONS = ["Near Mint", "Lightly Played Foil", "Damaged 1st Edition Holofoil", "Unopened", "", "Moderately Played Unlimited", "Near Mint - Japanese", "Heavily Played Limited", "nonsense"]  # fmt: skip
+CONDITIONS = [
+    "Near Mint",
+    "Lightly Played Foil",
+    "Damaged 1st Edition Holofoil",
+    "Unopened",
+    "",
+    "Moderately Played Unlimited",
+    "Near Mint - Japanese",
+    "Heavily Played Limited",
+    "nonsense",
+]
 AMOUNTS = ["", "0.50", "1.00", "4.99", "5.0001", "2.00"]
 VARIANTS = [
     "",
@@ -42,9 +52,12 @@ def rows_of(dice: random.Random) -> list[dict[str, str]]:
             else {}
         )
         return a_row(
-            id, name=name, line=dice.choice(LINES), set=dice.choice(SETS), number=dice.choice(NUMBERS), rarity=dice.choice(RARITIES),
-            condition=dice.choice(CONDITIONS), quantity=dice.choice([0, 1, 1, 2, 5, 12]), price=dice.choice(AMOUNTS),
-            market=dice.choice(AMOUNTS), low=dice.choice(AMOUNTS), direct=dice.choice(AMOUNTS), **more,
+            id, name=name, line=dice.choice(LINES), set=dice.choice(SETS),
+            number=dice.choice(NUMBERS), rarity=dice.choice(RARITIES),
+            condition=dice.choice(CONDITIONS), quantity=dice.choice([0, 1, 1, 2, 5, 12]),
+            price=dice.choice(AMOUNTS),
+            market=dice.choice(AMOUNTS), low=dice.choice(AMOUNTS), direct=dice.choice(AMOUNTS),
+            **more,
         )  # fmt: skip
 
     return [row(id) for id in range(1, 31)]
@@ -87,11 +100,21 @@ async def an_inventory(service, seed: int):
             quantity=dice.choice([1, 4]),
         )
     await service.sql(seller.id, "DELETE FROM pricing_rule WHERE seller_id = :s", s=seller.id)
-    queries = {"Premium": "bolt price>=2", "Draft": "", "Lost": 'list:nowhere or cn:6', "None": "-(list:binder cond:NM)", "Broken": "(", "Behind": ""}  # fmt: skip
+    queries = {
+        "Premium": "bolt price>=2",
+        "Draft": "",
+        "Lost": "list:nowhere or cn:6",
+        "None": "-(list:binder cond:NM)",
+        "Broken": "(",
+        "Behind": "",
+    }
     # What is broken blocks all behind it, wherever it stands.
     names = dice.sample(RULES, len(RULES))
     kept_rules = []
-    insert = "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings) VALUES (:s, :n, :p, :state, :q, '{}') RETURNING id"  # fmt: skip
+    insert = (
+        "INSERT INTO pricing_rule (seller_id, name, priority, state, query, settings)"
+        " VALUES (:s, :n, :p, :state, :q, '{}') RETURNING id"
+    )
     for priority, name in enumerate(names, 1):
         state, query = "draft" if name == "Draft" else "published", queries[name]
         [made] = await service.sql(
@@ -103,12 +126,16 @@ async def an_inventory(service, seed: int):
         pin = "INSERT INTO pinned_price (seller_id, marketplace_id, price) VALUES (:s, :sku, 1)"
         await service.sql(seller.id, pin, s=seller.id, sku=sku)
     for sku in dice.sample(range(1, 31), 6):
-        held = "INSERT INTO held_price (seller_id, marketplace_id) VALUES (:s, :sku) ON CONFLICT DO NOTHING"
+        held = (
+            "INSERT INTO held_price (seller_id, marketplace_id) VALUES (:s, :sku)"
+            " ON CONFLICT DO NOTHING"
+        )
         await service.sql(seller.id, held, s=seller.id, sku=sku)
     # Some targets are above, some below, some missing.
     await service.sql(
         seller.id,
-        "UPDATE card SET target_price = CASE id % 4 WHEN 0 THEN NULL WHEN 1 THEN price * 0.9 WHEN 2 THEN price + 1 ELSE target_price END,"
+        "UPDATE card SET target_price = CASE id % 4 WHEN 0 THEN NULL WHEN 1 THEN price * 0.9"
+        " WHEN 2 THEN price + 1 ELSE target_price END,"
         " created_at = created_at - id % 9 * interval '1 day' WHERE seller_id = :s",
         s=seller.id,
     )
@@ -179,9 +206,12 @@ async def test_sql_agrees_about_rules_by_their_ids_drafts_and_broken_ones(servic
 
 
 WRITTEN = [
-    *NAMES, "bolt", "po", "e", "%", "_", "-", "(", ")", " or ", " ", "|", '"', "..", "5", "1", "price>", "qty:", "cn:", "6", "s:", "set!=",
-    "cond:", "NM", "LP", "f:", "foil", "v:", "v!=", "staff", "No Symbol", "list:binder", 'list:"My Binder"', "is:", "gone", "held", "stamped",
-    "not:", "has:", "rule", "photo", "rule:Premium", "change<", "%", "id:", "sku:", "loc:1-1", "box:", "lang:ja", "name:", "name=", "r:c",
+    *NAMES, "bolt", "po", "e", "%", "_", "-", "(", ")", " or ", " ", "|", '"', "..", "5", "1",
+    "price>", "qty:", "cn:", "6", "s:", "set!=",
+    "cond:", "NM", "LP", "f:", "foil", "v:", "v!=", "staff", "No Symbol", "list:binder",
+    'list:"My Binder"', "is:", "gone", "held", "stamped",
+    "not:", "has:", "rule", "photo", "rule:Premium", "change<", "%", "id:", "sku:", "loc:1-1",
+    "box:", "lang:ja", "name:", "name=", "r:c",
 ]  # fmt: skip
 
 

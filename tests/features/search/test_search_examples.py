@@ -9,13 +9,18 @@ from cards_builder import a_list, a_place, card_ids, found
 
 POKEMON = {"line": "Pokemon", "set": "Base Set"}
 ROWS = [
-    a_row(1, line="Pokemon", set="Base Set (Shadowless)", name="Charizard", number="006/165", price="9.00", market="8.00"),
-    a_row(2, **POKEMON, name="Pikachu (Prerelease)", number="6/102", condition="Lightly Played Holofoil", price="5.00", quantity=3),
-    a_row(3, **POKEMON, name="Eevee (Staff)", number="12", condition="Moderately Played Reverse Holofoil", price="1.00", quantity=5),
-    a_row(4, **POKEMON, name="Mew [Winner]", number="TG05", condition="Heavily Played 1st Edition Holofoil", quantity=8),
+    a_row(1, line="Pokemon", set="Base Set (Shadowless)", name="Charizard", number="006/165",
+          price="9.00", market="8.00"),
+    a_row(2, **POKEMON, name="Pikachu (Prerelease)", number="6/102",
+          condition="Lightly Played Holofoil", price="5.00", quantity=3),
+    a_row(3, **POKEMON, name="Eevee (Staff)", number="12", price="1.00", quantity=5,
+          condition="Moderately Played Reverse Holofoil"),
+    a_row(4, **POKEMON, name="Mew [Winner]", number="TG05", quantity=8,
+          condition="Heavily Played 1st Edition Holofoil"),
     a_row(5, **POKEMON, name="Vaporeon (No Symbol)", condition="Damaged Limited"),
     a_row(6, **POKEMON, name="Blastoise (1999-2000)", number="60", condition="Near Mint Unlimited"),
-    a_row(7, line="Pokemon Japan", name="Pidgey (No Rarity)", condition="Near Mint - Japanese", price="", market=""),
+    a_row(7, line="Pokemon Japan", name="Pidgey (No Rarity)", condition="Near Mint - Japanese",
+          price="", market=""),
     a_row(8, **POKEMON, name="Abra (No Rarity)"),
     a_row(9, line="Magic", name="Niv-Mizzet, Parun", condition="Near Mint Foil", set="Dominaria"),
     a_row(10, line="Magic", name="Urza's Tower", condition="Unopened"),

@@ -309,8 +309,8 @@ async def test_two_who_put_the_same_at_once_put_it_once(shop):
 
 
 async def test_putting_many_and_putting_one_at_once_take_turns(shop):
-    """Whoever is first: what is put by hand is there, and many are put of what then lies
-    nowhere.
+    """In either order the card that is put by hand is there, and `put_many` takes the cards that
+    then lie nowhere.
     """
     seller, browser, ids = shop
     for turn in range(4):
@@ -367,6 +367,7 @@ async def test_orders_are_pulled_along_the_shelves(shop):
     await put(browser, ids[2], 11, 1)
     opened = await browser.post("/api/pull_sessions")
     read = await browser.get(f"/api/pull_sessions/{opened.json()['id']}")
-    assert [(order["id"], order["items"][0]["location_code"]) for order in read.json()["orders"]] == [
+    assert [(order["id"],
+             order["items"][0]["location_code"]) for order in read.json()["orders"]] == [
         (near, "9-30"), (far, "10-1"), (unshelved, None),
     ]  # fmt: skip

@@ -41,7 +41,8 @@ async def status(seller):
 async def cycles(seller):
     return await seller.service.sql(
         seller.id,
-        "SELECT sync_cycle_id, status, trigger_source, steps, agent_version FROM sync_cycle WHERE seller_id = :id ORDER BY id",
+        "SELECT sync_cycle_id, status, trigger_source, steps, agent_version FROM sync_cycle"
+        " WHERE seller_id = :id ORDER BY id",
         id=seller.id,
     )
 
@@ -94,7 +95,8 @@ async def is_cancelled(seller, upload_id, boundary, last_sync_at):
     )
     assert len(kept) == boundary * SLAB
     runs = await seller.service.sql(
-        seller.id, "SELECT state FROM price_run WHERE seller_id = :id AND upload_id = :upload", id=seller.id, upload=upload_id
+        seller.id, "SELECT state FROM price_run WHERE seller_id = :id AND upload_id = :upload",
+        id=seller.id, upload=upload_id
     )  # fmt: skip
     assert [run["state"] for run in runs] in ([], ["cancelled"])
     assert [cycle["status"] for cycle in await cycles(seller)] == ["cancelled"]
@@ -150,7 +152,8 @@ async def test_the_request_is_consumed_and_one_that_waits_behind_it_stays(a_sell
     await seller.post("/api/v1/sync/request", json={"kind": "refunds"})
     await cancel(seller)
     assert await poll(seller) == {
-        "action": "sync", "reason": "manual_request", "sync_requested": True, "first_sync": True, "kind": "refunds",
+        "action": "sync", "reason": "manual_request", "sync_requested": True, "first_sync": True,
+        "kind": "refunds",
     }  # fmt: skip
 
 

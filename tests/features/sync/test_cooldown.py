@@ -54,7 +54,8 @@ async def test_manual_sync_request_metered_inside_the_cooldown_is_402_and_change
     remaining = answer.json()["cooldown_remaining_seconds"]
     assert answer.status_code == 402
     assert answer.json() == {
-        "status": "cooldown", "cooldown_remaining_seconds": remaining, "balance": 3, "top_up_path": "/account/credits",
+        "status": "cooldown", "cooldown_remaining_seconds": remaining, "balance": 3,
+        "top_up_path": "/account/credits",
     }  # fmt: skip
     assert isinstance(remaining, int)
     assert 1 <= remaining <= 3600

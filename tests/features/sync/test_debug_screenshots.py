@@ -34,8 +34,10 @@ async def keep(seller, **fields):
 
 async def kept(seller) -> list[dict]:
     query = """
-        SELECT s.step_name, s.page_url, s.storage_key, s.size, s.captured_at, c.sync_cycle_id, c.status, c.placeholder, c.trigger_source
-          FROM debug_screenshot s JOIN sync_cycle c ON c.seller_id = s.seller_id AND c.id = s.cycle_id
+        SELECT s.step_name, s.page_url, s.storage_key, s.size, s.captured_at, c.sync_cycle_id,
+            c.status, c.placeholder, c.trigger_source
+          FROM debug_screenshot s JOIN sync_cycle c ON c.seller_id = s.seller_id
+              AND c.id = s.cycle_id
          WHERE s.seller_id = :id ORDER BY s.id
     """
     return await seller.service.sql(seller.id, query, id=seller.id)
@@ -44,7 +46,11 @@ async def kept(seller) -> list[dict]:
 async def test_a_screenshot_is_kept_with_all_that_came_along(a_seller, service):
     seller = await a_seller()
     png = a_png(30, 20, b"hello")
-    fields = {"step_name": "export_inventory", "page_url": "https://example.invalid/page?x=1", "captured_at": "2026-11-20T10:00:00+01:00"}  # fmt: skip
+    fields = {
+        "step_name": "export_inventory",
+        "page_url": ("https://example.invalid/page?x=1"),
+        "captured_at": "2026-11-20T10:00:00+01:00",
+    }
     await keep(seller, png=png, sync_cycle_id="c1", **fields)
     [row] = await kept(seller)
     assert (row["step_name"], row["page_url"], row["size"]) == (
@@ -133,7 +139,8 @@ async def test_two_sellers_may_use_the_same_cycle_id(a_seller):
 async def test_a_log_and_screenshots_of_one_cycle_at_once_make_one_row(a_seller, service):
     seller = await a_seller()
     await asyncio.gather(
-        keep(seller, sync_cycle_id="c1"), log(seller, sync_cycle_id="c1"), *(keep(seller, sync_cycle_id="c1") for _ in range(3))
+        keep(seller, sync_cycle_id="c1"), log(seller, sync_cycle_id="c1"),
+        *(keep(seller, sync_cycle_id="c1") for _ in range(3))
     )  # fmt: skip
     assert [(row["status"], row["placeholder"]) for row in await kept(seller)] == [
         ("success", False)
@@ -189,7 +196,7 @@ async def test_without_a_key_nothing_is_read(service):
 
 
 async def work_off(service) -> None:
-    """What a worker does sooner or later."""
+    """Sweep as a worker does sooner or later."""
     async with opened(service.database):
         await sweep(service.work)
     await service.run_jobs()

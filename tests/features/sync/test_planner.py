@@ -102,7 +102,8 @@ async def test_a_step_that_a_request_only_needs_is_left_out_while_it_is_fresh(a_
         "steps": ["fetch_refunds"],
         "skipped": [
             {
-                "name": "fetch_orders", "reason": "fresh", "last_succeeded_at": clock.rfc3339(succeeded),
+                "name": "fetch_orders", "reason": "fresh",
+                "last_succeeded_at": clock.rfc3339(succeeded),
                 "freshness_seconds": 600,
             }
         ],
@@ -246,7 +247,7 @@ async def test_the_next_cycle_has_a_plan_of_its_own(a_seller):
 
 @contextmanager
 def statements_of(service) -> Iterator[list[str]]:
-    """What the application asks beyond the one row that every request reads."""
+    """The statements of the application beside the one row that every request reads."""
     engine, seen = service.app.state.database.engine.sync_engine, []
 
     def note(_connection, _cursor, statement: str, *_: object) -> None:

@@ -26,10 +26,14 @@ ROWS = {
         "test_cooldown.test_requests_at_the_same_time_meet_the_same",
         "test_manual_sync_request_metered_inside_the_cooldown_is_unchanged",
     ],
-    "Manual sync request | none | sync/request | free account inside the cooldown | unchanged, 429": [
-        "test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_unchanged"
-    ],
-    "Manual sync request | none | sync/skip_wait | a new key, a credit, inside the cooldown | requested, charged": [
+    (
+        "Manual sync request | none | sync/request | free account inside the cooldown |"
+        " unchanged, 429"
+    ): ["test_manual_sync_request_of_a_free_account_inside_the_cooldown_is_unchanged"],
+    (
+        "Manual sync request | none | sync/skip_wait | a new key, a credit,"
+        " inside the cooldown | requested, charged"
+    ): [
         "test_skip_wait.test_callers_with_different_keys_are_charged_once",
         "test_skip_wait.test_a_charge_and_a_poll_at_the_same_time_lose_no_sync",
     ],
@@ -56,13 +60,17 @@ ROWS = {
     "Sync-in-progress lock | not set | sync/cancel | no sync running | unchanged, 409": [
         "test_sync_in_progress_lock_not_set_is_unchanged_by_cancel"
     ],
-    "Sync-in-progress lock | set for over 5 minutes | sync/pending or heartbeat | stale | cleared": [
-        "test_sync_in_progress_lock_set_for_over_5_minutes_is_cleared"
-    ],
+    (
+        "Sync-in-progress lock | set for over 5 minutes | sync/pending or heartbeat | stale |"
+        " cleared"
+    ): ["test_sync_in_progress_lock_set_for_over_5_minutes_is_cleared"],
     "upload_approved | true | DELETE sync/approve_upload | after a successful upload | false": [
         "test_approve_upload.test_two_that_clear_at_once_are_both_told_so"
     ],
-    "Sync log row | absent | sync/debug with sync_cycle_id | final log not yet received | placeholder failed row": [
+    (
+        "Sync log row | absent | sync/debug with sync_cycle_id | final log not yet received |"
+        " placeholder failed row"
+    ): [
         "test_debug_screenshots.test_a_log_and_screenshots_of_one_cycle_at_once_make_one_row",
         "test_sync_log_row_absent_becomes_a_failed_placeholder",
     ],
@@ -70,9 +78,10 @@ ROWS = {
         "test_tasks_and_entitlements.test_two_heartbeats_at_once_cancel_once",
         "test_tasks_and_entitlements.test_a_switch_back_while_a_heartbeat_looks_loses_no_new_task",
     ],
-    "Claimed supported price task | claimed | heartbeat | claim older than 10 minutes | advertised": [
-        "test_a_claimed_price_task_is_advertised_after_10_minutes"
-    ],
+    (
+        "Claimed supported price task | claimed | heartbeat | claim older than 10 minutes |"
+        " advertised"
+    ): ["test_a_claimed_price_task_is_advertised_after_10_minutes"],
 }
 TURNS = 6
 
@@ -375,7 +384,8 @@ async def test_a_claimed_price_task_is_advertised_after_10_minutes(a_seller):
         await tasks.enqueue_task(session, seller.id, "apply_price_updates", {}, now)
     await seller.service.sql(
         seller.id,
-        "UPDATE agent_task SET status = 'claimed', claimed_at = :now, claim_expires_at = :ends WHERE seller_id = :id",
+        "UPDATE agent_task SET status = 'claimed', claimed_at = :now,"
+        " claim_expires_at = :ends WHERE seller_id = :id",
         id=seller.id, now=now, ends=now + timedelta(minutes=10),
     )  # fmt: skip
     async with seller.service.database.tenant(seller.id) as session:

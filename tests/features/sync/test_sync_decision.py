@@ -45,7 +45,8 @@ def wait(reason: str, *, requested: bool = False) -> dict:
 
 def sync(reason: str, *, kind: str = "full", first: bool = False) -> dict:
     return {
-        "action": "sync", "reason": reason, "sync_requested": reason == "manual_request", "first_sync": first, "kind": kind,
+        "action": "sync", "reason": reason, "sync_requested": reason == "manual_request",
+        "first_sync": first, "kind": kind,
     }  # fmt: skip
 
 
@@ -741,7 +742,10 @@ async def test_an_accepted_upload_that_is_not_worked_off_keeps_the_lock(a_seller
 
 
 async def cycles(service, seller, cycle: str) -> list[dict]:
-    query = "SELECT status, placeholder, trigger_source, steps, agent_version, platform, duration_ms, started_at FROM sync_cycle WHERE sync_cycle_id = :cycle"
+    query = (
+        "SELECT status, placeholder, trigger_source, steps, agent_version, platform, duration_ms,"
+        " started_at FROM sync_cycle WHERE sync_cycle_id = :cycle"
+    )
     return await service.sql(seller.id, query, cycle=cycle)
 
 
@@ -754,7 +758,8 @@ async def test_everything_of_a_log_is_kept(a_seller, service):
         {"name": "fetch_feedback", "status": "skipped"},
     ]
     body = {
-        "status": "partial", "sync_cycle_id": "c1", "steps": steps, "agent_version": "1.2.0", "platform": "linux/amd64",
+        "status": "partial", "sync_cycle_id": "c1", "steps": steps, "agent_version": "1.2.0",
+        "platform": "linux/amd64",
         "duration_ms": 4321, "started_at": "2026-11-20T10:00:00Z", "later_field": True,
     }  # fmt: skip
     assert (await seller.post("/api/v1/sync/log", json=body)).status_code == 201
@@ -767,7 +772,8 @@ async def test_everything_of_a_log_is_kept(a_seller, service):
     )
     assert clock.rfc3339(row["started_at"]) == "2026-11-20T10:00:00Z"
     assert [(step["name"], step["status"], step["error"]) for step in row["steps"]] == [
-        ("export_inventory", "success", None), ("fetch_orders", "failed", "timeout"), ("fetch_feedback", "skipped", None),
+        ("export_inventory", "success", None), ("fetch_orders", "failed", "timeout"),
+        ("fetch_feedback", "skipped", None),
     ]  # fmt: skip
 
 

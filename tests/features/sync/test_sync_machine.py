@@ -1,4 +1,4 @@
-"""Whatever agents, seller and workers do in whatever order, and at the same time: the service
+"""Agents, seller and workers act in any order and at the same time. The service
 answers as a small model does (tests/sync_model.py), the ledger's sum is the balance, and in the
 end nothing hangs.
 

@@ -101,7 +101,8 @@ async def test_every_answer_carries_a_request_id_of_its_own(a_seller):
 @pytest.mark.parametrize(
     "path",
     [
-        "/api/v1/pricing/explain/{}", "/api/v1/uploads/{}", "/api/pricing/rules/{}", "/api/pricing/sales/{}", "/api/pricing/runs/{}",
+        "/api/v1/pricing/explain/{}", "/api/v1/uploads/{}", "/api/pricing/rules/{}",
+        "/api/pricing/sales/{}", "/api/pricing/runs/{}",
         "/api/pricing/rollbacks/{}", "/api/cards/{}",
     ],
 )  # fmt: skip

@@ -1,5 +1,5 @@
-"""What every answer carries for browsers; whose origin is believed; and the rest of a body that
-is too large.
+"""The headers that every answer carries for browsers, the origins that are believed, and the rest
+of a body that is too large.
 """
 
 import asyncio

@@ -18,7 +18,7 @@ from cardsync.asgi import create_app
 
 @pytest.fixture
 def log(monkeypatch):
-    """What a process writes at its chattiest, as text."""
+    """The log of a process at its most verbose, as text."""
     written = io.StringIO()
     before = structlog.get_config()
     monkeypatch.setattr("sys.stderr", written)
@@ -92,7 +92,10 @@ async def test_a_crash_is_logged_with_its_trace_and_the_callers_request_id(setti
 )
 def test_what_postgresql_quotes_of_a_row_is_cut_out_however_many_lines_it_has(after):
     said = "psycopg.errors.CheckViolation: new row violates a check"
-    quoted = "\nDETAIL:  Failing row contains (1, Secret Buyer\nSecret Street 5\n\nSecret Town).\nCONTEXT:  COPY, line 1: Secret"
+    quoted = (
+        "\nDETAIL:  Failing row contains (1, Secret Buyer\nSecret Street 5\n\nSecret Town).\n"
+        "CONTEXT:  COPY, line 1: Secret"
+    )
     event = logs._without_detail(None, "error", {"exception": said + quoted + after})
     assert event["exception"] == said + after
 

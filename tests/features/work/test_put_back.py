@@ -137,7 +137,7 @@ STREAMS = {
 
 def test_every_stream_of_the_runner_is_in_the_table():
     assert {name: stream.runs.name for name, stream in STREAMS.items()} == {
-        name: name for name in TASKS if name not in ("screenshots", "sales")
+        name: name for name in TASKS if name not in ("screenshots", "sales", "repairs")
     }
 
 
@@ -172,7 +172,7 @@ async def begun(seller, begin):
 
 
 async def swept(seller):
-    """What the sweep nudges now, worked off; what the log says of this seller's work."""
+    """Work off what the sweep nudges now, and return what the log says of this seller's work."""
     with capture_logs() as logs:
         async with opened(seller.service.database):
             await sweep(seller.service.work)
@@ -255,7 +255,8 @@ async def test_work_that_was_put_back_for_a_day_is_given_up_and_the_next_goes_on
         answer, _ = await begun(seller, begin)
         await seller.service.sql(
             seller.id,
-            "UPDATE work_due SET put_back_times = :times, put_back_since = put_back_since - :age, rests_until = NULL"
+            "UPDATE work_due SET put_back_times = :times, put_back_since = put_back_since - :age,"
+            " rests_until = NULL"
             " WHERE seller_id = :seller AND stream = :stream",
             times=MAX_TIMES, age=MAX_AGE, seller=seller.id, stream=name,
         )  # fmt: skip
@@ -318,7 +319,10 @@ async def test_a_believed_file_that_kills_its_worker_each_time_is_not_tried_for_
     with refused(owner_url, "card", seller.id, "53100"):
         told, _ = await begun(seller, begin)
     # Workers that are killed leave nothing but the count of their starts.
-    killed = "UPDATE upload SET attempts = :starts WHERE seller_id = :seller AND verdict IS NOT NULL RETURNING id"
+    killed = (
+        "UPDATE upload SET attempts = :starts WHERE seller_id = :seller AND verdict IS NOT NULL"
+        " RETURNING id"
+    )
     assert await seller.service.sql(
         seller.id, killed, seller=seller.id, starts=drain.MAX_STARTS_JUDGED
     )

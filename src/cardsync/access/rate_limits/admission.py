@@ -86,7 +86,8 @@ class RateLimits:
         """
         name = hashlib.sha256(account.strip().casefold().encode()).hexdigest()[:32]
         await self._admit(
-            scope, self._look_at(scope, f"{self._client(scope)}:{name}", Group.SIGN_IN)
+            scope,
+            self._look_at(scope, f"{self._client(scope)}:{name}", Group.SIGN_IN),
         )
 
     def _look_at(self, scope: Scope, holder: str, *groups: Group) -> list[Bucket]:

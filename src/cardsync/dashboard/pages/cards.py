@@ -18,6 +18,7 @@ from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
 from cardsync.cards.queries import search_cards
 from cardsync.cards.shown import card_body
 from cardsync.dashboard.shell import PageRequest, show, url
+from cardsync.lists.lists import names_of_lists
 from cardsync.search.fields import QueryError
 from cardsync.search.parser import parse
 from cardsync.search.tree import And, Tree, all_of, print_query
@@ -57,6 +58,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
     with suppress(QueryError):
         chips = chips_of(wanted.search)
     async with reading(request) as reads:
+        lists = await names_of_lists(reads, caller)
         answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
     found = answer.found
     problem, at = answer.problems[0] if answer.problems else ("", 0)
@@ -65,6 +67,10 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         request,
         caller,
         "cards.html",
+        # A form sends its empty fields too; the address bar shows none of them.
+        headers={"HX-Push-Url": address(page=page.page if page.page > 1 else None)}
+        if "hx-request" in request.headers
+        else None,
         cards=[card_body(row) for row in found.cards],
         total=found.total,
         total_pages=-(-found.total // page.per_page),
@@ -75,17 +81,18 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         before_problem=wanted.search[:at],
         games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
         address=address,
+        lists=[(str(list_id), name) for list_id, name in lists],
     )
 
 
-def address_of(wanted: CardFilter, page: CardPage, **changed: Any) -> str:
+def address_of(wanted: CardFilter, shown: CardPage, /, **changed: Any) -> str:
     """Return the address of the same page with other parameters."""
     query = {
         "search": wanted.search,
         "game": wanted.game,
         "status": "" if wanted.status == "active" else wanted.status,
-        "sort": "" if page.sort == "name" else page.sort,
-        "direction": "" if page.direction == "asc" else page.direction,
+        "sort": "" if shown.sort == "name" else shown.sort,
+        "direction": "" if shown.direction == "asc" else shown.direction,
         "page": None,
     }
     return url("/cards", **query | changed)

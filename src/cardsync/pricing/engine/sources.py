@@ -15,7 +15,7 @@ from cardsync.pricing.engine.run_inputs import Run
 
 SOURCE: Final = pl.Enum(PRICE_SOURCES)
 REFUSAL: Final = pl.Enum(
-    ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old"]
+    ["absent", "too_old", "too_few_sales", "sales_too_old", "evidence_too_old"],
 )
 
 SALES_ANCHOR_MIN_SALES: Final = 3

@@ -168,7 +168,8 @@ def stale_reduction(price: pl.Expr, run: Run) -> list[pl.Expr]:
     asked = pl.col("_stale_after").is_not_null() & price.is_not_null()
     unsold_since = pl.max_horizontal("listed_since", "last_sold_at")
     days = where(
-        asked, (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days()
+        asked,
+        (pl.coalesce("observed_at", moment(run.now)) - unsold_since).dt.total_days(),
     )
     due = true(days >= pl.col("_stale_after"))
     spared = due & true(pl.col("_velocity")) & since(run.now - RECENT_MOVE, "last_moved_at")
@@ -316,7 +317,8 @@ def rounding(price: pl.Expr, run: Run) -> list[pl.Expr]:
             .otherwise(pl.min_horizontal(rounded, top))
         )
         ending_limit = pl.min_horizontal(
-            highest, where(top.is_not_null(), pl.max_horizontal(top, rounded))
+            highest,
+            where(top.is_not_null(), pl.max_horizontal(top, rounded)),
         )
     lowest = pl.max_horizontal(
         lowest,

@@ -1,5 +1,5 @@
-"""What the export holds: the cards whose target differs from the marketplace's price, as the CSV
-that the marketplace imports.
+"""The content of the export: the cards whose target differs from the marketplace's price, as the
+CSV that the marketplace imports.
 
 PostgreSQL writes the CSV; we only make its line ends CRLF. A fingerprint of the set of (id,
 target) stands on the seller's state row, so that a 304 costs the one row that the caller's check

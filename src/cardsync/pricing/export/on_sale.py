@@ -106,7 +106,9 @@ async def settle(session: AsyncSession, seller_id: int, found: OnSale, now: date
     if noted.is_empty():
         return
     earlier = noted.filter(pl.col("marketplace_id").is_in(found.priced.implode())).join(
-        found.rows, on=list(_PAIR), how="anti"
+        found.rows,
+        on=list(_PAIR),
+        how="anti",
     )
     await session.execute(text(joined_by_hash()))
     await session.execute(text(_DROP), {"seller": seller_id} | _arrays(earlier))

@@ -94,7 +94,11 @@ async def note_served(database: Database, caller: Caller, served: Export) -> Non
 
 
 async def _forced(
-    session: AsyncSession, caller: Caller, now: datetime, *, read_only: bool
+    session: AsyncSession,
+    caller: Caller,
+    now: datetime,
+    *,
+    read_only: bool,
 ) -> list[str]:
     """The caller's own reasons, and those that stand in other tables.
 

@@ -112,7 +112,8 @@ async def backtest(
         )
         earlier = sold.filter(pl.col("sold_at") < kept[0].at)
     return _answer(
-        told, pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold])
+        told,
+        pl.concat([earlier.with_columns(asked_price=pl.lit(None, pl.Int64)), *told.sold]),
     )
 
 

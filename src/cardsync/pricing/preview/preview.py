@@ -58,7 +58,9 @@ _EDGES: Final = (
 
 @asynccontextmanager
 async def reading(
-    database: Database, caller: Caller, settings: Settings
+    database: Database,
+    caller: Caller,
+    settings: Settings,
 ) -> AsyncIterator[AsyncSession]:
     """Open the snapshot that a preview is made from, and hold the lease while it is read."""
     caller.must_be_owner()
@@ -70,7 +72,10 @@ async def reading(
 
 
 async def priced(
-    session: AsyncSession, caller: Caller, body: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    body: Mapping[str, Any],
+    now: datetime,
 ) -> tuple[Stock, pl.DataFrame]:
     """Return every card that the search leaves, priced by the body's rules.
 
@@ -142,7 +147,10 @@ async def _where(
 
 
 async def told(
-    session: AsyncSession, caller: Caller, stock: Stock, out: pl.DataFrame
+    session: AsyncSession,
+    caller: Caller,
+    stock: Stock,
+    out: pl.DataFrame,
 ) -> dict[str, Any]:
     """Return the preview in its form on the wire."""
     counted = engine.summary(out)

@@ -110,7 +110,8 @@ _SOLD: Final = f"""
        AND {PLACED_AT} >= :since AND {PLACED_AT} <= :until ORDER BY 2, i.id
 """
 _SOLD_SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = dict.fromkeys(
-    ("marketplace_id", "sold_at", "quantity", "sold_price"), pl.Int64
+    ("marketplace_id", "sold_at", "quantity", "sold_price"),
+    pl.Int64,
 )
 
 
@@ -125,7 +126,11 @@ class Snapshot:
 
 
 async def stored(
-    session: AsyncSession, seller_id: int, since: datetime, until: datetime, most: int
+    session: AsyncSession,
+    seller_id: int,
+    since: datetime,
+    until: datetime,
+    most: int,
 ) -> list[Snapshot]:
     """Return the uploads of the span that were believed, oldest first, at most `most` of them."""
     bound = {"seller": seller_id, "since": since, "until": until, "most": most}
@@ -151,14 +156,17 @@ async def gather(session: AsyncSession, account: Account, first: Run, last: date
     bound = {"seller": account.seller_id, **moments}
     connection = await driver(session)
     await connection.execute(
-        (await with_values(session, _GATHER.format(**columns), bound)).encode()
+        (await with_values(session, _GATHER.format(**columns), bound)).encode(),
     )
     for statement in _INDEX:
         await connection.execute(statement.encode())
 
 
 async def changed(
-    session: AsyncSession, account: Account, chosen: Choices, after: datetime | None
+    session: AsyncSession,
+    account: Account,
+    chosen: Choices,
+    after: datetime | None,
 ) -> pl.DataFrame:
     """Return the cards that were observed with changes after that moment, up to the run's moment;
     without a moment, return every card of that time.
@@ -170,16 +178,23 @@ async def changed(
         "after": after or "-infinity",
     }
     sql = _SNAPSHOT.format(
-        rule=first_of(chosen.rules, bound, "r"), sale=first_of(chosen.sales, bound, "s")
+        rule=first_of(chosen.rules, bound, "r"),
+        sale=first_of(chosen.sales, bound, "s"),
     )
     frame = await integer_frame(
-        session, _COLUMNS, await with_values(session, sql, bound), ("rule_id", "sale_id", *_PRICES)
+        session,
+        _COLUMNS,
+        await with_values(session, sql, bound),
+        ("rule_id", "sale_id", *_PRICES),
     )
     return frame.with_columns(pl.col("custom").cast(pl.Boolean), pl.col("observed_at").cast(TIME))
 
 
 async def sold_lines(
-    session: AsyncSession, seller_id: int, since: datetime, until: datetime
+    session: AsyncSession,
+    seller_id: int,
+    since: datetime,
+    until: datetime,
 ) -> pl.DataFrame:
     """Return (marketplace_id, sold_at, quantity, sold_price) of the sales in the span, by time."""
     sql = await with_values(session, _SOLD, {"seller": seller_id, "since": since, "until": until})

@@ -30,7 +30,11 @@ from cardsync.storage import Store
 
 
 async def explain_card(
-    session: AsyncSession, seller_id: int, store: Store, marketplace_id: int, now: datetime
+    session: AsyncSession,
+    seller_id: int,
+    store: Store,
+    marketplace_id: int,
+    now: datetime,
 ) -> dict[str, Any]:
     """Return the explanation in its form on the wire.
 
@@ -54,7 +58,7 @@ async def explain_card(
     run = stock.run
     rules, sales = await _matching(session, seller_id, stock.chosen, card.id)
     cards = stock.cards.with_columns(
-        candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64))
+        candidates=pl.Series([_losing(rules, stock.cards)], dtype=pl.List(pl.Int64)),
     )
     row = engine.price(
         cards,
@@ -98,7 +102,10 @@ _TEXTS: Final = ("condition", "printing", "language")
 
 
 async def _matching(
-    session: AsyncSession, seller_id: int, chosen: Choices, card_id: int
+    session: AsyncSession,
+    seller_id: int,
+    chosen: Choices,
+    card_id: int,
 ) -> tuple[list[Rule], list[Sale]]:
     """Return the live rules and active sales that select the card, by priority."""
     run = chosen.run
@@ -142,7 +149,9 @@ async def _blockers(session: AsyncSession, account: Account, bits: int, now: dat
 
 
 def told_rules(
-    rules: Sequence[Rule], sales: Sequence[Sale], row: dict[str, Any]
+    rules: Sequence[Rule],
+    sales: Sequence[Sale],
+    row: dict[str, Any],
 ) -> list[dict[str, Any]]:
     told = [_told_rule(rule, rules, row) for rule in rules] + [
         _told_sale(sale, row) for sale in sales

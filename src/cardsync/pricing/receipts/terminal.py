@@ -27,7 +27,8 @@ def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
     ):
         comes_to = told["steps"][-1]["output"]
         yield from _wrapped(
-            f"The target is of an earlier run: priced now, the card comes to {comes_to}.", width
+            f"The target is of an earlier run: priced now, the card comes to {comes_to}.",
+            width,
         )
     yield ""
     if told["steps"]:
@@ -48,7 +49,9 @@ def lines(told: Mapping[str, Any], width: int) -> Iterator[str]:
                 "  ",
             )
     yield from _receipt(
-        told["historical_breakdown"], told.get("historical_breakdown_absent"), width
+        told["historical_breakdown"],
+        told.get("historical_breakdown_absent"),
+        width,
     )
 
 
@@ -84,7 +87,9 @@ def _table(steps: list[Mapping[str, Any]], width: int) -> Iterator[str]:
 
 
 def _receipt(
-    kept: Mapping[str, Any] | None, absent: Mapping[str, Any] | None, width: int
+    kept: Mapping[str, Any] | None,
+    absent: Mapping[str, Any] | None,
+    width: int,
 ) -> Iterator[str]:
     if kept is None and absent is None:
         return

@@ -96,7 +96,9 @@ async def record_import(
 
 
 @post(
-    "/repricing_events/failure", status_code=201, responses=problems(*FOR_AGENTS, *WITH_JSON_BODY)
+    "/repricing_events/failure",
+    status_code=201,
+    responses=problems(*FOR_AGENTS, *WITH_JSON_BODY),
 )
 async def record_failure(caller: Caller, database: Database, data: FailureReport) -> Recorded:
     """A file of prices could not be imported.

@@ -136,7 +136,11 @@ async def _slab(work: Work, lease: Lease, rollback_id: int) -> bool:
             await _ready(session, work, lease, rollback)
             return False
         values = await values_of(
-            session, lease.seller_id, rollback.scope, rollback.prepared_to, last
+            session,
+            lease.seller_id,
+            rollback.scope,
+            rollback.prepared_to,
+            last,
         )
         await run(
             session,

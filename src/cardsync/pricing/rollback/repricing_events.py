@@ -1,5 +1,5 @@
-"""What an agent reports of a file of prices: imported or failed in, one event recorded however
-often it is told, and what follows begun.
+"""Agents' reports of a file of prices: imported or failed comes in. One event is recorded however
+often the agent reports it, and the work that follows is begun.
 
 The SHA-256 of the file says whether it was a rollback's: a failure ends that at once, an import
 as soon as the prices are moved.
@@ -50,8 +50,8 @@ class Report:
 
     @property
     def key(self) -> str:
-        """What makes it the same event told again: its cycle, without one the moment, and the
-        file.
+        """The key by which a repeated report is the same event: the file, with its cycle or, without
+        a cycle, the moment.
         """
         told_by = self.sync_cycle_id or self.imported_at.isoformat()
         return msgspec.json.encode([self.outcome, told_by, self.file_sha256, self.step]).decode()
@@ -151,7 +151,10 @@ async def record_import(work: Work, caller: Caller, report: Report, now: datetim
 
 
 async def record(
-    session: AsyncSession, caller: Caller, report: Report, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    report: Report,
+    now: datetime,
 ) -> tuple[int, int]:
     """The event's id, and how many cards are to be moved; told again it is the same event."""
     state = await sync_state.locked(session, caller.seller_id)
@@ -196,7 +199,11 @@ async def record(
     failure = (report.error or {}).get("message") if report.outcome == "failed" else None
     told = FileReport(report.rejected, failure)
     listings = rollback is None and await settle_file(
-        session, caller.seller_id, report.file_sha256, told, now
+        session,
+        caller.seller_id,
+        report.file_sha256,
+        told,
+        now,
     )
     if report.outcome == "imported" and rollback is None and not listings:
         cycle = report.sync_cycle_id
@@ -220,7 +227,9 @@ async def record(
 
 
 async def _served_as(
-    session: AsyncSession, seller_id: int, sha256: str | None
+    session: AsyncSession,
+    seller_id: int,
+    sha256: str | None,
 ) -> PriceRollback | None:
     """The rollback whose file it is; one that was given up meanwhile was applied all the same,
     and one that is applied already is told of again by an agent that names another cycle: no

@@ -139,13 +139,17 @@ async def diff_shown(session: AsyncSession, rollback: PriceRollback) -> Diff:
     if rollback.state == "requested":
         return (await diff_of(session, rollback.seller_id, rollback.scope))[1]
     rows = await session.execute(
-        text(_KEPT_DIFF), {"seller": rollback.seller_id, "id": rollback.id}
+        text(_KEPT_DIFF),
+        {"seller": rollback.seller_id, "id": rollback.id},
     )
     return [dict(row) for row in rows.mappings()]
 
 
 async def cancel(
-    session: AsyncSession, caller: Caller, rollback_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    rollback_id: int,
+    now: datetime,
 ) -> PriceRollback:
     """Before it is served; cancelled again is cancelled. Raises NotFound, NotCancellable."""
     caller.must_be_owner()

@@ -45,7 +45,10 @@ class RollbackRequest(msgspec.Struct):
     ),
 )
 async def request_rollback(
-    caller: Caller, database: Database, settings: Settings, data: RollbackRequest
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    data: RollbackRequest,
 ) -> Response[RollbackShown]:
     """Bring prices back to what they were; the agent imports them as soon as they are prepared.
 
@@ -53,12 +56,18 @@ async def request_rollback(
     """
     now = clock.now()
     asked = await ask_for(
-        database, caller, settings, msgspec.to_builtins(data), now, dry_run=data.dry_run
+        database,
+        caller,
+        settings,
+        msgspec.to_builtins(data),
+        now,
+        dry_run=data.dry_run,
     )
     if asked.rollback is None:
         diff = diff_body(asked.diff)
         return Response(
-            RollbackShown(None, None, asked.cards, diff, **asked.scope), status_code=200
+            RollbackShown(None, None, asked.cards, diff, **asked.scope),
+            status_code=200,
         )
     return Response(rollback_body(asked.rollback, asked.diff, now), status_code=201)
 

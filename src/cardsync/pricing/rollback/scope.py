@@ -1,5 +1,5 @@
-"""What a rollback reaches: the body's one scope in, the cards with the prices that they had
-before out.
+"""The reach of a rollback: the body's one scope comes in, the cards with the prices that they had
+before go out.
 
 Of a run the price before it, since a time the one before the first change then, of a list the one
 before each card's last change, of a rule the one before its unbroken last changes: a card that
@@ -156,7 +156,7 @@ async def values_of(
     after: int = 0,
     last: int = _ALL,
 ) -> dict[str, Any]:
-    """What a statement over the scope names, for the cards with ids above `after` up to `last`."""
+    """The values of a statement over the scope, for the cards with ids above `after` up to `last`."""
     runs = await _runs(session, seller_id, scope)
     named = {name: value for name, value in scope.items() if name in ("rule_id", "list")}
     return {"seller": seller_id, "runs": runs, "after": after, "last": last, **named}
@@ -169,7 +169,9 @@ def statement(form: str, scope: Scope) -> str:
 
 
 async def diff_of(
-    session: AsyncSession, seller_id: int, scope: Scope
+    session: AsyncSession,
+    seller_id: int,
+    scope: Scope,
 ) -> tuple[int, list[dict[str, Any]]]:
     """How many cards would change, and the first of them."""
     values = await values_of(session, seller_id, scope)

@@ -124,7 +124,9 @@ def _nested(kind: type[T], readers: Mapping[str, Reader], defaults: Mapping[str,
 
 
 def _fields(
-    body: Mapping[str, Any], readers: Mapping[str, Reader], prefix: str = ""
+    body: Mapping[str, Any],
+    readers: Mapping[str, Reader],
+    prefix: str = "",
 ) -> dict[str, Any]:
     for name in body:
         if name not in readers:
@@ -156,10 +158,12 @@ _CAP: Final[dict[str, Reader]] = {
     "small": _maybe(_SMALL),
 }
 _STALE: Final[dict[str, Reader]] = dict.fromkeys(
-    ("after_days", "step_bp", "every_days", "limit_bp"), read_whole
+    ("after_days", "step_bp", "every_days", "limit_bp"),
+    read_whole,
 )
 _GATE: Final[dict[str, Reader]] = dict.fromkeys(
-    ("min_listings", "min_sales_30d", "max_age_hours", "undercut_bp"), read_whole
+    ("min_listings", "min_sales_30d", "max_age_hours", "undercut_bp"),
+    read_whole,
 )
 RULE_FIELDS: Final[dict[str, Reader]] = {
     "name": read_name,

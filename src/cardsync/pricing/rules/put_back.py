@@ -59,7 +59,10 @@ def undo_of(before: Iterable[Kept], after: Iterable[Kept]) -> dict[str, Any]:
 
 
 async def put_back(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
 ) -> None:
     """Bring the rules back to `before`. Raises ChangedSince unless they stand as in `after`."""
     caller.must_be_owner()
@@ -86,7 +89,9 @@ async def put_back(
         if id in rows:
             values = {name: rule[name] for name in _COLUMNS}
             await session.execute(
-                update(PricingRule).where(*_those(seller_id, [id])).values(**values, updated_at=now)
+                update(PricingRule)
+                .where(*_those(seller_id, [id]))
+                .values(**values, updated_at=now),
             )
         else:
             await _insert(session, seller_id, rule, now)

@@ -51,7 +51,9 @@ async def need_readable(
 
 
 async def selections(
-    session: AsyncSession, seller_id: int, queries: Sequence[str]
+    session: AsyncSession,
+    seller_id: int,
+    queries: Sequence[str],
 ) -> list[Selection]:
     """Return the current selections of saved queries; all names in them are read at once."""
     trees = [_tree(query) for query in queries]

@@ -101,7 +101,10 @@ async def read_rule(caller: Caller, session: AsyncSession, rule_id: int) -> Pric
 
 @patch("/rules/{rule_id:int}", opt=WRITES, responses=WRITING_ONE)
 async def change_rule(
-    caller: Caller, session: AsyncSession, rule_id: int, data: Body
+    caller: Caller,
+    session: AsyncSession,
+    rule_id: int,
+    data: Body,
 ) -> PricingRuleShown:
     """Set the fields that the body names."""
     return await _rule(session, await rule_sets.change(session, caller, rule_id, data, clock.now()))
@@ -168,7 +171,7 @@ async def disable_rule(caller: Caller, session: AsyncSession, rule_id: int) -> P
 async def reorder_rules(caller: Caller, session: AsyncSession, data: RuleOrder) -> RuleList:
     """Rules in another order of priority; the body names every one of them."""
     return RuleList(
-        await _rules(session, await rule_sets.reorder(session, caller, data.ids, clock.now()))
+        await _rules(session, await rule_sets.reorder(session, caller, data.ids, clock.now())),
     )
 
 
@@ -202,7 +205,8 @@ async def read_sale(caller: Caller, session: AsyncSession, sale_id: int) -> Sale
 async def change_sale(caller: Caller, session: AsyncSession, sale_id: int, data: Body) -> SaleShown:
     """Set the fields that the body names."""
     return await _sale(
-        session, await sale_sets.change_sale(session, caller, sale_id, data, clock.now())
+        session,
+        await sale_sets.change_sale(session, caller, sale_id, data, clock.now()),
     )
 
 
@@ -221,7 +225,9 @@ async def read_pricing_settings(caller: Caller, session: AsyncSession) -> Pricin
 
 @patch("/settings", opt=WRITES, responses=WITHOUT_QUERY)
 async def change_pricing_settings(
-    caller: Caller, session: AsyncSession, data: Body
+    caller: Caller,
+    session: AsyncSession,
+    data: Body,
 ) -> PricingSettings:
     """Set the fields that the body names."""
     return settings_body(await sale_sets.change_settings(session, caller, data, clock.now()))
@@ -233,7 +239,10 @@ async def change_pricing_settings(
     responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
 )
 async def pin_card(
-    caller: Caller, session: AsyncSession, marketplace_id: int, data: Body
+    caller: Caller,
+    session: AsyncSession,
+    marketplace_id: int,
+    data: Body,
 ) -> PinnedCard:
     """Fix a card's price: no rule touches it until it is unpinned."""
     price = await sale_sets.pin(session, caller, marketplace_id, data, clock.now())

@@ -135,7 +135,10 @@ async def remove(session: AsyncSession, caller: Caller, rule_id: int, now: datet
 
 
 async def reorder(
-    session: AsyncSession, caller: Caller, ids: Sequence[int], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    ids: Sequence[int],
+    now: datetime,
 ) -> list[PricingRule]:
     """Put the rules in the order of `ids`; the default rule keeps its priority. Raises
     InvalidRule.
@@ -172,7 +175,10 @@ async def reorder(
 
 
 async def apply_preset(
-    session: AsyncSession, caller: Caller, preset: str, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    preset: str,
+    now: datetime,
 ) -> PricingRule:
     """Put the preset's rule in place of the earlier preset's. Raises NotFound."""
     caller.must_be_owner()

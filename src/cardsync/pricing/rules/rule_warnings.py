@@ -1,4 +1,4 @@
-"""What the seller is warned of about stored rules and sales: rows in, a list of sentences for each
+"""Warnings about stored rules and sales: rows come in, a list of sentences for each of them goes
 out.
 
 A warning names what a query does not find any more, or what a rule asks for although no data for

@@ -270,7 +270,10 @@ def _of_pin(marketplace_id: int, was: str | None, price: str | None) -> _OfPin:
 
 
 async def put_pin_back(
-    session: AsyncSession, caller: Caller, undo: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    undo: Mapping[str, Any],
+    now: datetime,
 ) -> None:
     """Bring a card's pin back to what it was. Raises ChangedSince unless it is as it became."""
     caller.must_be_owner()

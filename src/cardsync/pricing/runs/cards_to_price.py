@@ -120,7 +120,11 @@ async def read_stock(
     columns = [name for name in _COLUMNS if name != "sale_id" or chosen.sales]
     planned = grouped_by_all_processes() if card_id is None else ""
     rows = await integer_frame(
-        session, columns, await with_values(session, sql, bound), _ABSENT_AS_ZERO, planned
+        session,
+        columns,
+        await with_values(session, sql, bound),
+        _ABSENT_AS_ZERO,
+        planned,
     )
     past = await past_of(session, account.seller_id, chosen.run, account.time_zone, card_id)
     inputs = past.columns(rows.select("id", "market", price_old="price"), run.now)

@@ -28,7 +28,7 @@ from cardsync.access.activity import Activity, note
 from cardsync.access.caller import Caller
 from cardsync.access.models import Account
 from cardsync.cards import write
-from cardsync.cards.exported import fingerprint, fingerprint_of, importable
+from cardsync.cards.exported import NOTHING, fingerprint, fingerprint_of, importable
 from cardsync.pricing.engine import breaker, engine
 from cardsync.pricing.export import on_sale
 from cardsync.pricing.models import PriceChange, PriceRun
@@ -37,7 +37,7 @@ from cardsync.pricing.rules import rows as store
 from cardsync.pricing.runs.cards_to_price import Stock, read_stock, with_losing
 from cardsync.pricing.runs.confirmed import must_stop, remember
 from cardsync.pricing.runs.held_prices import hold_prices
-from cardsync.pricing.runs.push_task import push_prices
+from cardsync.pricing.runs.push_task import push_prices, withdraw
 from cardsync.seller_state import state as sync_state
 from cardsync.seller_state.lease import UnderLease, boundary
 from cardsync.seller_state.state import Lease, own_state
@@ -323,8 +323,8 @@ def _retargeted(priced: pl.DataFrame, cards: pl.DataFrame) -> pl.DataFrame:
 
 
 async def _supersede(session: AsyncSession, run: PriceRun, now: datetime) -> None:
-    """Whatever still waited for the seller's word is overtaken, as a review of an upload is by a
-    newer one.
+    """End every run that still waits for the seller's decision, as a newer upload ends the review
+    of an older one.
     """
     waiting = (
         (PriceRun.state == "awaiting_review")
@@ -343,7 +343,10 @@ def _exported(priced: pl.DataFrame, cards: pl.DataFrame) -> str:
     nobody else changes it.
     """
     active = cards.select(
-        "marketplace_id", "listing_id", "product_line_enabled", price="current_price"
+        "marketplace_id",
+        "listing_id",
+        "product_line_enabled",
+        price="current_price",
     ).with_columns(target_price=priced["target"])
     asked = importable(active.filter("product_line_enabled")).with_columns(
         write.decimal("target_price")
@@ -389,8 +392,13 @@ async def _end(
             await on_sale.settle(session, lease.seller_id, sold, now)
         if confirmed is not None:
             await remember(session, lease.seller_id, confirmed, now)
-        if state == "completed" and changed:
+        # An upload that shows the old prices still: they are offered again, as after an import
+        # without a run.
+        unpushed = "follows" in run.summary and own.export_fingerprint != NOTHING
+        if state == "completed" and (changed or unpushed):
             await push_prices(session, lease.seller_id, now, await _cycle_of(session, run))
+        elif state == "completed" and "follows" in run.summary:
+            await withdraw(session, lease.seller_id, now)
         told = f"price run {run.id} {state}: {changed} price changes"
         session.add(
             Activity(

@@ -89,8 +89,8 @@ async def preview_prices(
     data: dict[str, Any] | None = None,
     format: str | None = None,
 ) -> Response[Preview | bytes]:
-    """What `rules` and `sales` would ask in place of the live ones, of the cards that `search`
-    selects; without `rules`, the live ones with drafts. Nothing is written. `format=csv` or
+    """The prices that `rules` and `sales` would ask in place of the live ones, for the cards that
+    `search` selects. Without `rules`, the live ones are used, with drafts. Nothing is written. `format=csv` or
     `parquet` downloads every card.
     """
     if format is not None:
@@ -117,9 +117,9 @@ async def backtest_prices(
     settings: Settings,
     data: dict[str, Any],
 ) -> Backtest:
-    """What `rules` and `sales` (the live sales without them) would have asked on each day `from`
-    … `to` that has a stored snapshot, each day going on from what they asked before, beside what
-    sold; the newest sold lines are listed. Nothing is written.
+    """The prices that `rules` and `sales` (by default the live sales) would have asked on each day
+    from `from` to `to` that has a stored snapshot, beside what was sold. Each day continues from
+    the prices of the day before. The newest sold lines are listed. Nothing is written.
     """
     seconds = settings.backtest_seconds
     async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
@@ -144,7 +144,10 @@ async def analyse_rules(caller: Caller, database: Database, settings: Settings) 
     responses=problems(*BEHIND_A_KEY, errors.NotFound),
 )
 async def explain_price(
-    caller: Caller, database: Database, store: Store, marketplace_id: int
+    caller: Caller,
+    database: Database,
+    store: Store,
+    marketplace_id: int,
 ) -> Explanation:
     """Why the card asks for what it asks: every step with its input, its output and a sentence."""
     async with database.tenant(caller.seller_id, snapshot=True) as session:

@@ -60,7 +60,10 @@ async def begun_since(
 
 
 async def _passed(
-    session: AsyncSession, state: SyncState, sales: list[Sale], now: datetime
+    session: AsyncSession,
+    state: SyncState,
+    sales: list[Sale],
+    now: datetime,
 ) -> sale_edges.Trigger | None:
     asked = await ended_sales(session, state.seller_id, now)
     return sale_edges.passed(state.sales_in_force, asked, sales, now)

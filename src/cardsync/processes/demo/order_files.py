@@ -28,16 +28,19 @@ def tell_sent(console: Console, event: dict[str, Any]) -> None:
             for problem in problems:
                 name = path.rpartition("/")[2]
                 console.print(
-                    f"    {name}, line {problem['line']}: {problem['problem']}", markup=False
+                    f"    {name}, line {problem['line']}: {problem['problem']}",
+                    markup=False,
                 )
         case {"event": "sales_report_sent", "text": text}:
             console.print(f"[green]✓[/] {text}")
 
 
 def show(console: Console, server: str, api_key: str, upload_ids: Iterable[int]) -> None:
-    """What became of the orders; nothing if there are none."""
+    """Tell what happened to the orders; nothing if there are none."""
     with httpx.Client(
-        base_url=server, headers={"Authorization": f"Bearer {api_key}"}, timeout=30
+        base_url=server,
+        headers={"Authorization": f"Bearer {api_key}"},
+        timeout=30,
     ) as http:
         skipped = sum(_finished(http, upload_id)["skipped"] for upload_id in upload_ids)
         page = _json(http, "/api/orders?per_page=200&items=full")

@@ -180,7 +180,8 @@ def _tell_report(report: dict[str, Any]) -> None:
         console.print(f"    line {row['line']}: {row['message']} ({row['code']})", markup=False)
     for row in report.get("noted", []):
         console.print(
-            f"    line {row['line']}: {row['message']} ({row['code']}, row kept)", markup=False
+            f"    line {row['line']}: {row['message']} ({row['code']}, row kept)",
+            markup=False,
         )
     blocked = ", ".join(f"{code} {n}" for code, n in report.get("blocked", {}).items())
     console.print(

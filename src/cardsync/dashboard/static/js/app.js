@@ -107,7 +107,13 @@ const typing = element => element.closest?.("input:not([type=checkbox]), textare
 document.addEventListener("keydown", event => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); openPalette(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape" && typing(event.target)) { event.target.blur(); return; }
+  if (event.key === "Escape" && typing(event.target)) {
+    // The default of a search field would empty it, and keep a dialog open.
+    event.preventDefault();
+    const dialog = event.target.closest("dialog[open]");
+    if (dialog) dialog.close(); else event.target.blur();
+    return;
+  }
   if (typing(event.target) || find("dialog[open]")) return;
   const key = event.key;
   if (waiting === "g") {
@@ -122,7 +128,7 @@ document.addEventListener("keydown", event => {
   else if (key === "j") go(1);
   else if (key === "k") go(-1);
   else if (key === "x") select();
-  else if (key === ".") openPalette();
+  else if (key === ".") { event.preventDefault(); openPalette(); }
   else if (key === "Escape" && history.length > 1) history.back();
 });
 

@@ -1,0 +1,101 @@
+"""Selected cards as a CSV that streams: a filter comes in, encoded parts of the file go out.
+
+Each part is a reading of its own, so that a slow reader keeps no connection: a card that changes
+meanwhile stands there once, as it was or as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from psycopg.errors import QueryCanceled
+
+from cardsync import errors
+from cardsync.access.caller import Caller
+from cardsync.cards.filters import CardFilter
+from cardsync.cards.queries import cards_after
+from cardsync.cards.shown import CardRow, card_body
+from cardsync.database.session import Database
+from cardsync.search.fields import QueryError
+
+HEADERS = {"Content-Disposition": 'attachment; filename="cards.csv"'}
+COLUMNS = (
+    "id", "marketplace_id", "product_name", "set_name", "number", "rarity", "game",
+    "condition_label", "printing", "language", "quantity", "price", "target_price", "market_price",
+    "low_price", "low_price_with_shipping", "direct_low", "status", "locations", "lists",
+    "updated_at",
+)  # fmt: skip
+# A part has at most so many cards.
+PART = 5_000
+# A spreadsheet would calculate a text that begins with one of these.
+_CALCULATED = ("=", "+", "-", "@", "\t", "\r")
+_TEXTS = frozenset(
+    {"product_name", "set_name", "number", "rarity", "printing", "language", "lists"}
+)
+
+
+async def cards_as_csv(
+    database: Database, caller: Caller, wanted: CardFilter, seconds: float
+) -> AsyncIterator[bytes]:
+    """Return the file in parts; the first one is read already, so that a search which cannot be
+    read is refused before anything is sent. Raises InvalidPayload.
+    """
+    try:
+        first = await _part(database, caller, wanted, 0, seconds)
+    except QueryError as e:
+        raise errors.InvalidPayload(f"search: {e} (at {e.offset})") from e
+    except QueryCanceled as e:
+        raise errors.InvalidPayload(
+            f"search: it takes longer than {seconds:g} s: ask for less"
+        ) from e
+    return _parts(database, caller, wanted, first, seconds)
+
+
+async def _part(
+    database: Database, caller: Caller, wanted: CardFilter, after: int, seconds: float
+) -> list[CardRow]:
+    async with database.readings.of(caller.seller_id, seconds) as reading:
+        return await cards_after(reading, caller, wanted, after, PART)
+
+
+async def _parts(
+    database: Database,
+    caller: Caller,
+    wanted: CardFilter,
+    rows: list[CardRow],
+    seconds: float,
+) -> AsyncIterator[bytes]:
+    yield _encoded([COLUMNS])
+    while rows:
+        yield await asyncio.to_thread(_lines, rows)
+        whole = len(rows) == PART
+        rows = await _part(database, caller, wanted, rows[-1].id, seconds) if whole else []
+
+
+def _lines(rows: Sequence[CardRow]) -> bytes:
+    return _encoded([_line(row) for row in rows])
+
+
+def _line(row: CardRow) -> list[Any]:
+    card = card_body(row)
+    told = {name: getattr(card, name) for name in COLUMNS}
+    told["locations"] = " ".join(f"{place.code}:{place.quantity}" for place in card.locations)
+    told["lists"] = " ".join(entry.slug for entry in card.lists)
+    return [_cell(name, told[name]) for name in COLUMNS]
+
+
+def _cell(name: str, value: Any) -> Any:
+    """Return the value; a text that a spreadsheet would calculate begins with an apostrophe."""
+    if name in _TEXTS and str(value).startswith(_CALCULATED):
+        return f"'{value}"
+    return value
+
+
+def _encoded(rows: Sequence[Sequence[Any]]) -> bytes:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\r\n").writerows(rows)
+    return file.getvalue().encode()

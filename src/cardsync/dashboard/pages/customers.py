@@ -1,0 +1,34 @@
+"""The page of customers: one page of them by what their orders add up to, and the share of those
+who came back.
+"""
+
+from __future__ import annotations
+
+from litestar import get
+from litestar.response import Template
+
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.dashboard.shell import PageRequest, show
+from cardsync.orders.customers import customers
+from cardsync.orders.filters import read_page
+from cardsync.orders.shown import customer_bodies
+from cardsync.web.request import reading
+
+
+@get("/customers", opt=BY_FORM)
+async def customers_page(request: PageRequest, caller: Caller) -> Template:
+    page, per_page = read_page(request.query_params.dict())
+    async with reading(request) as reads:
+        found = await customers(reads, caller, page, per_page)
+    return show(
+        request,
+        caller,
+        "customers.html",
+        customers=customer_bodies(found.page),
+        total=found.total,
+        returning=found.returning,
+        share=100 * found.returning / found.total if found.total else 0.0,
+        page=page,
+        total_pages=-(-found.total // per_page),
+    )

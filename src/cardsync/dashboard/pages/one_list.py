@@ -1,0 +1,98 @@
+"""The page of one list: its cards, found by the list's own search; and the page that shows what a
+search would add to it.
+"""
+
+from __future__ import annotations
+
+from litestar import Response, get, post
+from litestar.response import Template
+
+from cardsync import clock, limits
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards.filters import CardFilter, read_filter, read_page
+from cardsync.cards.queries import search_cards
+from cardsync.cards.shown import card_body
+from cardsync.dashboard.pages.selection import added_sentence, chosen, selected
+from cardsync.dashboard.shell import PageRequest, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.lists import entries
+from cardsync.lists.lists import read_list
+from cardsync.lists.shown import list_body
+from cardsync.settings import Settings
+from cardsync.web.request import reading
+
+
+@get("/lists/{list_id:int}", opt=BY_FORM)
+async def list_page(
+    request: PageRequest, caller: Caller, settings: Settings, list_id: int
+) -> Template:
+    page = read_page(request.query_params.dict())
+    async with reading(request) as reads:
+        one = list_body(caller, await read_list(reads, caller, list_id))
+        wanted = CardFilter(one.query, status="all")
+        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+    return show(
+        request,
+        caller,
+        "list.html",
+        list=one,
+        cards=[card_body(row) for row in answer.found.cards],
+        total=answer.found.total,
+        total_pages=-(-answer.found.total // page.per_page),
+        page=page,
+        most=limits.CARDS_PER_LIST,
+        search_problem=answer.problems[0][0] if answer.problems else "",
+    )
+
+
+@get("/lists/{list_id:int}/add", opt=BY_FORM)
+async def add_page(
+    request: PageRequest, caller: Caller, settings: Settings, list_id: int
+) -> Template:
+    """Show what a search finds before its cards are added."""
+    given = request.query_params.dict()
+    wanted, page = read_filter(given), read_page(given)
+    asked = bool(wanted.search.strip() or wanted.game)
+    async with reading(request) as reads:
+        one = list_body(caller, await read_list(reads, caller, list_id))
+        answer = await search_cards(reads, caller, wanted, page, settings.read_seconds)
+    return show(
+        request,
+        caller,
+        "list_add.html",
+        list=one,
+        cards=[card_body(row) for row in answer.found.cards] if asked else [],
+        total=answer.found.total if asked else 0,
+        asked=asked,
+        wanted=wanted,
+        most=limits.CARDS_PER_LIST,
+        games=[("", "All games"), *((line, line.title()) for line in caller.account.product_lines)],
+        search_problem=answer.problems[0][0] if answer.problems else "",
+    )
+
+
+@post("/lists/{list_id:int}/add", opt=BY_FORM | WRITES)
+async def add_cards(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
+) -> Response[str]:
+    selection = selected(await read_form(request))
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds) as session:
+        done = await entries.add_cards(session, caller, list_id, selection, clock.now(), seconds)
+    return see(f"/lists/{list_id}", done=added_sentence(done))
+
+
+@post("/lists/{list_id:int}/remove", opt=BY_FORM | WRITES)
+async def remove_cards(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings, list_id: int
+) -> Response[str]:
+    selection = chosen(await read_form(request))
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds) as session:
+        removed = await entries.remove_cards(
+            session, caller, list_id, selection, clock.now(), seconds
+        )
+    done = f"{removed:,} {'card is' if removed == 1 else 'cards are'} off the list."
+    return see(f"/lists/{list_id}", done=done)

@@ -1,0 +1,53 @@
+"""The page of one order: its items with their places and prices, refund, feedback and pull
+sessions; and the forms that mark it as shipped or set it aside, and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.dashboard.shell import PageRequest, read_form, see, show
+from cardsync.database.session import Database
+from cardsync.orders import pull_marks
+from cardsync.orders.one_order import read_order
+from cardsync.orders.shown import order_in_full
+from cardsync.web.request import reading
+
+Mark = Callable[[AsyncSession, Caller, int, datetime], Awaitable[Any]]
+# The last part of the form's address, as in the API → the operation and what is said of it.
+MARKS: dict[str, tuple[Mark, str]] = {
+    "mark_shipped": (pull_marks.mark_shipped, "The order is marked as shipped."),
+    "unmark_shipped": (pull_marks.unmark_shipped, "The order is not marked as shipped any more."),
+    "dismiss": (pull_marks.dismiss, "The order is set aside: no pull takes it."),
+    "undismiss": (pull_marks.undismiss, "The order is taken back: a pull can take it."),
+}
+
+
+@get("/orders/{order_id:int}", opt=BY_FORM)
+async def order_page(request: PageRequest, caller: Caller, order_id: int) -> Template:
+    async with reading(request) as reads:
+        order = order_in_full(await read_order(reads, caller, order_id))
+    return show(request, caller, "order.html", order=order)
+
+
+@post("/orders/{order_id:int}/{mark:str}", opt=BY_FORM | WRITES)
+async def mark_order(
+    request: PageRequest, caller: Caller, database: Database, order_id: int, mark: str
+) -> Response[str]:
+    await read_form(request)
+    if mark not in MARKS:
+        raise errors.NotFound(f"an order takes no mark {mark!r}")
+    operation, done = MARKS[mark]
+    async with database.tenant(caller.seller_id) as session:
+        await operation(session, caller, order_id, clock.now())
+    return see(f"/orders/{order_id}", done=done)

@@ -1,0 +1,97 @@
+"""The form over the table of cards: the rows that are chosen, the rows of the page, or all that
+match come in; they are put on a list, or come out as a CSV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from litestar import Response, get, post
+from litestar.response import Stream
+
+from cardsync import clock, errors
+from cardsync.access.admission import BY_FORM
+from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import WRITES
+from cardsync.cards import as_csv
+from cardsync.cards.bulk_selection import Selection, read_id
+from cardsync.cards.filters import read_filter
+from cardsync.dashboard.shell import HEADERS, PageRequest, field, read_form, see
+from cardsync.database.session import Database
+from cardsync.lists import entries
+from cardsync.settings import Settings
+
+Form = Mapping[str, list[str]]
+
+
+def selected(form: Form) -> Selection:
+    """Return what a form selects: `scope` is `all` (that match), `page`, or the rows that are
+    ticked. Raises InvalidPayload.
+    """
+    if field(form, "scope") != "all":
+        return chosen(form)
+    search, game, status = (field(form, name) for name in ("search", "game", "status"))
+    return Selection(search=search, game=game, status=status or "active")
+
+
+def chosen(form: Form) -> Selection:
+    """Return the rows that a form names, by the one button of a row or by their boxes. Raises
+    InvalidPayload.
+    """
+    name = "page_ids" if field(form, "scope") == "page" else "card_ids"
+    texts = form.get("card_id") or [id for text in form.get(name, []) for id in text.split(",")]
+    ids = [read_id(text.strip()) for text in texts if text.strip()]
+    if not ids:
+        raise errors.InvalidPayload(
+            "nothing is selected: go back and tick rows, or take all that match"
+        )
+    if None in ids:
+        raise errors.InvalidPayload("card_ids: these are not ids of cards")
+    return Selection(card_ids=ids)
+
+
+def added_sentence(done: entries.Added) -> str:
+    """Tell what became of the cards of a selection."""
+    told = f"{done.added:,} {'card is' if done.added == 1 else 'cards are'} new on the list."
+    if done.truncated:
+        return f"{told} It is full now: not all of the {done.requested:,} have found room."
+    there = done.requested - done.added
+    return f"{told} {there:,} of the selected stood there already." if there else told
+
+
+@post("/cards/add", opt=BY_FORM | WRITES)
+async def add_selected(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Response[str]:
+    form = await read_form(request)
+    list_id = read_id(field(form, "list_id"))
+    if list_id is None:
+        raise errors.InvalidPayload("list: choose the list that takes the cards")
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds) as session:
+        done = await entries.add_cards(
+            session, caller, list_id, selected(form), clock.now(), seconds
+        )
+    return see(f"/lists/{list_id}", done=added_sentence(done))
+
+
+@post("/cards/export.csv", opt=BY_FORM)
+async def export_selected(request: PageRequest, caller: Caller) -> Response[str]:
+    """Send the browser to the file of a selection."""
+    selection = selected(await read_form(request))
+    if selection.card_ids is not None:
+        ids = ",".join(map(str, selection.card_ids))
+        return see("/cards/export.csv", selected_ids=ids, status="all")
+    told: dict[str, Any] = selection.given
+    return see("/cards/export.csv", **told)
+
+
+@get("/cards/export.csv", opt=BY_FORM)
+async def export_cards(
+    request: PageRequest, caller: Caller, database: Database, settings: Settings
+) -> Response[bytes]:
+    wanted = read_filter(request.query_params.dict())
+    parts = await as_csv.cards_as_csv(database, caller, wanted, settings.read_seconds)
+    headers = HEADERS | as_csv.HEADERS
+    return cast("Response[bytes]", Stream(parts, media_type="text/csv", headers=headers))

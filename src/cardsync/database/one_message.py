@@ -1,0 +1,43 @@
+"""Several statements of one transaction in one round trip: statements with their values come in, the
+rows of each go out.
+
+Each statement still sees what was committed before it began, so one that follows a row's lock sees
+what the lock's last holder did. The values are named as in all our statements (`:seller`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from psycopg.rows import namedtuple_row
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from cardsync.database.session import driver
+
+_NAMED = re.compile(r"(?<![:\w]):([a-z_]+)")
+
+
+@lru_cache(maxsize=200)
+def _as_psycopg_reads_it(statement: str) -> str:
+    return _NAMED.sub(r"%(\1)s", statement.replace("%", "%%"))
+
+
+async def in_one_message(
+    session: AsyncSession,
+    statements: Sequence[str],
+    values: Mapping[str, Any],
+) -> list[list[Any]]:
+    """The rows of each statement; every statement may name any of the values."""
+    connection = await driver(session)
+    async with connection.pipeline():
+        cursors = []
+        for statement in statements:
+            cursor = connection.cursor(row_factory=namedtuple_row)
+            cursors.append(await cursor.execute(_as_psycopg_reads_it(statement), values))
+    rows: list[list[NamedTuple]] = [
+        await cursor.fetchall() if cursor.description else [] for cursor in cursors
+    ]
+    return rows

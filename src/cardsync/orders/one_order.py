@@ -1,0 +1,65 @@
+"""One order in full: its id goes in; the order, every item with the card and the places that it
+lies in, and the pull sessions that had it come out.
+"""
+
+from __future__ import annotations
+
+from cardsync import errors, limits
+from cardsync.access.caller import Caller
+from cardsync.cards.visible import VISIBLE
+from cardsync.database.snapshot_reads import Reading
+from cardsync.orders.shown import (
+    ORDER_COLUMNS,
+    CardOfItem,
+    ItemRow,
+    OneOrder,
+    OrderRow,
+    PullRow,
+)
+
+_ORDER = f"""
+    SELECT {ORDER_COLUMNS} FROM orders
+     WHERE orders.seller_id = :seller AND orders.id = :order
+"""
+_ITEMS = f"""
+    SELECT {", ".join(f"item.{name}" for name in ItemRow._fields)}, item.set_name, item.rarity,
+           card.id, card.price, coalesce(card.places, '[]')
+      FROM order_item AS item LEFT JOIN LATERAL (
+           SELECT c.id, c.price, (
+                  SELECT json_agg(json_build_array(l.box, l.slot, l.quantity)
+                                  ORDER BY l.box, l.slot)
+                    FROM card_location l WHERE l.seller_id = :seller AND l.card_id = c.id
+                  ) AS places
+             FROM card c
+            WHERE c.seller_id = :seller AND {VISIBLE}
+              AND (c.marketplace_id = item.sku_id OR (c.custom AND c.listing_id = item.sku_id))
+            ORDER BY c.gone, c.id LIMIT 1
+      ) AS card ON true
+     WHERE item.seller_id = :seller AND item.order_id = :order ORDER BY item.id
+"""
+_PULLS = """
+    SELECT s.id, s.state, s.opened_at, p.pulled_at
+      FROM pull_session_order p
+      JOIN pull_session s ON s.seller_id = :seller AND s.id = p.session_id
+     WHERE p.seller_id = :seller AND p.order_id = :order
+     ORDER BY s.opened_at DESC, s.id DESC LIMIT :sessions
+"""
+
+
+async def read_order(reading: Reading, caller: Caller, order_id: int) -> OneOrder:
+    """Read one order. Raises NotFound."""
+    values = {
+        "seller": caller.seller_id,
+        "member": caller.member_id,
+        "order": order_id,
+        "sessions": limits.PULL_SESSIONS_SHOWN,
+    }
+    orders, items, pulls = await reading.together([_ORDER, _ITEMS, _PULLS], values, last=True)
+    if not orders:
+        raise errors.NotFound(f"there is no order {order_id}")
+    width = len(ItemRow._fields)
+    return OneOrder(
+        OrderRow._make(orders[0]),
+        [(ItemRow._make(row[:width]), CardOfItem._make(row[width:])) for row in items],
+        [PullRow._make(row) for row in pulls],
+    )

@@ -1,0 +1,163 @@
+"""The pages of orders and customers over HTTP: the API's figures, filters in the address, and the
+forms that mark an order.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+
+from browsers import joined, signed_in
+from builders import a_csv, a_row
+from cards_builder import a_place, card_ids
+from orders_builder import an_item, an_order
+
+HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
+ESCAPED = "&lt;b onclick=&#34;x&#34;&gt;A &amp; B&lt;/b&gt;"
+
+
+def form(browser, **fields):
+    return {"data": {"csrf_token": browser.session["csrf_token"], **fields}}
+
+
+@pytest.fixture
+async def shop(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(a_row(1, name="Black Lotus", price="5.00")))
+    await a_place(seller, (await card_ids(seller))[1], 3, 4, 2)
+    return seller
+
+
+async def orders_of(shop):
+    first = await an_order(shop, buyer_name=HOSTILE, order_date=date(2026, 7, 3), total_amt=12)
+    await an_item(shop, first, sku_id=1, product_name="Black Lotus", unit_price=4, quantity=2)
+    for number in range(3):
+        await an_item(shop, first, product_name=f"{HOSTILE} {number}")
+    second = await an_order(
+        shop, status="Shipped", buyer_name="Ada", refund_amt=3, refund_reason=HOSTILE,
+        feedback_rating=5, feedback_comment=HOSTILE, shipping_type="tracked", total_amt=1000,
+    )  # fmt: skip
+    await an_order(shop, buyer_name="ADA", total_amt=8)
+    return first, second
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"status": "Shipped"},
+        {"search": "ada"},
+        {"date_from": "2026-07-01", "date_to": "2026-07-31"},
+        {"product_line": "magic"},
+        {"refund": "true"},
+        {"unfeedbacked": "true", "sort": "total", "direction": "asc"},
+        {"shipping_type": "tracked"},
+        {"ship_mark": "pending"},
+        {"pull_session": "none"},
+        {"per_page": "1", "page": "2"},
+        {"page": "9"},
+    ],
+    ids=str,
+)
+async def test_the_table_and_the_tabs_show_what_the_api_answers(shop, query):
+    await orders_of(shop)
+    browser = await signed_in(shop)
+    answer = (await browser.get("/api/orders", params=query)).json()
+    page = await browser.get("/orders", params=query)
+    assert page.status_code == 200
+    links = [int(id) for id in re.findall(r'href="/orders/(\d+)"', page.text)]
+    assert links == [order["id"] for order in answer["orders"]]
+    for status, count in answer["status_counts"].items():
+        assert f'<bdi>{status}</bdi> <span class="muted">{count}</span>' in page.text
+    if links:
+        assert f"{answer['total']} orders" in page.text
+
+
+async def test_links_keep_the_filters(shop):
+    await orders_of(shop)
+    browser = await signed_in(shop)
+    page = await browser.get("/orders", params={"search": "ada", "refund": "true"})
+    assert 'href="/orders?search=ada&amp;refund=true&amp;status=Shipped"' in page.text
+    wrong = await browser.get("/orders", params={"date_from": "yesterday"})
+    assert wrong.status_code == 422
+    assert "is not a date like 2026-07-03" in wrong.text
+
+
+async def test_a_shop_without_orders_is_told_what_to_do(shop):
+    browser = await signed_in(shop)
+    assert "There are no orders yet" in (await browser.get("/orders")).text
+    assert "There are no customers yet" in (await browser.get("/customers")).text
+    await orders_of(shop)
+    page = await browser.get("/orders", params={"search": "nobody"})
+    assert "No order matches these filters" in page.text
+
+
+async def test_an_order_shows_items_places_prices_refund_and_feedback_as_text(shop):
+    first, second = await orders_of(shop)
+    browser = await signed_in(shop)
+    page = (await browser.get(f"/orders/{first}")).text
+    for told in ("Black Lotus", "3-4", "$4.00", "$5.00", "$8.00", "$12.00", ESCAPED):
+        assert told in page
+    refunded = (await browser.get(f"/orders/{second}")).text
+    assert "$3.00" in refunded
+    assert "5 of 5" in refunded
+    assert refunded.count(ESCAPED) == 2
+    for text in (page, refunded, (await browser.get("/orders")).text):
+        assert "<b onclick" not in text
+    assert (await browser.get("/orders/999999")).status_code == 404
+
+
+async def test_the_pull_of_an_order_is_shown(shop):
+    first, _ = await orders_of(shop)
+    browser = await signed_in(shop)
+    assert "No pull session has had this order" in (await browser.get(f"/orders/{first}")).text
+    session = (await browser.post("/api/pull_sessions")).json()
+    assert f"Session {session['id']} (open)" in (await browser.get(f"/orders/{first}")).text
+
+
+async def test_staff_marks_an_order_and_takes_it_back(shop):
+    first, _ = await orders_of(shop)
+    staff = await joined(shop, f"staff-{shop.id}@example.invalid")
+
+    async def marks():
+        told = (await staff.get(f"/api/orders/{first}")).json()
+        return told["shipped_marked_at"] is not None, told["pull_dismissed_at"] is not None
+
+    for mark, expected, next_button in (
+        ("mark_shipped", (True, False), "Not shipped after all"),
+        ("unmark_shipped", (False, False), "Mark shipped"),
+        ("dismiss", (False, True), "Take back into pulls"),
+        ("undismiss", (False, False), "Set aside"),
+    ):
+        page = (await staff.get(f"/orders/{first}")).text
+        assert f'action="/orders/{first}/{mark}"' in page
+        answer = await staff.http.post(f"/orders/{first}/{mark}", **form(staff))
+        assert answer.status_code == 303, answer.text
+        assert await marks() == expected
+        shown = await staff.get(answer.headers["location"])
+        assert next_button in shown.text
+        assert 'class="notice good"' in shown.text
+
+
+async def test_forms_without_a_token_and_unknown_marks_are_refused(shop):
+    first, _ = await orders_of(shop)
+    browser = await signed_in(shop)
+    assert (await browser.http.post(f"/orders/{first}/dismiss")).status_code == 403
+    answer = await browser.http.post(f"/orders/{first}/burn", **form(browser))
+    assert answer.status_code == 404
+    answer = await browser.http.post("/orders/999999/dismiss", **form(browser))
+    assert answer.status_code == 404
+
+
+async def test_customers_are_those_of_the_api(shop):
+    await orders_of(shop)
+    browser = await signed_in(shop)
+    answer = (await browser.get("/api/customers")).json()
+    page = (await browser.get("/customers")).text
+    assert f"{answer['total']} customers" in page
+    assert "$1,008.00" in page
+    assert page.count(">repeat<") == 1
+    assert ESCAPED in page
+    assert "<b onclick" not in page

@@ -1,0 +1,111 @@
+"""A small shop for the tests of pages in a browser, and for the screenshots: the demo's cards, two
+days of prices, a list, and orders. Everything comes in over HTTP, as a shop's agent sends it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import httpx
+from tests.system.processes import Seller, Server
+
+from builders import a_csv, a_row, an_order
+from cardsync.processes.demo.cards import INVENTORY
+
+HOSTILE = "<b onclick='x'>A & \"B\"</b> \u202eright to left\u202c zero\u200bwidth " + "long" * 60
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+@dataclass(frozen=True)
+class Shop:
+    seller: Seller
+    name: str
+    email: str
+    password: str
+
+
+def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
+    email, name = "agatha@example.invalid", "Aunt Agatha's Extraordinary Card Emporium"
+    create = ["admin", "seller", "create", "--name", name, "--email", email, "--json"]
+    ran = server.run(*create)
+    assert ran.code == 0, ran.err
+    made = json.loads(ran.out)
+    seller = Seller(server, made["seller_id"], made["api_key"])
+    rows = _stock(hostile)
+    for days in (9, 6, 3, 0):
+        exported_at = (NOW - timedelta(days=days, minutes=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        report = seller.finished(seller.upload(_as_of(rows, days), exported_at))
+        assert report["state"] == "done", report
+    with seller.http() as http:
+        _send(http, "/api/v1/orders", _orders(hostile))
+        _send(http, "/api/v1/order_items", _items(rows))
+        listed = http.post("/api/lists", json={"name": HOSTILE[:80] if hostile else "Con box"})
+        assert listed.status_code in (200, 201), listed.text
+        http.post("/api/lists", json={"name": "Show case"})
+    return Shop(seller, name, email, made["password"])
+
+
+def _send(http: httpx.Client, path: str, rows: list[dict[str, Any]]) -> None:
+    answer = http.post(path, json=rows)
+    assert answer.status_code == 202, answer.text
+
+
+def _stock(hostile: bool) -> list[dict[str, str]]:
+    text = INVENTORY.read_text(encoding="utf-8-sig", errors="replace")
+    rows = [
+        row
+        for row in csv.DictReader(io.StringIO(text))
+        if None not in row and None not in row.values()
+    ]
+    named = [a_row(1, name=HOSTILE, set=HOSTILE, number=HOSTILE[:60])] if hostile else []
+    return [row for row in rows if row["Product Line"] != "Sports Cards"] + named
+
+
+def _as_of(rows: list[dict[str, str]], days: int) -> bytes:
+    """The export of some days ago: its market prices wander."""
+    chance = Random(days)
+    return a_csv(*(_moved(row, 1 + chance.uniform(-0.02, 0.02) * days) for row in rows))
+
+
+def _moved(row: dict[str, str], by: float) -> dict[str, str]:
+    market = row["TCG Market Price"]
+    moves = market.replace(".", "", 1).isdigit()
+    return row | ({"TCG Market Price": f"{float(market) * by:.2f}"} if moves else {})
+
+
+def _orders(hostile: bool) -> list[dict[str, Any]]:
+    statuses = ["Ready to Ship", "Shipped - In Transit", "Completed - Paid", "Canceled"]
+    return [
+        an_order(
+            f"D0D0CAFE-{n:06X}-{n * 977:05X}",
+            buyer_name=HOSTILE[:80] if hostile and n == 1 else f"Buyer {n % 31}",
+            order_date=(NOW - timedelta(days=n // 2)).strftime("%m/%d/%Y"),
+            status=statuses[min(n // 6, 2)] if n != 17 else statuses[3],
+            product_amt=10.5 + n,
+            total_amt=11.81 + n,
+        )
+        for n in range(40)
+    ]
+
+
+def _items(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "order_number": f"D0D0CAFE-{n:06X}-{n * 977:05X}",
+            "product_name": row["Product Name"],
+            "product_line": row["Product Line"],
+            "set_name": row["Set Name"],
+            "condition": row["Condition"],
+            "number": row["Number"],
+            "sku_id": row["TCGplayer Id"],
+            "quantity": 1 + n % 2,
+        }
+        for n in range(40)
+        for row in Random(n).sample(rows, 1 + n % 3)
+    ]
