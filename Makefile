@@ -10,10 +10,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check soak explore lint types openapi bench lock clean
+.PHONY: help setup run test check soak explore lint types openapi bench screenshots lock clean
 
 help: ## This list
-	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: .venv/.run .venv/.front ## The environment: .venv with cardsync and cardsync-agent
 
@@ -49,6 +49,9 @@ openapi: .venv/.run ## Write openapi.json and docs/settings.md anew
 
 bench: .venv/.dev ## Measure every figure, or PARTS="orders search"; writes bench/RESULTS.md
 	@"$(BIN)/python" bench/run_all.py $(PARTS)
+
+screenshots: .venv/.dev .venv/.front-dev ## Pictures of the pages for docs/screenshots; needs chromium
+	@"$(BIN)/python" tests/screenshots.py
 
 lock: ## Pin the dependencies anew (needs pip-tools)
 	@cd requirements && for part in run dev node; do pip-compile -q --generate-hashes --strip-extras --allow-unsafe \

@@ -48,7 +48,7 @@ async def test_another_shops_names_are_not_offered(shop, a_seller):
 
 
 async def test_staff_and_readers_tokens_ask_too(shop):
-    staff = await joined(shop, "bea@example.invalid")
+    staff = await joined(shop, "completing@example.invalid")
     assert await completed(staff, "set:ar") == [(0, "set:Arabian")]
     token = await shop.token("mcp:read")
     assert await completed(token, "set:ar") == [(0, "set:Arabian")]

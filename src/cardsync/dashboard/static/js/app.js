@@ -108,10 +108,12 @@ document.addEventListener("keydown", event => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); openPalette(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && typing(event.target)) {
-    // The default of a search field would empty it, and keep a dialog open.
+    // The default of a search field would empty it, and keep a dialog open. The field of a closed
+    // dialog would have the focus until the next frame.
     event.preventDefault();
     const dialog = event.target.closest("dialog[open]");
-    if (dialog) dialog.close(); else event.target.blur();
+    event.target.blur();
+    dialog?.close();
     return;
   }
   if (typing(event.target) || find("dialog[open]")) return;
