@@ -90,7 +90,7 @@ def a_window(browser: Browser, shop: Shop, **options: Any) -> Iterator[Page]:
     page.get_by_label("Email").fill(shop.email)
     page.get_by_label("Password").fill(shop.password)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/account")
+    page.wait_for_url("**/today")
     yield page
     context.close()
     assert [text for text in complaints if not any(part in text for part in EXPECTED)] == []
