@@ -31,6 +31,7 @@ from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
 from cardsync.dashboard import door as dashboard
+from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
 from cardsync.inventory import routes as inventory
@@ -231,7 +232,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
         template_config=pages.templates(
-            "cardsync.accounts", "cardsync.plans", "cardsync.dashboard"
+            "cardsync.accounts",
+            "cardsync.plans",
+            "cardsync.dashboard",
+            asset=asset_url,
         ),
         openapi_config=_description(),
         logging_config=None,

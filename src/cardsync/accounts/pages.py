@@ -1,4 +1,4 @@
-"""The pages of members: sign in, accept an invitation, the account with signing out, its credits.
+"""The pages of those who are not signed in: sign in, accept an invitation, and signing out.
 
 Forms without scripts; the same operations as JSON.
 """
@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC
-from typing import Any, NamedTuple
+from typing import Any
 
 from litestar import Response, Router, get, post
 from litestar.exceptions import NotFoundException
 from litestar.response import Template
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import errors, limits
 from cardsync.access import sessions, tokens
-from cardsync.access.admission import BY_SESSION, admitting, among_strangers, session_token
-from cardsync.access.caller import Caller
+from cardsync.access.admission import among_strangers, session_token
 from cardsync.accounts import invitations
-from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out, who_asks
-from cardsync.credits import ledger
-from cardsync.credits.models import CreditTransaction
+from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web import pages
@@ -31,13 +26,10 @@ from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
 DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
-LEDGER_SHOWN = 200
 # A link leads through the sign-in to its own page; no other site's address is followed, and none
 # that a browser might take for one.
 OWN_PATH = re.compile(r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?", re.ASCII)
 HOME = "/today"
-# An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
-ADDRESSES = ("https://", "http://", "mailto:")
 
 
 @get("/sign-in")
@@ -145,41 +137,6 @@ async def _invitation(
     )
 
 
-@get("/account", middleware=[admitting], opt=BY_SESSION)
-async def account(request: ApiRequest, caller: Caller, session: AsyncSession) -> Template:
-    who = await who_asks(session, caller, request)
-    return page("account.html", who=who, form_token=tokens.csrf_token(who.token))
-
-
-@get("/account/credits", middleware=[admitting], opt=BY_SESSION)
-async def credits_page(caller: Caller, database: Database, settings: Settings) -> Template:
-    """Where `top_up_path` leads."""
-    async with database.tenant(caller.seller_id, snapshot=True) as session:
-        balance, rows = await ledger.history(session, caller.seller_id, LEDGER_SHOWN + 1)
-    top_up = settings.credits_top_up.strip()
-    return page(
-        "credits.html",
-        balance=balance,
-        lines=[_ledger_line(row) for row in rows[:LEDGER_SHOWN]],
-        complete=len(rows) <= LEDGER_SHOWN,
-        top_up=top_up,
-        top_up_is_address=top_up.lower().startswith(ADDRESSES),
-    )
-
-
-class LedgerLine(NamedTuple):
-    moment: str
-    kind: str
-    reason: str
-    amount: int
-    balance: int
-
-
-def _ledger_line(row: CreditTransaction) -> LedgerLine:
-    moment = row.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-    return LedgerLine(moment, row.kind, row.reason or "", row.amount, row.balance_after)
-
-
 @post("/sign-out", middleware=[among_strangers])
 async def sign_out(request: ApiRequest, database: Database, settings: Settings) -> Response[str]:
     """A form carries its CSRF token in a field.
@@ -218,7 +175,7 @@ async def asset(name: str) -> Response[str]:
 router = Router(
     path="/",
     route_handlers=[
-        sign_in_page, sign_in, invitation_page, accept_invitation, account, credits_page, sign_out, asset,
+        sign_in_page, sign_in, invitation_page, accept_invitation, sign_out, asset,
     ],
     exception_handlers={errors.Problem: refused},
     include_in_schema=False,

@@ -31,7 +31,7 @@ TABS: Final = [
     ("/settings/sync", "Sync", True),
     ("/settings/people", "People", True),
     ("/settings/keys", "Keys", True),
-    ("/account/credits", "Credits", True),
+    ("/account/credits", "Credits", False),
     ("/settings/data", "Data", True),
     ("/settings/appearance", "Appearance", False),
 ]
@@ -91,9 +91,13 @@ HEADINGS: Final = {"shop": "Shop", "sync": "Sync"}
 def _show(
     request: PageRequest, caller: Caller, template: str, status: int = 200, /, **values: Any
 ) -> Template:
+    return show(request, caller, template, status, tabs=tabs_of(caller), **values)
+
+
+def tabs_of(caller: Caller) -> list[tuple[str, str]]:
+    """Return the sections that the caller may open."""
     owner = caller.role == "owner"
-    tabs = [(path, name) for path, name, owners in TABS if owner or not owners]
-    return show(request, caller, template, status, tabs=tabs, **values)
+    return [(path, name) for path, name, owners in TABS if owner or not owners]
 
 
 @get("/settings", opt=BY_FORM)
