@@ -154,8 +154,8 @@ async def revoke_key(key_id: int, caller: Caller, session: AsyncSession) -> KeyB
     responses=problems(*READ),
 )
 async def export_everything(caller: Caller, database: Database) -> Stream:
-    """Download all data of the account: a zip of CSV files (cards, price history, orders and their
-    items, lists and their cards, activity), sent while it is read.
+    """Download all data of the account: a zip of CSV files and the same tables as Parquet (cards,
+    price history, orders and their items, lists and their cards, activity), sent while it is read.
     """
     caller.must_be_owner()
     name = f"cardsync-{rfc3339(clock.now())[:10]}.zip"
