@@ -61,6 +61,8 @@ READS = routes("""
     GET /api/pull_sessions/{session_id}
     GET /api/pricing/rules
     GET /api/pricing/rules/analysis
+    GET /api/pricing/presets
+    GET /api/pricing/updates.csv
     GET /api/pricing/rules/{rule_id}
     GET /api/pricing/sales
     GET /api/pricing/sales/{sale_id}

@@ -115,6 +115,8 @@ OWNERS = routes("""
     GET /api/pricing/rules
     POST /api/pricing/rules
     GET /api/pricing/rules/analysis
+    GET /api/pricing/presets
+    GET /api/pricing/updates.csv
     GET /api/pricing/rules/{rule_id}
     PATCH /api/pricing/rules/{rule_id}
     DELETE /api/pricing/rules/{rule_id}

@@ -92,6 +92,8 @@ ROUTES = [
     ("POST", "/api/pricing/rules/1/enable"),
     ("POST", "/api/pricing/rules/1/publish"),
     ("GET", "/api/pricing/rules/analysis"),
+    ("GET", "/api/pricing/presets"),
+    ("GET", "/api/pricing/updates.csv"),
     ("POST", "/api/pricing/rules/reorder"),
     ("GET", "/api/pricing/runs"),
     ("GET", "/api/pricing/runs/1"),
