@@ -23,6 +23,9 @@ SESSION_ALONE = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    GET /api/account/deletion
+    POST /api/account/deletion
+    DELETE /api/account/deletion
     GET /api/shelves
     GET /api/shelves/{box}
     POST /api/shelves/put

@@ -20,6 +20,8 @@ BODIES = {
     "POST /api/members/invitations": {"email": "new@example.invalid", "role": "staff"},
     "PATCH /api/members/{member_id}": {"role": "staff"},
     "POST /api/keys": {"name": "Laptop"},
+    # Not the address of the one who asks, so that nothing ends by the way.
+    "POST /api/account/deletion": {"confirm": "nobody"},
     "POST /api/lists": {"name": "Binder"},
     "PATCH /api/lists/{list_id}": {"name": "Folder"},
     "POST /api/quick_add/publish": {"ids": [1]},

@@ -109,6 +109,9 @@ OWNERS = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    GET /api/account/deletion
+    POST /api/account/deletion
+    DELETE /api/account/deletion
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
     DELETE /api/lists/{list_id}/cards

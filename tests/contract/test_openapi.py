@@ -70,6 +70,7 @@ WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
         "members/invitations",
+        "account/deletion",
         "keys",
         "v1/heartbeat",
         "v1/sync/request",
@@ -172,6 +173,9 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/{key_id}"),
         ("GET", "/api/export/everything"),
+        ("GET", "/api/account/deletion"),
+        ("POST", "/api/account/deletion"),
+        ("DELETE", "/api/account/deletion"),
         ("GET", "/api/orders"),
         ("GET", "/api/orders/{order_id}"),
         ("GET", "/api/customers"),
@@ -502,6 +506,8 @@ OWN_REFUSALS = {
     ("POST", "/api/members/{member_id}/link"): {404: {"not_found"}},
     ("POST", "/api/keys"): {**READS_JSON, 403: {"account_suspended", "paid_plan_required"}},
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
+    ("POST", "/api/account/deletion"): READS_JSON,
+    ("DELETE", "/api/account/deletion"): {404: {"not_found"}},
     ("GET", "/api/pricing/presets"): {422: {"invalid_query"}},
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},

@@ -16,7 +16,7 @@ from litestar.response import Template
 from cardsync import errors, limits
 from cardsync.access import sessions, tokens
 from cardsync.access.admission import among_strangers, session_token
-from cardsync.accounts import invitations
+from cardsync.accounts import deletion, invitations
 from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -25,7 +25,11 @@ from cardsync.web.forms import form_of, go, refused, sentence
 from cardsync.web.pages import page
 from cardsync.web.request import ApiRequest
 
-DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all your devices."}
+DONE = {
+    "here": "You are signed out.",
+    "everywhere": "You are signed out on all your devices.",
+    "deletion": "The account will be deleted in seven days. Sign in to take that back.",
+}
 # A link leads through the sign-in to its own page; no other site's address is followed, and none
 # that a browser might take for one.
 OWN_PATH = re.compile(r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?", re.ASCII)
@@ -89,7 +93,10 @@ async def sign_in(request: ApiRequest, database: Database, settings: Settings) -
         who = await signed_in(request, database, settings, email, form.get("password", ""))
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
         return _sign_in(e.status, e.headers, email=email, problem=sentence(e), then=_wanted(form))
-    return go(_own(_wanted(form)) or HOME, cookie_of(settings, who.token))
+    async with database.tenant(who.seller_id) as session:
+        leaving = await deletion.pending(session, who.seller_id)
+    where = "/settings/data" if leaving else _own(_wanted(form)) or HOME
+    return go(where, cookie_of(settings, who.token))
 
 
 @get("/invitations/{token:str}", middleware=[among_strangers])

@@ -312,6 +312,15 @@ async def of_member(shop, method, suffix="", **body):
     return await shop.owner.send(method, f"/api/members/{member.member_id}{suffix}", **options)
 
 
+async def ask_for_deletion(shop):
+    return await shop.owner.post("/api/account/deletion", json={"confirm": shop.seller.email})
+
+
+async def take_deletion_back(shop):
+    await ask_for_deletion(shop)
+    return await (await signed_in(shop.seller)).send("DELETE", "/api/account/deletion")
+
+
 async def revoke_key(shop):
     key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
@@ -387,6 +396,8 @@ SCENES = {
     "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "DELETE /api/keys/{key_id}": revoke_key,
+    "POST /api/account/deletion": ask_for_deletion,
+    "DELETE /api/account/deletion": take_deletion_back,
     "POST /api/invitations/{token}": invitation,
     "POST /api/v1/sync/request": lambda shop: shop.send("POST", "/api/v1/sync/request"),
     "POST /api/v1/sync/cancel": cancel,

@@ -13,17 +13,20 @@ from zoneinfo import available_timezones
 
 from litestar import Response, get, post
 from litestar.response import Template
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import account_form, account_settings, own_keys, people
+from cardsync.accounts import account_form, account_settings, deletion, own_keys, people
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
-from cardsync.accounts.shown import keys_body, members_body
+from cardsync.accounts.browser_session import cookie_of
+from cardsync.accounts.shown import deletion_body, keys_body, members_body
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.sync import request as sync_request
+from cardsync.web.forms import go
 
 # The sections' tabs: address, name, and whether an owner alone has it.
 TABS: Final = [
@@ -314,10 +317,46 @@ async def revoke_key(
     return see("/settings/keys", "The key is revoked.")
 
 
+async def _data(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    status: int = 200,
+    **values: Any,
+) -> Template:
+    found = deletion_body(await deletion.asked(session, caller))
+    return _show(request, caller, "settings_data.html", status, deletion=found, **values)
+
+
 @get("/settings/data", opt=BY_FORM)
-async def data_page(request: PageRequest, caller: Caller) -> Template:
-    caller.must_be_owner()
-    return _show(request, caller, "settings_data.html")
+async def data_page(request: PageRequest, caller: Caller, session: AsyncSession) -> Template:
+    return await _data(request, caller, session)
+
+
+@post("/settings/data/delete", opt=BY_FORM)
+async def delete_account(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> Template | Response[str]:
+    typed = field(await read_form(request), "confirm")
+    try:
+        await deletion.ask(session, caller, typed, clock.now())
+    except errors.InvalidPayload as e:
+        return await _data(request, caller, session, e.status, problem=sentence(e))
+    return go("/sign-in?signed_out=deletion", cookie_of(settings, ""))
+
+
+@post("/settings/data/keep", opt=BY_FORM)
+async def keep_account(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+) -> Response[str]:
+    await read_form(request)
+    await deletion.take_back(session, caller, clock.now())
+    return see("/settings/data", "The account stays. Make new keys for your agents.")
 
 
 @get("/settings/appearance", opt=BY_FORM)
@@ -337,5 +376,7 @@ ROUTES: Final = [
     make_key,
     revoke_key,
     data_page,
+    delete_account,
+    keep_account,
     appearance_page,
 ]
