@@ -38,7 +38,15 @@ SESSION_ONLY = {
         name
         for name in OPERATIONS
         if name[1].startswith(
-            ("/api/shelves", "/api/contributions", "/api/members", "/api/keys", "/api/export/every")
+            (
+                "/api/shelves",
+                "/api/contributions",
+                "/api/members",
+                "/api/keys",
+                "/api/export/every",
+                "/api/account/deletion",
+                "/api/passkeys",
+            )
         )
     ),
     *(
@@ -744,7 +752,13 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
     assert set(body["content"]) == {"application/json", "application/gzip"}
     assert body["required"] is (
         name[1]
-        in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
+        in (
+            "/api/v1/sync/log",
+            "/api/v1/sync/debug",
+            "/api/session",
+            "/api/session/passkey",
+            "/api/invitations/{token}",
+        )
         or (
             name[1].startswith(
                 (
@@ -754,6 +768,8 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
                     "/api/quick_add",
                     "/api/members",
                     "/api/keys",
+                    "/api/account/deletion",
+                    "/api/passkeys",
                 )
             )
             and name[0] != "DELETE"
