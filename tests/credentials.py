@@ -23,6 +23,10 @@ SESSION_ALONE = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    GET /api/passkeys
+    POST /api/passkeys
+    POST /api/passkeys/options
+    DELETE /api/passkeys/{passkey_id}
     GET /api/account/deletion
     POST /api/account/deletion
     DELETE /api/account/deletion

@@ -14,6 +14,8 @@ def routes(told: str) -> set[str]:
 # They take no credentials, or bring their own.
 STRANGERS = routes("""
     POST /api/session
+    POST /api/session/passkey
+    POST /api/session/passkey/options
     POST /api/invitations/{token}
     PUT /objects/{key}
     GET /downloads/{product}/{version}/{path}
@@ -51,6 +53,10 @@ AGENTS = routes("""
 STAFF = routes("""
     GET /api/session
     DELETE /api/session
+    GET /api/passkeys
+    POST /api/passkeys
+    POST /api/passkeys/options
+    DELETE /api/passkeys/{passkey_id}
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv

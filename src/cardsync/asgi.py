@@ -23,6 +23,7 @@ from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import sessions_of
 from cardsync.accounts import manage_routes as management
 from cardsync.accounts import pages as member_pages
+from cardsync.accounts import passkey_routes as passkeys
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
@@ -216,6 +217,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             accounts.router,
             management.router,
             members.router,
+            passkeys.router,
             member_pages.router,
             dashboard.pages,
             dashboard.first_run,

@@ -34,6 +34,9 @@ DONE = {
 # that a browser might take for one.
 OWN_PATH = re.compile(r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?", re.ASCII)
 HOME = "/today"
+# Signing in with a passkey needs a script of ours; the password's form does without.
+_POLICY = "Content-Security-Policy"
+_WITH_SCRIPT = {_POLICY: f"{pages.HEADERS[_POLICY]}; script-src 'self'; connect-src 'self'"}
 
 
 @get("/sign-in")
@@ -69,7 +72,7 @@ def _sign_in(
     then: str = "",
 ) -> Template:
     values = {"email": email, "problem": problem, "done": done, "then": _own(then)}
-    return page("sign_in.html", status, headers, **values)
+    return page("sign_in.html", status, {**_WITH_SCRIPT, **(headers or {})}, **values)
 
 
 async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:

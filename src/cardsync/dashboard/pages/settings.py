@@ -18,10 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
-from cardsync.accounts import account_form, account_settings, deletion, own_keys, people
+from cardsync.accounts import account_form, account_settings, deletion, own_keys, passkeys, people
 from cardsync.accounts.account_form import LINE, ChangedMeanwhile, Unreadable
 from cardsync.accounts.browser_session import cookie_of
-from cardsync.accounts.shown import deletion_body, keys_body, members_body
+from cardsync.accounts.shown import deletion_body, keys_body, members_body, passkey_body
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.settings import Settings
@@ -36,6 +36,7 @@ TABS: Final = [
     ("/settings/keys", "Keys", True),
     ("/account/credits", "Credits", False),
     ("/settings/data", "Data", True),
+    ("/settings/sign-in", "Sign-in", False),
     ("/settings/appearance", "Appearance", False),
 ]
 
@@ -359,6 +360,35 @@ async def keep_account(
     return see("/settings/data", "The account stays. Make new keys for your agents.")
 
 
+@get("/settings/sign-in", opt=BY_FORM)
+async def sign_in_ways(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+) -> Template:
+    """Every member has the own ways in here."""
+    own = [passkey_body(row) for row in await passkeys.listed(session, caller)]
+    try:
+        passkeys.place_of(settings, request.headers.get("host"))
+        why_none = ""
+    except errors.InvalidPayload as e:
+        why_none = sentence(e)
+    return _show(request, caller, "settings_sign_in.html", passkeys=own, why_none=why_none)
+
+
+@post("/settings/sign-in/{passkey_id:int}/remove", opt=BY_FORM)
+async def remove_passkey(
+    request: PageRequest,
+    caller: Caller,
+    session: AsyncSession,
+    passkey_id: int,
+) -> Response[str]:
+    await read_form(request)
+    await passkeys.remove(session, caller, passkey_id, clock.now())
+    return see("/settings/sign-in", "The passkey is removed.")
+
+
 @get("/settings/appearance", opt=BY_FORM)
 async def appearance_page(request: PageRequest, caller: Caller) -> Template:
     return _show(request, caller, "settings_appearance.html")
@@ -378,5 +408,7 @@ ROUTES: Final = [
     data_page,
     delete_account,
     keep_account,
+    sign_in_ways,
+    remove_passkey,
     appearance_page,
 ]
