@@ -23,7 +23,12 @@ OPERATIONS = {
     for method, operation in operations.items()
 }
 # Who calls these has no credentials yet.
-STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/{token}")}
+STRANGERS = {
+    ("POST", "/api/session"),
+    ("POST", "/api/session/passkey"),
+    ("POST", "/api/session/passkey/options"),
+    ("POST", "/api/invitations/{token}"),
+}
 BEHIND_A_KEY = {
     name: operation
     for name, operation in OPERATIONS.items()
@@ -641,6 +646,12 @@ OWN_REFUSALS = {
                                                        409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
+    },
+    ("POST", "/api/session/passkey"): {
+        **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
+    },
+    ("POST", "/api/session/passkey/options"): {
+        **FOR_STRANGERS, 403: {"csrf_failed"}, 422: {"invalid_payload"},
     },
     ("POST", "/api/invitations/{token}"): {**READS_JSON, **FOR_STRANGERS, 404: {"not_found"}},
     ("PUT", "/objects/{key}"): {
