@@ -268,3 +268,52 @@ def test_every_page_fits_can_be_read_and_can_be_hit(
         look("credits")
         page.goto(link)
         look("invitation-used")
+
+
+def test_a_passkey_is_made_and_signs_in_without_the_password(
+    browser: Browser, server: Server, shop: dict[str, Any]
+) -> None:
+    """Chromium's own virtual device stands for a telephone or a security key. Browsers know no
+    passkeys at an address in numbers.
+    """
+    url = server.url.replace("127.0.0.1", "localhost")
+    context = browser.new_context(base_url=url)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    devtools = context.new_cdp_session(page)
+    devtools.send("WebAuthn.enable")
+    device = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    made = devtools.send("WebAuthn.addVirtualAuthenticator", {"options": device})
+    sign_in(page, shop)
+    page.goto("/settings/sign-in")
+    page.get_by_label("Name").fill("Telephone")
+    page.get_by_role("button", name="Add a passkey").click()
+    page.get_by_text("The passkey is kept.").wait_for()
+    assert page.get_by_role("rowheader", name="Telephone").is_visible()
+    page.goto("/account")
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    page.wait_for_url("**/sign-in?signed_out=here")
+    page.goto("/sign-in?next=/cards")
+    page.get_by_role("button", name="Use a passkey").click()
+    page.wait_for_url(f"{url}/cards")
+    assert is_in(page)
+    assert complaints == []
+    # A device that does not know its user is told so, and the password's form stays.
+    page.goto("/account")
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    page.wait_for_url("**/sign-in?signed_out=here")
+    verified = {"authenticatorId": made["authenticatorId"], "isUserVerified": False}
+    devtools.send("WebAuthn.setUserVerified", verified)
+    page.get_by_role("button", name="Use a passkey").click()
+    page.get_by_text("No passkey was used.").wait_for()
+    assert page.get_by_label("Password").is_visible()
+    context.close()

@@ -18,6 +18,7 @@ from cardsync.access import sessions, tokens
 from cardsync.access.admission import among_strangers, session_token
 from cardsync.accounts import deletion, invitations
 from cardsync.accounts.browser_session import cookie_of, signed_in, signed_out
+from cardsync.accounts.passkeys import has_name
 from cardsync.database.session import Database
 from cardsync.settings import Settings
 from cardsync.web import pages
@@ -49,7 +50,7 @@ async def sign_in_page(
     if token and await _is_good(request, database, settings, token):
         return go(_own(_wanted(request.query_params)) or HOME)
     done = DONE.get(request.query_params.get("signed_out", ""), "")
-    return _sign_in(done=done, then=_wanted(request.query_params))
+    return _sign_in(request, settings, done=done, then=_wanted(request.query_params))
 
 
 def _wanted(given: Mapping[str, str]) -> str:
@@ -63,6 +64,8 @@ def _own(path: str) -> str:
 
 
 def _sign_in(
+    request: ApiRequest,
+    settings: Settings,
     status: int = 200,
     headers: dict[str, str] | None = None,
     *,
@@ -71,7 +74,8 @@ def _sign_in(
     done: str = "",
     then: str = "",
 ) -> Template:
-    values = {"email": email, "problem": problem, "done": done, "then": _own(then)}
+    values: dict[str, Any] = {"email": email, "problem": problem, "done": done, "then": _own(then)}
+    values["passkeys"] = has_name(settings, request.headers.get("host"))
     return page("sign_in.html", status, {**_WITH_SCRIPT, **(headers or {})}, **values)
 
 
@@ -95,7 +99,15 @@ async def sign_in(request: ApiRequest, database: Database, settings: Settings) -
     try:
         who = await signed_in(request, database, settings, email, form.get("password", ""))
     except (errors.InvalidCredentials, errors.AccountSuspended, errors.RateLimited) as e:
-        return _sign_in(e.status, e.headers, email=email, problem=sentence(e), then=_wanted(form))
+        return _sign_in(
+            request,
+            settings,
+            e.status,
+            e.headers,
+            email=email,
+            problem=sentence(e),
+            then=_wanted(form),
+        )
     async with database.tenant(who.seller_id) as session:
         leaving = await deletion.pending(session, who.seller_id)
     where = "/settings/data" if leaving else _own(_wanted(form)) or HOME

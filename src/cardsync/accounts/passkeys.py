@@ -74,6 +74,15 @@ def place_of(settings: Settings, host: str | None) -> Place:
     return Place(origin, name)
 
 
+def has_name(settings: Settings, host: str | None) -> bool:
+    """Return whether browsers know passkeys where the page is open. Pure."""
+    try:
+        place_of(settings, host)
+    except errors.InvalidPayload:
+        return False
+    return True
+
+
 def _is_address(name: str) -> bool:
     try:
         ip_address(name)
