@@ -232,6 +232,7 @@ async def _agent(
         why_none=own_keys.why_none(caller, now),
         keys=await own_keys.listed(session, caller),
         origin=request.app.state.settings.origin,
+        review=caller.account.sync_mode == "read_only",
         **given,
     )
 
