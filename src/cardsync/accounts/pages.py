@@ -34,7 +34,10 @@ DONE = {"here": "You are signed out.", "everywhere": "You are signed out on all 
 LEDGER_SHOWN = 200
 # A link leads through the sign-in to its own page; no other site's address is followed, and none
 # that a browser might take for one.
-OWN_PATH = re.compile(r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?", re.ASCII)
+OWN_PATH = re.compile(
+    r"/(?:[a-z0-9][a-z0-9._-]*(?:/[a-z0-9._-]+)*)?(?:\?[A-Za-z0-9._~%+&=-]*)?", re.ASCII
+)
+NEXT_CHARACTERS = 2_000
 HOME = "/today"
 # An operator's CREDITS_TOP_UP that begins like this is a link, any other text a sentence.
 ADDRESSES = ("https://", "http://", "mailto:")
@@ -59,7 +62,7 @@ def _wanted(given: Mapping[str, str]) -> str:
 
 
 def _own(path: str) -> str:
-    own = len(path) <= 200 and path != "/sign-in" and OWN_PATH.fullmatch(path)
+    own = len(path) <= NEXT_CHARACTERS and path != "/sign-in" and OWN_PATH.fullmatch(path)
     return path if own else ""
 
 

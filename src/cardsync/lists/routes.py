@@ -21,6 +21,7 @@ from cardsync.database.session import Database
 from cardsync.lists import entries, lists
 from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists, list_body
 from cardsync.settings import Settings
+from cardsync.web.pages import to_sign_in
 from cardsync.web.request import (
     BEHIND_A_KEY,
     FOR_EITHER,
@@ -147,7 +148,11 @@ async def add_cards(
     return CardsAdded(list_body(caller, await lists.one_list(session, caller, list_id)), *done)
 
 
-@get("/lists/{list_id:int}/cards", include_in_schema=False)
+@get(
+    "/lists/{list_id:int}/cards",
+    include_in_schema=False,
+    exception_handlers={errors.Unauthorized: to_sign_in},
+)
 async def open_add_cards_url(request: Request[Any, Any, Any], list_id: int) -> Redirect:
     """A browser that opens a list's `add_cards_url` goes to the page that adds a search's cards."""
     given = storable(request.query_params.dict())
