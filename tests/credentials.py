@@ -53,6 +53,10 @@ READS = routes("""
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/saved_searches
+    GET /api/card_columns
+    GET /api/cards/{card_id}/match
+    GET /api/cards/{card_id}/orders
     GET /api/orders
     GET /api/orders/{order_id}
     GET /api/customers
@@ -88,6 +92,11 @@ WRITES = routes("""
     PATCH /api/quick_add/{entry_id}
     DELETE /api/quick_add/{entry_id}
     POST /api/quick_add/publish
+    POST /api/saved_searches
+    PATCH /api/saved_searches/{search_id}
+    DELETE /api/saved_searches/{search_id}
+    PUT /api/card_columns
+    POST /api/cards/{card_id}/match
     POST /api/lists
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}

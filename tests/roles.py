@@ -55,6 +55,14 @@ STAFF = routes("""
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/saved_searches
+    POST /api/saved_searches
+    PATCH /api/saved_searches/{search_id}
+    DELETE /api/saved_searches/{search_id}
+    GET /api/card_columns
+    PUT /api/card_columns
+    GET /api/cards/{card_id}/match
+    GET /api/cards/{card_id}/orders
     GET /api/orders
     GET /api/orders/{order_id}
     GET /api/customers
@@ -109,6 +117,7 @@ OWNERS = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    POST /api/cards/{card_id}/match
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
     DELETE /api/lists/{list_id}/cards

@@ -13,6 +13,8 @@ from typing import Any, Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.cards import saved_searches as searches
+from cardsync.cards import settled as cards
 from cardsync.lists import put_back as lists
 from cardsync.orders import pull_marks as orders
 from cardsync.pricing.rules import put_back as rules
@@ -22,6 +24,10 @@ Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[N
 
 KINDS: Final[Mapping[str, Undo]] = {
     rules.KIND: rules.put_back,
+    searches.MADE: searches.unsave,
+    searches.CHANGED: searches.unchange,
+    searches.DELETED: searches.undelete,
+    cards.KIND: cards.put_match_back,
     pins.PIN: pins.put_pin_back,
     lists.MADE: lists.unmake,
     lists.RENAMED: lists.unrename,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from browsers import Browser, accept, invited, joined, signed_in
 from builders import Seller, a_csv, a_row, an_order
@@ -317,8 +318,33 @@ async def revoke_key(shop):
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
 
 
+async def saved(shop):
+    return await shop.send("POST", "/api/saved_searches", name="Dear", query="price>5")
+
+
+async def of_search(shop, method, **body):
+    search = (await saved(shop)).json()["id"]
+    return await shop.send(method, f"/api/saved_searches/{search}", **body)
+
+
+async def settled(shop):
+    card = await shop.card()
+    async with shop.seller.service.database.shared() as session:
+        product = await session.scalar(text(A_PRODUCT))
+    return await shop.send("POST", f"/api/cards/{card}/match", product_id=product)
+
+
+A_PRODUCT = """
+    INSERT INTO product (identity, game, set_name, product_name, language)
+    VALUES (md5(random()::text), 'magic', 'Alpha', 'Mox', 'en') RETURNING id
+"""
 FAILURE = {"step": "import_prices", "error": {"code": "gone", "message": "no button"}}
 SCENES = {
+    "POST /api/saved_searches": saved,
+    "PATCH /api/saved_searches/{search_id}": lambda shop: of_search(shop, "PATCH", name="Dearer"),
+    "DELETE /api/saved_searches/{search_id}": lambda shop: of_search(shop, "DELETE"),
+    "PUT /api/card_columns": lambda shop: shop.send("PUT", "/api/card_columns", columns=["price"]),
+    "POST /api/cards/{card_id}/match": settled,
     "POST /api/lists": lambda shop: shop.send("POST", "/api/lists", name="Binder"),
     "PATCH /api/lists/{list_id}": lambda shop: of_list(shop, "PATCH", name="Folder"),
     "DELETE /api/lists/{list_id}": lambda shop: of_list(shop, "DELETE"),
