@@ -53,6 +53,11 @@ READS = routes("""
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/orders/export.csv
+    GET /api/customers/export.csv
+    GET /api/lists/export.csv
+    GET /api/pricing/runs/export.csv
+    GET /api/v1/agent/activity/export.csv
     GET /api/saved_searches
     GET /api/card_columns
     GET /api/cards/{card_id}/match

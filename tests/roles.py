@@ -55,6 +55,11 @@ STAFF = routes("""
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/orders/export.csv
+    GET /api/customers/export.csv
+    GET /api/lists/export.csv
+    GET /api/pricing/runs/export.csv
+    GET /api/v1/agent/activity/export.csv
     GET /api/saved_searches
     POST /api/saved_searches
     PATCH /api/saved_searches/{search_id}

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from litestar import Request, Router, delete, get, patch, post
+from litestar import Request, Response, Router, delete, get, patch, post
 from litestar.di import Provide
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
 from litestar.response import Redirect
@@ -19,8 +19,10 @@ from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards.bulk_selection import Selection, both, of_query, read_id
 from cardsync.database.session import Database
 from cardsync.lists import entries, lists
+from cardsync.lists.as_csv import lists_as_csv
 from cardsync.lists.shown import CardListBody, CardsAdded, CardsRemoved, Lists, list_body
 from cardsync.settings import Settings
+from cardsync.web import as_csv
 from cardsync.web.pages import to_sign_in
 from cardsync.web.request import (
     BEHIND_A_KEY,
@@ -65,6 +67,15 @@ async def read_lists(
     return Lists(
         [list_body(caller, row, member=bool(asked)) for row in found], limits.CARDS_PER_LIST
     )
+
+
+@get(
+    "/lists/export.csv",
+    responses={200: as_csv.answer("The lists in their order"), **problems(*BEHIND_A_KEY)},
+)
+async def export_lists(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+    """All lists with their counts, as a CSV."""
+    return as_csv.file(await lists_as_csv(database, caller, settings.read_seconds), "lists")
 
 
 @get("/lists/{list_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -225,6 +236,7 @@ router = Router(
     path="",
     route_handlers=[
         read_lists,
+        export_lists,
         read_list,
         create_list,
         rename_list,

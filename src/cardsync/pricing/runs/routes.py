@@ -23,6 +23,7 @@ from cardsync.pricing.preview.backtest import backtest
 from cardsync.pricing.preview.shown import Backtest, Preview
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.runs import reprice
+from cardsync.pricing.runs.as_csv import runs_as_csv
 from cardsync.pricing.runs.run_reads import newest_runs
 from cardsync.pricing.runs.shown import (
     Explanation,
@@ -34,6 +35,7 @@ from cardsync.pricing.runs.shown import (
 )
 from cardsync.settings import Settings
 from cardsync.storage import Store
+from cardsync.web import as_csv
 from cardsync.web.request import BEHIND_A_KEY, FOR_OWNERS, READ_BY_OWNERS, WITH_JSON_BODY, problems
 
 
@@ -52,6 +54,16 @@ async def request_reprice(caller: Caller, session: AsyncSession) -> RunRequested
 async def list_runs(caller: Caller, session: AsyncSession) -> PriceRuns:
     """The newest runs first."""
     return PriceRuns([run_body(run) for run in await newest_runs(session, caller)])
+
+
+@get(
+    "/runs/export.csv",
+    responses={200: as_csv.answer("The runs, newest first"), **problems(*BEHIND_A_KEY)},
+)
+async def export_runs(caller: Caller, database: Database, settings: Settings) -> Response[bytes]:
+    """All price runs as a CSV that streams."""
+    parts = await runs_as_csv(database, caller, settings.read_seconds)
+    return as_csv.file(parts, "price_runs")
 
 
 @get("/runs/{run_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
@@ -162,6 +174,7 @@ router = Router(
         backtest_prices,
         request_reprice,
         list_runs,
+        export_runs,
         read_run,
         confirm_run,
         discard_run,
