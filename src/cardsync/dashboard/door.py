@@ -30,7 +30,7 @@ pages = Router(
     path="/",
     route_handlers=[
         cards.cards_page,
-        card.card_page,
+        *card.ROUTES,
         orders.orders_page,
         order.order_page,
         order.mark_order,

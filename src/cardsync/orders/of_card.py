@@ -72,8 +72,7 @@ async def orders_of_card(
         "after": after,
         "limit": limit + 1,
     }
-    [rows] = await reading.together([statement], values, last=True)
-    sold = [Sold._make(row) for row in rows]
+    sold = [Sold._make(row) for row in await reading.rows(statement, values)]
     more = len(sold) > limit
     return SoldOrders(sold[:limit], sold[limit - 1].order_id if more else None)
 
