@@ -129,6 +129,8 @@ WRITES = routes("""
     PATCH /api/pricing/sales/{sale_id}
     DELETE /api/pricing/sales/{sale_id}
     PATCH /api/pricing/settings
+    POST /api/pricing/pins/pin_many
+    POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/reprice

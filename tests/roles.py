@@ -142,6 +142,8 @@ OWNERS = routes("""
     DELETE /api/pricing/sales/{sale_id}
     GET /api/pricing/settings
     PATCH /api/pricing/settings
+    POST /api/pricing/pins/pin_many
+    POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/preview

@@ -17,6 +17,7 @@ from cardsync.cards import saved_searches as searches
 from cardsync.cards import settled as cards
 from cardsync.lists import put_back as lists
 from cardsync.orders import pull_marks as orders
+from cardsync.pricing.rules import pin_many
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_sets as pins
 
@@ -29,6 +30,7 @@ KINDS: Final[Mapping[str, Undo]] = {
     searches.DELETED: searches.undelete,
     cards.KIND: cards.put_match_back,
     pins.PIN: pins.put_pin_back,
+    pin_many.KIND: pin_many.put_pins_back,
     lists.MADE: lists.unmake,
     lists.RENAMED: lists.unrename,
     lists.DELETED: lists.undelete,

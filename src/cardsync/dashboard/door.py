@@ -29,7 +29,7 @@ from cardsync.web import forms
 pages = Router(
     path="/",
     route_handlers=[
-        cards.cards_page,
+        *cards.ROUTES,
         *card.ROUTES,
         orders.orders_page,
         order.order_page,
@@ -44,6 +44,10 @@ pages = Router(
         one_list.add_cards,
         one_list.remove_cards,
         selection.add_selected,
+        selection.shelve_selected,
+        selection.pin_selected,
+        selection.unpin_selected,
+        selection.publish_selected,
         selection.export_selected,
         selection.export_cards,
         today.home,

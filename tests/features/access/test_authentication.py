@@ -89,6 +89,8 @@ ROUTES = [
     ("POST", "/api/lists/1/cards"),
     ("DELETE", "/api/pricing/pins/1"),
     ("PUT", "/api/pricing/pins/1"),
+    ("POST", "/api/pricing/pins/pin_many"),
+    ("POST", "/api/pricing/pins/unpin_many"),
     ("POST", "/api/pricing/presets/1"),
     ("POST", "/api/pricing/backtest"),
     ("POST", "/api/pricing/preview"),

@@ -318,6 +318,13 @@ async def revoke_key(shop):
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
 
 
+async def many_pins(shop, what):
+    card = await shop.card()
+    if what == "unpin_many":
+        await shop.send("POST", "/api/pricing/pins/pin_many", card_ids=[card])
+    return await shop.send("POST", f"/api/pricing/pins/{what}", card_ids=[card])
+
+
 async def saved(shop):
     return await shop.send("POST", "/api/saved_searches", name="Dear", query="price>5")
 
@@ -340,6 +347,8 @@ A_PRODUCT = """
 """
 FAILURE = {"step": "import_prices", "error": {"code": "gone", "message": "no button"}}
 SCENES = {
+    "POST /api/pricing/pins/pin_many": lambda shop: many_pins(shop, "pin_many"),
+    "POST /api/pricing/pins/unpin_many": lambda shop: many_pins(shop, "unpin_many"),
     "POST /api/saved_searches": saved,
     "PATCH /api/saved_searches/{search_id}": lambda shop: of_search(shop, "PATCH", name="Dearer"),
     "DELETE /api/saved_searches/{search_id}": lambda shop: of_search(shop, "DELETE"),
