@@ -101,6 +101,7 @@ WRITES = routes("""
     PATCH /api/saved_searches/{search_id}
     DELETE /api/saved_searches/{search_id}
     PUT /api/card_columns
+    PUT /api/card_columns/shop
     POST /api/cards/{card_id}/match
     POST /api/lists
     PATCH /api/lists/{list_id}

@@ -21,6 +21,7 @@ BODIES = {
     "PATCH /api/members/{member_id}": {"role": "staff"},
     "POST /api/keys": {"name": "Laptop"},
     "PUT /api/card_columns": {"columns": ["price"]},
+    "PUT /api/card_columns/shop": {"columns": ["price"]},
     "POST /api/cards/{card_id}/match": {"product_id": 1},
     "POST /api/saved_searches": {"name": "Dear", "query": "price>5"},
     "POST /api/lists": {"name": "Binder"},

@@ -123,6 +123,7 @@ OWNERS = routes("""
     DELETE /api/keys/{key_id}
     GET /api/export/everything
     POST /api/cards/{card_id}/match
+    PUT /api/card_columns/shop
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
     DELETE /api/lists/{list_id}/cards

@@ -22,7 +22,10 @@ COLUMNS: Final = (
 
 
 async def activity_as_csv(
-    database: Database, caller: Caller, wanted: Wanted, seconds: float
+    database: Database,
+    caller: Caller,
+    wanted: Wanted,
+    seconds: float,
 ) -> AsyncIterator[bytes]:
     """Return the entries that a filter finds, newest first."""
 

@@ -31,7 +31,11 @@ async def read_feed(session: AsyncSession, caller: Caller, wanted: Wanted) -> Fe
 
 
 async def feed_before(
-    session: AsyncSession, caller: Caller, wanted: Wanted, before: int | None, limit: int
+    session: AsyncSession,
+    caller: Caller,
+    wanted: Wanted,
+    before: int | None,
+    limit: int,
 ) -> list[Activity]:
     """Return the entries before one, newest first."""
     those = _conditions(caller.seller_id, wanted)

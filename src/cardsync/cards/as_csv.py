@@ -36,7 +36,10 @@ _TEXTS = frozenset(
 
 
 async def cards_as_csv(
-    database: Database, caller: Caller, wanted: CardFilter, seconds: float
+    database: Database,
+    caller: Caller,
+    wanted: CardFilter,
+    seconds: float,
 ) -> AsyncIterator[bytes]:
     """Return the file in parts; the first one is read already, so that a search which cannot be
     read is refused before anything is sent. Raises InvalidPayload.
@@ -53,7 +56,11 @@ async def cards_as_csv(
 
 
 async def _part(
-    database: Database, caller: Caller, wanted: CardFilter, after: int, seconds: float
+    database: Database,
+    caller: Caller,
+    wanted: CardFilter,
+    after: int,
+    seconds: float,
 ) -> list[CardRow]:
     async with database.readings.of(caller.seller_id, seconds) as reading:
         return await cards_after(reading, caller, wanted, after, PART)

@@ -70,7 +70,7 @@ async def choose_columns(
     """Keep the caller's columns or, with `shop`, everybody's. Raises OwnerRequired,
     InvalidPayload.
     """
-    if shop or caller.member_id is None:
+    if shop:
         caller.must_be_owner()
     wrong = [name for name in columns if name not in COLUMNS]
     if wrong or not columns:

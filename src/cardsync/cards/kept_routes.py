@@ -1,4 +1,4 @@
-"""What the pages of cards keep, over HTTP: saved searches, columns of choice, settled matches."""
+"""Saved searches, columns of choice and settled matches over HTTP."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ async def save_search(caller: Caller, session: AsyncSession, data: SearchToSave)
     responses=problems(*FOR_EITHER, *WITH_JSON_BODY, *OF_A_SEARCH, errors.NotFound),
 )
 async def change_search(
-    caller: Caller, session: AsyncSession, search_id: int, data: SearchChanges
+    caller: Caller,
+    session: AsyncSession,
+    search_id: int,
+    data: SearchChanges,
 ) -> SavedSearchBody:
     """Another name, query or place."""
     given = {
@@ -121,10 +124,9 @@ class Columns(msgspec.Struct):
 
 
 class ColumnsToKeep(msgspec.Struct):
-    """`shop` keeps them for every member who has chosen none, which only an owner may."""
+    """The names are those that GET /card_columns answers with."""
 
     columns: list[Any]
-    shop: bool = False
 
 
 @get("/card_columns", responses=problems(*BEHIND_A_KEY))
@@ -134,10 +136,17 @@ async def read_columns(caller: Caller, database: Database, settings: Settings) -
         return Columns(list(await columns.chosen_columns(reading, caller)))
 
 
-@put("/card_columns", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+@put("/card_columns", opt=WRITES, responses=problems(*FOR_EITHER, *WITH_JSON_BODY))
 async def keep_columns(caller: Caller, session: AsyncSession, data: ColumnsToKeep) -> Columns:
     """Keep the columns that the caller sees unless told; a key keeps the shop's."""
-    kept = await columns.choose_columns(session, caller, data.columns, clock.now(), shop=data.shop)
+    kept = await columns.choose_columns(session, caller, data.columns, clock.now())
+    return Columns(list(kept))
+
+
+@put("/card_columns/shop", opt=WRITES, responses=problems(*FOR_OWNERS, *WITH_JSON_BODY))
+async def keep_shop_columns(caller: Caller, session: AsyncSession, data: ColumnsToKeep) -> Columns:
+    """Keep the columns that every member sees who has chosen none."""
+    kept = await columns.choose_columns(session, caller, data.columns, clock.now(), shop=True)
     return Columns(list(kept))
 
 
@@ -149,7 +158,10 @@ class Settled(msgspec.Struct):
 
 @get("/cards/{card_id:int}/match", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def card_match(
-    caller: Caller, database: Database, settings: Settings, card_id: int
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> MatchBody:
     """The product that the card was matched to, and which parts of the two agree."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
@@ -182,6 +194,7 @@ router = Router(
         delete_search,
         read_columns,
         keep_columns,
+        keep_shop_columns,
         card_match,
         settle_card_match,
     ],

@@ -105,7 +105,10 @@ _OWN_RULES = "SELECT name FROM pricing_rule WHERE seller_id = :seller ORDER BY p
 
 
 async def own_names(
-    rows: Rows, seller_id: int, member_id: int | None = None, field: str | None = None
+    rows: Rows,
+    seller_id: int,
+    member_id: int | None = None,
+    field: str | None = None,
 ) -> OwnNames:
     """Read the names for completing a search: those that the member may see, or, without a
     member, those that a key may see. With a field, only the names that it takes are read.

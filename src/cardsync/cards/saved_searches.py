@@ -38,7 +38,11 @@ async def saved_searches(session: AsyncSession, caller: Caller) -> list[SavedSea
 
 
 async def save_search(
-    session: AsyncSession, caller: Caller, name: Any, query: Any, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    name: Any,
+    query: Any,
+    now: datetime,
 ) -> SavedSearch:
     """Save a search at the end. Raises InvalidName, InvalidQuery, NameTaken,
     SavedSearchLimitReached.
@@ -65,7 +69,11 @@ async def save_search(
 
 
 async def change_search(
-    session: AsyncSession, caller: Caller, search_id: int, given: Mapping[str, Any], now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    search_id: int,
+    given: Mapping[str, Any],
+    now: datetime,
 ) -> SavedSearch:
     """Change name, query or place; `position` counts from 1. Raises NotFound, InvalidName,
     InvalidQuery, InvalidPayload, NameTaken.
@@ -94,7 +102,10 @@ async def change_search(
 
 
 async def delete_search(
-    session: AsyncSession, caller: Caller, search_id: int, now: datetime
+    session: AsyncSession,
+    caller: Caller,
+    search_id: int,
+    now: datetime,
 ) -> None:
     """Delete a saved search. Raises NotFound."""
     await one_at_a_time(session, caller.seller_id)

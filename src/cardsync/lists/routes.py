@@ -80,7 +80,10 @@ async def export_lists(caller: Caller, database: Database, settings: Settings) -
 
 @get("/lists/{list_id:int}", responses=problems(*BEHIND_A_KEY, errors.NotFound))
 async def read_list(
-    caller: Caller, database: Database, settings: Settings, list_id: int
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    list_id: int,
 ) -> CardListBody:
     """One list with its counts; its cards are what its `query` finds."""
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:

@@ -35,7 +35,10 @@ CUSTOMERS: Final = 50_000
 
 
 async def orders_as_csv(
-    database: Database, caller: Caller, wanted: OrderFilter, seconds: float
+    database: Database,
+    caller: Caller,
+    wanted: OrderFilter,
+    seconds: float,
 ) -> AsyncIterator[bytes]:
     """Return the orders that a filter finds, by id. Raises InvalidPayload."""
 
@@ -52,7 +55,11 @@ async def orders_as_csv(
 
 
 async def _orders(
-    database: Database, caller: Caller, wanted: OrderFilter, after: int, seconds: float
+    database: Database,
+    caller: Caller,
+    wanted: OrderFilter,
+    after: int,
+    seconds: float,
 ) -> list[OrderRow]:
     conditions, more = all_conditions(wanted)
     statement = (
@@ -78,7 +85,9 @@ def _order(row: OrderRow) -> Sequence[Any]:
 
 
 async def customers_as_csv(
-    database: Database, caller: Caller, seconds: float
+    database: Database,
+    caller: Caller,
+    seconds: float,
 ) -> AsyncIterator[bytes]:
     """Return the customers by what their orders add up to."""
     page = 1

@@ -58,7 +58,11 @@ _BEHIND = """
 
 
 async def orders_of_card(
-    reading: Reading, caller: Caller, card_id: int, after: int | None, limit: int
+    reading: Reading,
+    caller: Caller,
+    card_id: int,
+    after: int | None,
+    limit: int,
 ) -> SoldOrders:
     """Raises NotFound."""
     values = {"seller": caller.seller_id, "member": caller.member_id, "card": card_id}

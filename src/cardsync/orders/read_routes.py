@@ -205,14 +205,19 @@ async def export_orders(request: Request[Any, Any, State]) -> Response[bytes]:
     },
 )
 async def export_customers(
-    caller: Caller, database: Database, settings: Settings
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[bytes]:
     """All customers as a CSV that streams."""
     parts = await customers_as_csv(database, caller, settings.read_seconds)
     return as_csv.file(parts, "customers")
 
 
-@get("/cards/{card_id:int}/orders", responses=problems(*BEHIND_A_KEY, errors.NotFound))
+@get(
+    "/cards/{card_id:int}/orders",
+    responses=problems(*BEHIND_A_KEY, errors.NotFound, errors.InvalidPayload),
+)
 async def sold_orders(
     caller: Caller,
     database: Database,

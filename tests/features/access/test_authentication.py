@@ -69,6 +69,7 @@ ROUTES = [
     ("DELETE", "/api/saved_searches/1"),
     ("GET", "/api/card_columns"),
     ("PUT", "/api/card_columns"),
+    ("PUT", "/api/card_columns/shop"),
     ("POST", "/api/pull_sessions"),
     ("GET", "/api/pull_sessions/1"),
     ("POST", "/api/pull_sessions/1/orders/1/pulled"),

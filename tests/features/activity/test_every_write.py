@@ -353,6 +353,9 @@ SCENES = {
     "PATCH /api/saved_searches/{search_id}": lambda shop: of_search(shop, "PATCH", name="Dearer"),
     "DELETE /api/saved_searches/{search_id}": lambda shop: of_search(shop, "DELETE"),
     "PUT /api/card_columns": lambda shop: shop.send("PUT", "/api/card_columns", columns=["price"]),
+    "PUT /api/card_columns/shop": lambda shop: shop.send(
+        "PUT", "/api/card_columns/shop", columns=["price"]
+    ),
     "POST /api/cards/{card_id}/match": settled,
     "POST /api/lists": lambda shop: shop.send("POST", "/api/lists", name="Binder"),
     "PATCH /api/lists/{list_id}": lambda shop: of_list(shop, "PATCH", name="Folder"),

@@ -46,7 +46,10 @@ OUTCOME_SHADES = {
 
 @get("/activity", opt=BY_FORM)
 async def activity_page(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Template:
     given = dict(request.query_params.multi_items())
     day = str(given.get("since", ""))

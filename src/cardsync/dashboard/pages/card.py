@@ -137,7 +137,10 @@ async def card_page(
 
 
 async def _why(
-    database: Database, caller: Caller, store: Store, card: CardWithHistory
+    database: Database,
+    caller: Caller,
+    store: Store,
+    card: CardWithHistory,
 ) -> dict[str, Any] | None:
     """Return the explanation; a contribution has none."""
     if card.contribution is not None:
@@ -153,7 +156,11 @@ async def _why(
 
 @post("/cards/{card_id:int}/pin", opt=BY_FORM | WRITES)
 async def pin_card(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, card_id: int
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> Response[str]:
     price = field(await read_form(request), "price")
     number = await _marketplace_id(database, caller, settings, card_id)
@@ -164,7 +171,11 @@ async def pin_card(
 
 @post("/cards/{card_id:int}/unpin", opt=BY_FORM | WRITES)
 async def unpin_card(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, card_id: int
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> Response[str]:
     await read_form(request)
     number = await _marketplace_id(database, caller, settings, card_id)
@@ -174,7 +185,10 @@ async def unpin_card(
 
 
 async def _marketplace_id(
-    database: Database, caller: Caller, settings: Settings, card_id: int
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    card_id: int,
 ) -> int:
     async with database.readings.of(caller.seller_id, settings.read_seconds) as reading:
         row, _ = await read_card(reading, caller, card_id)
@@ -183,7 +197,11 @@ async def _marketplace_id(
 
 @post("/cards/{card_id:int}/publish", opt=BY_FORM | WRITES)
 async def publish_card(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, card_id: int
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> Response[str]:
     """Let everybody of the shop see a contribution."""
     await read_form(request)
@@ -194,7 +212,11 @@ async def publish_card(
 
 @get("/cards/{card_id:int}/match", opt=BY_FORM)
 async def match_page(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, card_id: int
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> Template:
     """Show products of the catalog that the card may be."""
     seconds = settings.read_seconds
@@ -212,7 +234,11 @@ async def match_page(
 
 @post("/cards/{card_id:int}/match", opt=BY_FORM | WRITES)
 async def settle(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, card_id: int
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    card_id: int,
 ) -> Response[str]:
     product_id = read_id(field(await read_form(request), "product_id"))
     if product_id is None or abs(product_id) > limits.LARGEST_ID:

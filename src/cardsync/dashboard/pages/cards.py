@@ -154,7 +154,11 @@ def _moved(columns: tuple[str, ...], place: int, to: int) -> str:
 
 
 def address_of(
-    wanted: CardFilter, shown: CardPage, columns: tuple[str, ...] = (), /, **changed: Any
+    wanted: CardFilter,
+    shown: CardPage,
+    columns: tuple[str, ...] = (),
+    /,
+    **changed: Any,
 ) -> str:
     """Return the address of the same page with other parameters."""
     query = {
@@ -171,7 +175,10 @@ def address_of(
 
 @post("/cards/columns", opt=BY_FORM | WRITES)
 async def keep_columns(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     shop = field(form, "whose") == "shop"
@@ -184,7 +191,10 @@ async def keep_columns(
 
 @post("/cards/searches", opt=BY_FORM | WRITES)
 async def save_search(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     search, game = field(form, "search"), field(form, "game")
@@ -201,7 +211,11 @@ async def save_search(
 
 @post("/cards/searches/{search_id:int}", opt=BY_FORM | WRITES)
 async def change_search(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings, search_id: int
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    search_id: int,
 ) -> Response[str]:
     """Rename, move or delete a saved search, as the form's button says."""
     form = await read_form(request)

@@ -30,7 +30,10 @@ def _file(parts: AsyncIterator[bytes], name: str) -> Response[bytes]:
 
 @get("/orders/export.csv", opt=BY_FORM)
 async def export_orders(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[bytes]:
     wanted = read_filter(request.query_params.dict())
     return _file(await orders_as_csv(database, caller, wanted, settings.read_seconds), "orders")
@@ -38,7 +41,9 @@ async def export_orders(
 
 @get("/customers/export.csv", opt=BY_FORM)
 async def export_customers(
-    caller: Caller, database: Database, settings: Settings
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[bytes]:
     return _file(await customers_as_csv(database, caller, settings.read_seconds), "customers")
 
@@ -50,7 +55,10 @@ async def export_lists(caller: Caller, database: Database, settings: Settings) -
 
 @get("/activity/export.csv", opt=BY_FORM)
 async def export_activity(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[bytes]:
     given = dict(request.query_params.multi_items())
     wanted = wanted_of(given, zone_of(caller.account.time_zone))

@@ -67,7 +67,10 @@ def added_sentence(done: entries.Added) -> str:
 
 @post("/cards/add", opt=BY_FORM | WRITES)
 async def add_selected(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     list_id = read_id(field(form, "list_id"))
@@ -83,7 +86,10 @@ async def add_selected(
 
 @post("/cards/shelve", opt=BY_FORM | WRITES)
 async def shelve_selected(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     selection = selected(form)
@@ -109,7 +115,10 @@ def _number(form: Form, name: str) -> int:
 
 @post("/cards/pin", opt=BY_FORM | WRITES)
 async def pin_selected(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     seconds = settings.read_seconds
@@ -120,7 +129,10 @@ async def pin_selected(
 
 @post("/cards/unpin", opt=BY_FORM | WRITES)
 async def unpin_selected(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     form = await read_form(request)
     seconds = settings.read_seconds
@@ -136,7 +148,10 @@ def _pinned(done: Pinned, what: str) -> str:
 
 @post("/cards/publish", opt=BY_FORM | WRITES)
 async def publish_selected(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[str]:
     """Let everybody of the shop see the caller's own contributions among the ticked ones."""
     form = await read_form(request)
@@ -170,7 +185,10 @@ async def export_selected(request: PageRequest, caller: Caller) -> Response[str]
 
 @get("/cards/export.csv", opt=BY_FORM)
 async def export_cards(
-    request: PageRequest, caller: Caller, database: Database, settings: Settings
+    request: PageRequest,
+    caller: Caller,
+    database: Database,
+    settings: Settings,
 ) -> Response[bytes]:
     wanted = read_filter(request.query_params.dict())
     parts = await as_csv.cards_as_csv(database, caller, wanted, settings.read_seconds)

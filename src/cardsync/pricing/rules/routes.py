@@ -281,7 +281,10 @@ BOUNDED = {"session": Provide(provide_bounded_session)}
     dependencies=BOUNDED,
 )
 async def pin_cards(
-    caller: Caller, session: AsyncSession, settings: Settings, data: Selection
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: Selection,
 ) -> PinnedMany:
     """Pin the selected cards at the price that they have."""
     seconds = settings.read_seconds
@@ -296,7 +299,10 @@ async def pin_cards(
     dependencies=BOUNDED,
 )
 async def unpin_cards(
-    caller: Caller, session: AsyncSession, settings: Settings, data: Selection
+    caller: Caller,
+    session: AsyncSession,
+    settings: Settings,
+    data: Selection,
 ) -> PinnedMany:
     """The rules price the selected cards again."""
     seconds = settings.read_seconds

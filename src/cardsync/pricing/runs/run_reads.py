@@ -17,7 +17,10 @@ async def newest_runs(session: AsyncSession, caller: Caller) -> list[PriceRun]:
 
 
 async def runs_before(
-    session: AsyncSession, caller: Caller, before: int | None, limit: int
+    session: AsyncSession,
+    caller: Caller,
+    before: int | None,
+    limit: int,
 ) -> list[PriceRun]:
     """Return the runs before one, newest first."""
     those = [PriceRun.seller_id == caller.seller_id]
