@@ -81,6 +81,7 @@ READS = routes("""
     POST /api/pricing/preview
     POST /api/pricing/backtest
     GET /api/v1/pricing/explain/{marketplace_id}
+    POST /api/v1/pricing/explain/{marketplace_id}/changed
     GET /api/v1/status
     GET /api/v1/agent/activity
     GET /api/v1/tasks

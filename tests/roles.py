@@ -122,6 +122,7 @@ OWNERS = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    POST /api/v1/pricing/explain/{marketplace_id}/changed
     POST /api/cards/{card_id}/match
     PUT /api/card_columns/shop
     PATCH /api/lists/{list_id}

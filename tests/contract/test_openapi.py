@@ -179,6 +179,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/{key_id}"),
         ("GET", "/api/export/everything"),
+        ("POST", "/api/v1/pricing/explain/{marketplace_id}/changed"),
         ("GET", "/api/saved_searches"),
         ("POST", "/api/saved_searches"),
         ("PATCH", "/api/saved_searches/{search_id}"),
@@ -542,6 +543,9 @@ OWN_REFUSALS = {
                                              422: {"invalid_payload", "list_full"}},
     ("DELETE", "/api/lists/{list_id}/cards"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}"): {404: {"not_found"}},
+    ("POST", "/api/v1/pricing/explain/{marketplace_id}/changed"): {
+        **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule"},
+    },
     ("GET", "/api/cards/{card_id}/match"): {404: {"not_found"}},
     ("POST", "/api/cards/{card_id}/match"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}/orders"): {404: {"not_found"}, 422: {"invalid_payload"}},

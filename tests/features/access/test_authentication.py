@@ -122,6 +122,7 @@ ROUTES = [
     ("GET", "/api/pricing/settings"),
     ("PATCH", "/api/pricing/settings"),
     ("GET", "/api/v1/pricing/explain/1"),
+    ("POST", "/api/v1/pricing/explain/1/changed"),
     ("POST", "/api/v1/tasks"),
     ("GET", "/api/v1/agent/activity"),
     ("POST", "/api/v1/agent/activity/1/undo"),

@@ -138,3 +138,26 @@ async def test_a_private_contribution_is_shown_to_everybody_by_its_member(shop):
     assert "Show it to everybody" in (await staff.get(f"/cards/{card}")).text
     assert (await sent(staff, f"/cards/{card}/publish")).status_code == 303
     assert (await owner.get(f"/cards/{card}")).status_code == 200
+
+
+async def test_a_changed_rule_is_tried_and_not_saved(shop):
+    browser = await signed_in(shop)
+    rule = {"name": "Mine", "state": "published", "price_source": "market"}
+    made = (await browser.post("/api/pricing/rules", json=rule)).json()
+    card = await the_card(browser)
+    path = "/api/v1/pricing/explain/1/changed"
+    told = (await browser.post(path, json={"adjust_bp": -1000})).json()
+    assert (told["rule_id"], told["asks"], told["would_ask"]) == (made["id"], "9.00", "8.10")
+    page = await browser.get(f"/cards/{card['id']}", params={"percent": "-10"})
+    assert 'it would ask <strong><span class="money">$8.10</span></strong>' in page.text
+    assert (await browser.get("/api/pricing/rules")).json()["rules"][0]["adjust_bp"] == 0
+    for wrong in ({"percent": "much"}, {"floor": "-1"}, {"percent": "1.234"}):
+        page = await browser.get(f"/cards/{card['id']}", params=wrong)
+        assert (page.status_code, 'role="alert"' in page.text) == (200, True), wrong
+    for body in ({"query": "is:foil"}, {"adjust_bp": "x"}):
+        assert (await browser.post(path, json=body)).status_code == 422
+    assert (await browser.post(path.replace("/1/", "/77/"), json={})).status_code == 404
+    staff = await joined(shop, "trying@example.invalid")
+    assert (await staff.post(path, json={})).status_code == 403
+    page = await staff.get(f"/cards/{card['id']}", params={"percent": "-10"})
+    assert "would ask" not in page.text

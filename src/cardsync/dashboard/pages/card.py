@@ -5,6 +5,7 @@ and lists, its match, and why it asks what it asks; and the page that settles a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from litestar import Response, get, post
@@ -20,10 +21,11 @@ from cardsync.cards.queries import read_card
 from cardsync.cards.settled import settle_match
 from cardsync.cards.shown import CardWithHistory, Observation, card_body, with_history
 from cardsync.contributions.add import publish
-from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
+from cardsync.dashboard.shell import PageRequest, field, read_form, see, sentence, show
 from cardsync.database.session import Database
 from cardsync.orders.of_card import orders_of_card, sold_page
 from cardsync.pricing.receipts.explain import explain_card
+from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.pricing.rules import sale_sets
 from cardsync.quick_add.type_ahead import products_like
 from cardsync.settings import Settings
@@ -45,6 +47,8 @@ SOURCES = (
     ("current", "price", "Own price"),
 )
 SOLD = 10
+# The fields of a rule that the page lets one try, as its address has them.
+CHANGES = ("price_source", "percent", "adjust_amount", "floor", "ceiling")
 
 
 class Source(NamedTuple):
@@ -109,6 +113,8 @@ async def card_page(
         row, history = await read_card(reading, caller, card_id)
     card = with_history(row, history)
     why = await _why(database, caller, store, card)
+    changes = {name: str(request.query_params.get(name, "")).strip() for name in CHANGES}
+    changed, problem = await _changed(database, caller, settings, card, changes)
     steps = why["steps"] if why else []
     receipt = (why["historical_breakdown"] or {}).get("steps", []) if why else []
     return show(
@@ -122,6 +128,10 @@ async def card_page(
         first_sold=after is None,
         sources=sources_of(card, steps),
         binding=binding_step(steps),
+        changes=changes,
+        changed=changed,
+        change_problem=problem,
+        bound_if=binding_step(changed.steps) if changed else None,
         bound_then=binding_step(receipt),
         points=[
             (seen.observed_at, {name: getattr(seen, key) for name, key in SERIES.items()})
@@ -152,6 +162,45 @@ async def _why(
             )
         except errors.NotFound:
             return None
+
+
+async def _changed(
+    database: Database,
+    caller: Caller,
+    settings: Settings,
+    card: CardWithHistory,
+    changes: Mapping[str, str],
+) -> tuple[WhatIf | None, str]:
+    """Return what the card would ask with the address's changes of its rule, or why that cannot be
+    told.
+    """
+    if caller.role != "owner" or not any(changes.values()):
+        return None, ""
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        try:
+            body = body_of(changes)
+            return await what_if(session, caller, card.marketplace_id, body, clock.now()), ""
+        except (errors.InvalidRule, errors.NotFound) as e:
+            return None, sentence(e)
+
+
+def body_of(changes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the changed fields of a rule: per cent become basis points. Pure. Raises
+    InvalidRule.
+    """
+    body: dict[str, Any] = {
+        name: value for name, value in changes.items() if value and name != "percent"
+    }
+    if percent := changes["percent"]:
+        try:
+            points = Decimal(percent.replace(",", ".")) * 100
+        except InvalidOperation as e:
+            raise errors.InvalidRule("percent: a number like -5 or 2.5") from e
+        if not points.is_finite() or points != points.to_integral_value():
+            raise errors.InvalidRule("percent: at most two decimals")
+        body["adjust_bp"] = int(points)
+    return body
 
 
 @post("/cards/{card_id:int}/pin", opt=BY_FORM | WRITES)

@@ -22,6 +22,7 @@ from cardsync.pricing.preview import preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
 from cardsync.pricing.preview.shown import Backtest, Preview
 from cardsync.pricing.receipts.explain import explain_card
+from cardsync.pricing.receipts.what_if import WhatIf, what_if
 from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.as_csv import runs_as_csv
 from cardsync.pricing.runs.run_reads import newest_runs
@@ -167,6 +168,28 @@ async def explain_price(
     return msgspec.convert(told, Explanation)
 
 
+@post(
+    "/pricing/explain/{marketplace_id:int}/changed",
+    status_code=200,
+    opt=BY_ANY | READS,
+    security=[A_SESSION, A_READING_TOKEN],
+    responses=problems(*FOR_OWNERS, *WITH_JSON_BODY, errors.NotFound, errors.InvalidRule),
+)
+async def price_if_changed(
+    caller: Caller,
+    database: Database,
+    settings: Settings,
+    marketplace_id: int,
+    data: dict[str, Any],
+) -> WhatIf:
+    """The price that the card would ask if the rule that governs it had these fields (those of a
+    rule that say how it prices). Nothing is written.
+    """
+    seconds = settings.read_seconds
+    async with database.bounded(caller.seller_id, seconds, snapshot=True) as session:
+        return await what_if(session, caller, marketplace_id, data, clock.now())
+
+
 router = Router(
     path="/pricing",
     route_handlers=[
@@ -182,4 +205,4 @@ router = Router(
     ],
     tags=["pricing"],
 )
-explaining = Router(path="", route_handlers=[explain_price], tags=["pricing"])
+explaining = Router(path="", route_handlers=[explain_price, price_if_changed], tags=["pricing"])
