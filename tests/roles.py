@@ -51,6 +51,9 @@ AGENTS = routes("""
 STAFF = routes("""
     GET /api/session
     DELETE /api/session
+    GET /api/today
+    GET /api/listed_value
+    GET /api/movers
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv
