@@ -18,8 +18,8 @@ Sum = Numeric(20, 4)
 
 
 class ListedValue(Base):
-    """What a product line's stock asked for on a day of the account's zone, as it stood last on
-    that day.
+    """A row holds what a product line's stock asked for on a day of the account's zone, as it
+    stood last on that day.
     """
 
     __tablename__ = "listed_value"

@@ -68,7 +68,7 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a shop at a moment."""
+    """Facts hold what is known of a shop at a moment."""
 
     now: datetime
     to_pull: Some = NONE
@@ -108,6 +108,7 @@ class Condition:
     money: Decimal | None = None
     deadline: datetime | None = None
     count: int = 1
+    subject: int | None = None
     owner_only: bool = True
 
 
@@ -181,6 +182,7 @@ def _reviews(facts: Facts) -> Iterator[Condition]:
             "Decide",
             "/today#reviews",
             upload.since,
+            subject=upload.id,
         )
     run = facts.run_in_review
     if run is not None:
@@ -191,6 +193,7 @@ def _reviews(facts: Facts) -> Iterator[Condition]:
             "Decide",
             "/today#reviews",
             run.since,
+            subject=run.id,
         )
 
 
@@ -305,6 +308,7 @@ def _plans(facts: Facts) -> Iterator[Condition]:
         some.since,
         deadline=some.deadline,
         count=some.number,
+        subject=facts.plan_id,
     )
 
 
@@ -374,7 +378,7 @@ def _account(facts: Facts) -> Iterator[Condition]:
             "warn",
             "Your consent to write to the marketplace is missing, so no price goes there.",
             "Give it",
-            "/settings",
+            "/settings/sync",
         )
     for pause in facts.pauses:
         yield Condition(

@@ -29,7 +29,7 @@ async def today(
     session: AsyncSession,
     settings: Settings,
 ) -> TodayBody:
-    """What waits for somebody, each condition with its next step, by urgency; the sync as it
+    """Show what waits for somebody: each condition with its next step, by urgency; the sync as it
     stands; sales, listed value, the last run, open orders by shipping, and feedback. Staff get the
     conditions whose next step they may take.
     """
@@ -47,7 +47,7 @@ async def listed_value(
         Parameter(required=False, description=f"1 to {work.DAYS_MOST}, today included"),
     ] = 90,
 ) -> ListedValueBody:
-    """What the stock was listed for on each day on which it was seen, oldest first, as the
+    """Show what the stock was listed for on each day on which it was seen, oldest first, as the
     workers keep it after each import and price run.
     """
     async with reading(request) as reads:

@@ -26,7 +26,8 @@ class NextStep(msgspec.Struct):
 
 class ConditionBody(msgspec.Struct):
     """`since` is null where the beginning is not known, `money` where nothing is at stake,
-    `deadline` where there is none.
+    `deadline` where there is none. `subject` is the id of the one upload, run or plan that it is
+    about.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class ConditionBody(msgspec.Struct):
     money: str | None
     deadline: str | None
     count: int
+    subject: int | None
     sentence: str
     next_step: NextStep
 
@@ -180,6 +182,7 @@ def condition_body(one: Condition) -> ConditionBody:
         None if one.money is None else amount(one.money),
         moment(one.deadline),
         one.count,
+        one.subject,
         one.sentence,
         NextStep(one.label, one.path),
     )
