@@ -23,8 +23,8 @@ log = structlog.get_logger(__name__)
 
 PERIODS: Final = (7, 30)
 MOVERS: Final = 20
-# Movers of weeks change little within hours, and finding them takes the longest.
-MOVERS_EVERY: Final = timedelta(hours=6)
+# Movers of weeks change little within an hour, and finding them takes the longest.
+MOVERS_EVERY: Final = timedelta(hours=1)
 DROPPED_DAYS: Final = 7
 # A sale may be known to us this long before the card leaves the stock.
 SOLD_DAYS: Final = 14
@@ -59,21 +59,29 @@ _HELD = f"""
        AND c.marketplace_id = h.marketplace_id
      WHERE h.seller_id = :seller AND {_ON_SALE}
 """
+# A card left when its newest observation with copies was followed by another one, or by what the
+# card has now. Rows that files list with a quantity of zero for years left long ago.
 _DROPPED = """
-    WITH dropped AS MATERIALIZED (
-        SELECT c.id, c.marketplace_id, c.price FROM card c
+    WITH empty AS MATERIALIZED (
+        SELECT c.id, c.marketplace_id, c.price, c.observed_at FROM card c
          WHERE c.seller_id = :seller AND c.gone AND c.contribution IS NULL
            AND c.updated_at >= :dropped_since
+    ), dropped AS MATERIALIZED (
+        SELECT e.marketplace_id, e.price, had.quantity
+          FROM empty e CROSS JOIN LATERAL (
+               SELECT o.quantity, o.observed_at FROM price_observation o
+                WHERE o.seller_id = :seller AND o.card_id = e.id AND o.quantity > 0
+                ORDER BY o.observed_at DESC LIMIT 1) had
+         WHERE coalesce((
+               SELECT min(o.observed_at) FROM price_observation o
+                WHERE o.seller_id = :seller AND o.card_id = e.id
+                  AND o.observed_at > had.observed_at), e.observed_at) >= :dropped_since
     ), sold AS (
         SELECT i.sku_id FROM orders o
           JOIN order_item i ON i.seller_id = :seller AND i.order_id = o.id
          WHERE o.seller_id = :seller AND o.order_date >= CAST(:sold_since AS date)
     )
-    SELECT count(*) AS dropped,
-           coalesce(sum(d.price * coalesce((
-               SELECT o.quantity FROM price_observation o
-                WHERE o.seller_id = :seller AND o.card_id = d.id AND o.quantity > 0
-                ORDER BY o.observed_at DESC LIMIT 1), 1)), 0) AS dropped_value
+    SELECT count(*) AS dropped, coalesce(sum(d.price * d.quantity), 0) AS dropped_value
       FROM dropped d
      WHERE EXISTS (SELECT FROM orders o WHERE o.seller_id = :seller)
        AND NOT EXISTS (SELECT FROM sold WHERE sold.sku_id = d.marketplace_id)
@@ -101,7 +109,9 @@ _MOVED = f"""
                SELECT o.price FROM price_observation o
                 WHERE o.seller_id = :seller AND o.card_id = c.id AND o.observed_at <= :since
                 ORDER BY o.observed_at DESC LIMIT 1) began
-         WHERE {_ON_SALE} AND c.observed_at > :since AND c.created_at <= :since
+         WHERE {_ON_SALE} AND c.observed_at > :since
+           AND EXISTS (SELECT FROM price_observation o
+                        WHERE o.seller_id = :seller AND o.observed_at <= :since)
            AND c.price IS NOT NULL AND began.price > 0 AND began.price <> c.price
     ), ranked AS (
         SELECT moved.*, row_number() OVER (PARTITION BY after > before
@@ -195,7 +205,7 @@ def _line(row: Row[Any]) -> dict[str, Any]:
 
 
 async def _movers(session: AsyncSession, values: dict[str, Any]) -> dict[str, Any]:
-    """Find the movers of each period, unless they were found a few hours ago."""
+    """Find the movers of each period, unless they were found an hour ago."""
     now: datetime = values["now"]
     found_at: datetime | None = await session.scalar(text(_MOVERS_AT), values)
     if found_at is not None and found_at > now - MOVERS_EVERY:

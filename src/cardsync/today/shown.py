@@ -158,7 +158,7 @@ class MoverBody(msgspec.Struct):
 
 
 class MoversBody(msgspec.Struct):
-    """`found_at` is null before the first import; movers are found every six hours at most."""
+    """`found_at` is null before the first import; movers are found anew once an hour at most."""
 
     days: Literal[7, 30]
     found_at: str | None

@@ -159,6 +159,15 @@ async def test_cards_that_left_without_a_sale_are_told_for_a_week(a_seller):
     assert "cards_dropped" not in await told(seller)
 
 
+async def test_a_row_that_never_had_copies_did_not_leave(a_seller):
+    seller = await a_shop(a_seller, *(a_row(n) for n in range(1, 31)))
+    await seller.orders([{"order_number": "A-1", "order_date": f"{clock.now():%m/%d/%y}"}])
+    rows = [a_row(n) for n in range(1, 31)]
+    await seller.import_csv(a_csv(*rows, a_row(31, quantity=0, market="1.00")))
+    await seller.import_csv(a_csv(*rows, a_row(31, quantity=0, market="2.00")))
+    assert "cards_dropped" not in await told(seller)
+
+
 async def test_a_shop_sees_its_own_conditions_alone(a_seller):
     one, other = await a_seller(), await a_seller()
     await queue(one, "refresh_orders")
