@@ -60,11 +60,21 @@ def upgrade() -> None:
         moment("movers_at"),
         sa.PrimaryKeyConstraint("seller_id", name=op.f("pk_shop_figures")),
     )
+    op.create_table(
+        "sales_day",
+        seller(),
+        sa.Column("day", sa.Date(), nullable=False),
+        *counts("orders"),
+        *sums("gross"),
+        moment("seen_at", given=True),
+        sa.PrimaryKeyConstraint("seller_id", "day", name=op.f("pk_sales_day")),
+    )
     op.create_index(
         "ix_quick_add_rejected",
         "quick_add",
         ["seller_id"],
         postgresql_where=sa.text("status = 'rejected'"),
     )
-    for statement in [*tenant_table("listed_value"), *tenant_table("shop_figures")]:
-        op.get_bind().connection.driver_connection.execute(statement)
+    for table in ("listed_value", "shop_figures", "sales_day"):
+        for statement in tenant_table(table):
+            op.get_bind().connection.driver_connection.execute(statement)

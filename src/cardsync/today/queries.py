@@ -19,8 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.agentwork.kinds import ATTEMPTS
 from cardsync.cards.exported import NOTHING
-from cardsync.database.marketplace_time import MARKETPLACE_ZONE, PLACED_AT
+from cardsync.database.marketplace_time import PLACED_AT
 from cardsync.database.snapshot_reads import Reading
+from cardsync.figures.sales import marketplace_day
 from cardsync.orders.pullable import KEEP_WAITING, PULLABLE
 from cardsync.plans.decide import WAITING
 from cardsync.pricing.models import PricingRule
@@ -45,15 +46,22 @@ _SHIPPING = """
      GROUP BY orders.shipping_type HAVING sum(orders.orders) > 0 ORDER BY 2 DESC, 1
 """
 _SALES = """
-    SELECT count(*) FILTER (WHERE order_date = :today),
-           coalesce(sum(total_amt) FILTER (WHERE order_date = :today), 0),
-           count(*) FILTER (WHERE order_date >= :month),
-           coalesce(sum(total_amt) FILTER (WHERE order_date >= :month), 0),
-           count(*) FILTER (WHERE order_date <= :before_to),
-           coalesce(sum(total_amt) FILTER (WHERE order_date <= :before_to), 0)
-      FROM orders WHERE seller_id = :seller
-       AND order_date BETWEEN :before_from AND :today AND status_group <> 'Cancelled'
+    SELECT coalesce(sum(orders) FILTER (WHERE day = :today), 0)::bigint,
+           coalesce(sum(gross) FILTER (WHERE day = :today), 0),
+           coalesce(sum(orders) FILTER (WHERE day >= :month), 0)::bigint,
+           coalesce(sum(gross) FILTER (WHERE day >= :month), 0),
+           coalesce(sum(orders) FILTER (WHERE day <= :before_to), 0)::bigint,
+           coalesce(sum(gross) FILTER (WHERE day <= :before_to), 0),
+           count(*)
+      FROM {days} WHERE seller_id = :seller AND day BETWEEN :before_from AND :today
 """
+_KEPT_SALES = _SALES.format(days="sales_day")
+# Orders that came before their sums were kept: the next upload of orders keeps them.
+_ORDERS = """
+    (SELECT seller_id, order_date AS day, 1 AS orders, total_amt AS gross FROM orders
+      WHERE seller_id = :seller AND status_group <> 'Cancelled') sold
+"""
+_COUNTED_SALES = _SALES.format(days=_ORDERS)
 _FEEDBACK = """
     SELECT rating, count(*) FROM (
         SELECT feedback_rating AS rating FROM (
@@ -214,7 +222,7 @@ async def read_shop(
     now: datetime,
 ) -> Shop:
     """Read all figures in one message, and what is known of the rules."""
-    today = now.astimezone(ZoneInfo(MARKETPLACE_ZONE)).date()
+    today = marketplace_day(now)
     before_from, before_to = rules.same_days_before(today)
     reading.ahead(KEEP_WAITING)
     values = {
@@ -234,17 +242,19 @@ async def read_shop(
         "waiting": list(WAITING),
     }
     statements = (
-        _TO_PULL, _SHIPPING, _SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
+        _TO_PULL, _SHIPPING, _KEPT_SALES, _FEEDBACK, _UPLOAD, _RUN, _IDLE, _TASKS, _REJECTED,
         _UNANSWERED, _PLANS, _FIGURES, _LISTED,
     )  # fmt: skip
-    rows = await reading.together(statements, values, last=True)
+    rows = await reading.together(statements, values)
     found = dict(zip(statements, rows, strict=True))
-    [sold], [listed] = found[_SALES], found[_LISTED]
+    [sold], [listed] = found[_KEPT_SALES], found[_LISTED]
+    if not sold[-1]:
+        [sold] = await reading.rows(_COUNTED_SALES, values)
     figures = found[_FIGURES][0] if found[_FIGURES] else None
     broken = await _broken(session, caller) if caller.role == "owner" else ()
     return Shop(
         _facts(caller, found, figures, broken, seen_at, now),
-        Sales(today, Sold(*sold[:2]), Sold(*sold[2:4]), before_from, before_to, Sold(*sold[4:])),
+        Sales(today, Sold(*sold[:2]), Sold(*sold[2:4]), before_from, before_to, Sold(*sold[4:6])),
         [(kind, number) for kind, number in found[_SHIPPING]],
         [(rating, number) for rating, number in found[_FEEDBACK]],
         Listed(*listed) if listed[0] is not None else None,
