@@ -25,6 +25,13 @@ SILENT_LONG: Final = timedelta(days=1)
 UNANSWERED: Final = timedelta(hours=1)
 _SATURDAY: Final = 5
 
+# The pages that do the next steps, where a capability may still bring one of its own.
+PRICE_FILE: Final = "/settings/sync"
+FAILED_TASKS: Final = "/activity?action=task"
+REJECTED: Final = "/activity?action=quick_add"
+UNANSWERED_PAGE: Final = "/cards"
+RULES: Final = "/activity?action=pricing"
+
 TASKS: Final = {
     "refresh_orders": "fetching new orders",
     "backfill_orders": "fetching the orders of earlier years",
@@ -220,7 +227,7 @@ def _prices(facts: Facts) -> Iterator[Condition]:
             "warn",
             f"{change} {waits} in a file, because the account is in Review Mode.",
             "Approve the file",
-            "/settings/sync",
+            PRICE_FILE,
             file.since,
             file.money,
             count=file.number,
@@ -234,7 +241,7 @@ def _agent(facts: Facts) -> Iterator[Condition]:
             "bad",
             f"The agent's last try at {TASKS.get(task.kind, task.kind)} has failed.",
             "See what happened",
-            "/activity?action=task",
+            FAILED_TASKS,
             task.since,
         )
     seen = facts.agent_seen_at
@@ -273,7 +280,7 @@ def _listings(facts: Facts) -> Iterator[Condition]:
             f"{counted(rejected.number, 'new listing', 'new listings')} {was} rejected by the"
             " marketplace.",
             "See why",
-            "/activity?action=quick_add",
+            REJECTED,
             rejected.since,
             rejected.money,
             count=rejected.number,
@@ -286,7 +293,7 @@ def _listings(facts: Facts) -> Iterator[Condition]:
             f"{counted(lost.number, 'new listing', 'new listings')} {was} sent, and the answer was"
             " lost.",
             "Compare with your stock",
-            "/cards",
+            UNANSWERED_PAGE,
             lost.since,
             lost.money,
             count=lost.number,
@@ -321,8 +328,8 @@ def _rules(facts: Facts) -> Iterator[Condition]:
             "bad",
             f"{counted(len(broken), 'rule', 'rules')} {does} not do all that it says:"
             f" {_listed(broken)}.",
-            "See the cards",
-            "/cards",
+            "See what changed",
+            RULES,
             count=len(broken),
         )
     if idle:
@@ -331,8 +338,8 @@ def _rules(facts: Facts) -> Iterator[Condition]:
             "rules_never_match",
             "info",
             f"{counted(len(idle), 'rule', 'rules')} {governs} no card: {_listed(idle)}.",
-            "See the cards",
-            "/cards",
+            "See what changed",
+            RULES,
             facts.idle_since,
             count=len(idle),
         )

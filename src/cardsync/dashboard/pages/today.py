@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync import clock, errors
 from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
+from cardsync.access.rate_limits.groups import SYNC_REQUEST
 from cardsync.credits import skip_wait as credits
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show
 from cardsync.inventory import reviews
@@ -103,7 +104,7 @@ def _may_skip(caller: Caller, today: TodayBody) -> bool:
     return caller.role == "owner" and today.sync.cooldown == "metered"
 
 
-@post("/today/sync", opt=BY_FORM)
+@post("/today/sync", opt=BY_FORM | SYNC_REQUEST)
 async def request_sync(
     request: PageRequest,
     caller: Caller,
@@ -131,7 +132,7 @@ async def cancel_sync(
     return see("/today", done=f"The sync {done}.")
 
 
-@post("/today/skip_wait", opt=BY_FORM)
+@post("/today/skip_wait", opt=BY_FORM | SYNC_REQUEST)
 async def skip_wait(
     request: PageRequest,
     caller: Caller,
