@@ -56,6 +56,9 @@ KEY_OR_SESSION = routes("""
 # Everybody; a token needs mcp:read.
 READS = routes("""
     GET /api/account
+    GET /api/today
+    GET /api/listed_value
+    GET /api/movers
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv

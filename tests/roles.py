@@ -57,6 +57,9 @@ STAFF = routes("""
     POST /api/passkeys
     POST /api/passkeys/options
     DELETE /api/passkeys/{passkey_id}
+    GET /api/today
+    GET /api/listed_value
+    GET /api/movers
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 from cardsync.database.migrate import tenant_table
 
 revision = "0028"
-down_revision = "0025"
+down_revision = "0026"
 
 
 def seller() -> sa.Column:

@@ -58,6 +58,7 @@ from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
+from cardsync.today import routes as today
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.late_bodies import reading_rests
@@ -161,6 +162,7 @@ def _for_any() -> Router:
         runs.router,
         rollbacks.router,
         quick_add.router,
+        today.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )

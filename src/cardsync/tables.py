@@ -14,6 +14,7 @@ from cardsync.agentwork import models as agentwork
 from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
+from cardsync.figures import models as figures
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
@@ -61,6 +62,7 @@ __all__ = [
     "agentwork",
     "catalog",
     "credits",
+    "figures",
     "inventory",
     "jobs",
     "lists",

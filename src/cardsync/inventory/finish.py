@@ -19,6 +19,7 @@ from cardsync.cards.settled import keep_settled
 from cardsync.cards.write import Slab, Writer, bury
 from cardsync.contributions.promote import promote
 from cardsync.database.session import run
+from cardsync.figures.keep import keep_figures
 from cardsync.inventory.judge import Verdict
 from cardsync.inventory.outcome import Outcome
 from cardsync.pricing.export import on_sale
@@ -53,7 +54,8 @@ async def finish(
     """Run the last transaction of the upload: tombstones, then report, run, fingerprint, lock and
     lease together.
 
-    With `reprice`, a run over the stored cards follows, since rules have queries.
+    With `reprice`, a run over the stored cards follows, since rules have queries; it keeps the
+    figures then.
     """
     now = clock.now()
     report = outcome.report
@@ -113,6 +115,8 @@ async def finish(
         upload_id=upload.id,
         **{k: report[k] for k in COUNTS},
     )
+    if not reprice:
+        await keep_figures(writer.database, upload.seller_id, now)
 
 
 async def let_go(work: Work, lease: Lease) -> None:
