@@ -50,8 +50,9 @@ async def sign_in_page(
     settings: Settings,
 ) -> Response[Any]:
     token = session_token(request.scope)
-    if token and await _is_good(request, database, settings, token):
-        return go(_own(_wanted(request.query_params)) or HOME)
+    seller_id = await _seller_of(request, database, settings, token) if token else None
+    if seller_id is not None:
+        return go(await _after(database, seller_id, _wanted(request.query_params)))
     done = DONE.get(request.query_params.get("signed_out", ""), "")
     return _sign_in(request, settings, done=done, then=_wanted(request.query_params))
 
@@ -82,7 +83,22 @@ def _sign_in(
     return page("sign_in.html", status, {**_WITH_SCRIPT, **(headers or {})}, **values)
 
 
-async def _is_good(request: ApiRequest, database: Database, settings: Settings, token: str) -> bool:
+async def _after(database: Database, seller_id: int, wanted: str) -> str:
+    """Return where a sign-in leads; one to an account that is about to be deleted, to the button
+    that keeps it.
+    """
+    async with database.tenant(seller_id) as session:
+        leaving = await deletion.pending(session, seller_id)
+    return "/settings/data" if leaving else _own(wanted) or HOME
+
+
+async def _seller_of(
+    request: ApiRequest,
+    database: Database,
+    settings: Settings,
+    token: str,
+) -> int | None:
+    """Return the seller whose good session this is, if it is one."""
     try:
         caller = await sessions.caller_with(
             database,
@@ -91,8 +107,8 @@ async def _is_good(request: ApiRequest, database: Database, settings: Settings, 
             settings,
         )
     except errors.Unauthorized:
-        return False
-    return not caller.account.suspended
+        return None
+    return None if caller.account.suspended else caller.seller_id
 
 
 @post("/sign-in", middleware=[among_strangers])
@@ -111,9 +127,7 @@ async def sign_in(request: ApiRequest, database: Database, settings: Settings) -
             problem=sentence(e),
             then=_wanted(form),
         )
-    async with database.tenant(who.seller_id) as session:
-        leaving = await deletion.pending(session, who.seller_id)
-    where = "/settings/data" if leaving else _own(_wanted(form)) or HOME
+    where = await _after(database, who.seller_id, _wanted(form))
     return go(where, cookie_of(settings, who.token))
 
 

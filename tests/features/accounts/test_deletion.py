@@ -93,6 +93,7 @@ async def test_the_form_needs_the_address_and_leads_to_the_way_back(a_seller):
     assert "deleted in seven days" in (await http.get(gone.headers["location"])).text
     who = {"email": seller.email, "password": seller.password, "next": "/cards"}
     assert (await http.post("/sign-in", data=who)).headers["location"] == "/settings/data"
+    assert (await http.get("/sign-in?next=/cards")).headers["location"] == "/settings/data"
     back = await signed_in(seller)
     assert "Keep the account" in (await back.get("/settings/data")).text
     kept = await form(back, "/settings/data/keep")

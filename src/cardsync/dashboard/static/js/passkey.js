@@ -38,7 +38,7 @@ async function signIn(next) {
   const { publicKey } = await send("/api/session/passkey/options", {});
   const credential = await navigator.credentials.get(readable(publicKey));
   await send("/api/session/passkey", { credential: told(credential) });
-  location.assign(next);
+  location.assign(`/sign-in?next=${encodeURIComponent(next)}`);
 }
 
 async function add(name) {
