@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 
 from browsers import joined, signed_in
@@ -224,3 +227,18 @@ async def test_own_contributions_are_shown_to_everybody_together(shop):
     await sent(staff, "/cards/publish", scope="page", page_ids=ids)
     owner = await signed_in(shop)
     assert {card["id"] for card in await all_cards(owner)} >= set(made)
+
+
+async def test_scrolling_goes_on_behind_the_last_row(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 62))))
+    browser = await signed_in(seller)
+    page = await browser.get("/cards", params={"search": "card", "columns": "low"})
+    address = html.unescape(page.text.split('data-hx-get="/cards/more')[1].split('"')[0])
+    more = await browser.get(f"/cards/more{address}")
+    shown = re.findall(r'href="/cards/(\d+)"', page.text + more.text)
+    whole = (await browser.get("/api/cards", params={"search": "card", "per_page": 100})).json()
+    assert shown == [str(card["id"]) for card in whole["cards"]]
+    assert 'data-label="Low"' in more.text
+    assert "data-hx-get" not in more.text
+    assert (await browser.get("/cards/more", params={"behind": "x"})).status_code == 422
