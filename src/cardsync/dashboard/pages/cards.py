@@ -122,6 +122,7 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         searches=searches,
         columns=columns,
         asked=",".join(asked),
+        editing=(given.get("edit") or [""])[-1] == "columns",
         choices=choices_of(columns),
         others=[name for name in COLUMNS if name not in columns],
         names=NAMES,
