@@ -70,6 +70,7 @@ READS = routes("""
     GET /api/v1/agent/activity/export.csv
     GET /api/saved_searches
     GET /api/card_columns
+    GET /api/cards/{card_id}/behind
     GET /api/cards/{card_id}/match
     GET /api/cards/{card_id}/orders
     GET /api/orders

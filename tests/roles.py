@@ -75,6 +75,7 @@ STAFF = routes("""
     DELETE /api/saved_searches/{search_id}
     GET /api/card_columns
     PUT /api/card_columns
+    GET /api/cards/{card_id}/behind
     GET /api/cards/{card_id}/match
     GET /api/cards/{card_id}/orders
     GET /api/orders

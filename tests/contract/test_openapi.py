@@ -205,6 +205,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/account/deletion"),
         ("DELETE", "/api/account/deletion"),
         ("POST", "/api/v1/pricing/explain/{marketplace_id}/changed"),
+        ("GET", "/api/cards/{card_id}/behind"),
         ("GET", "/api/saved_searches"),
         ("POST", "/api/saved_searches"),
         ("PATCH", "/api/saved_searches/{search_id}"),
@@ -584,6 +585,7 @@ OWN_REFUSALS = {
     ("POST", "/api/v1/pricing/explain/{marketplace_id}/changed"): {
         **READS_JSON, 404: {"not_found"}, 422: {"invalid_payload", "invalid_rule"},
     },
+    ("GET", "/api/cards/{card_id}/behind"): {404: {"not_found"}, 422: {"invalid_payload"}},
     ("GET", "/api/cards/{card_id}/match"): {404: {"not_found"}},
     ("POST", "/api/cards/{card_id}/match"): {**READS_JSON, 404: {"not_found"}},
     ("GET", "/api/cards/{card_id}/orders"): {404: {"not_found"}, 422: {"invalid_payload"}},
@@ -879,6 +881,9 @@ QUERIES = {
                             " product_line refund unfeedbacked "
     "shipping_type ship_mark pull_session items_per_order items",
     ("GET", "/api/cards/complete"): "text",
+    ("GET", "/api/cards/{card_id}/behind"): (
+        "search game product_line status selected_ids sort direction per_page"
+    ),
     ("GET", "/api/cards/export.csv"): "search game product_line status selected_ids",
     ("GET", "/api/customers"): "page per_page",
     ("GET", "/api/orders/export.csv"): "status status[] search date_from date_to product_line"

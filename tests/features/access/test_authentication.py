@@ -70,6 +70,7 @@ ROUTES = [
     ("GET", "/api/lists/export.csv"),
     ("GET", "/api/pricing/runs/export.csv"),
     ("GET", "/api/v1/agent/activity/export.csv"),
+    ("GET", "/api/cards/1/behind"),
     ("GET", "/api/cards/1/match"),
     ("POST", "/api/cards/1/match"),
     ("GET", "/api/cards/1/orders"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 
 from browsers import joined, signed_in
@@ -123,17 +126,19 @@ async def test_one_card_is_one_card(shop):
 
 async def test_columns_stand_in_the_address_and_are_kept(shop):
     browser = await signed_in(shop)
-    page = await browser.get("/cards", params={"columns": "low,marketplace_id,nonsense"})
+    page = await browser.get(
+        "/cards", params={"columns": "low,marketplace_id,nonsense", "edit": "columns"}
+    )
     heads = page.text.split("<thead>")[1].split("</thead>")[0]
     assert "SKU" in heads
     assert "Market" not in heads
-    assert 'href="/cards?columns=marketplace_id%2Clow"' in page.text
+    assert 'href="/cards?columns=marketplace_id%2Clow&amp;edit=columns"' in page.text
     assert "sort=price&amp;direction" not in page.text
     kept = await sent(browser, "/cards/columns", columns="low,marketplace_id", whose="shop")
     assert kept.status_code == 303
     staff = await joined(shop, "columns-of-cards@example.invalid")
     assert "SKU" in (await staff.get("/cards")).text.split("<thead>")[1].split("</thead>")[0]
-    assert 'value="shop"' not in (await staff.get("/cards")).text
+    assert 'value="shop"' not in (await staff.get("/cards?edit=columns")).text
     refused = await sent(staff, "/cards/columns", columns="low", whose="shop")
     assert refused.status_code == 403
     assert (await sent(staff, "/cards/columns", columns="price", whose="me")).status_code == 303
@@ -224,3 +229,18 @@ async def test_own_contributions_are_shown_to_everybody_together(shop):
     await sent(staff, "/cards/publish", scope="page", page_ids=ids)
     owner = await signed_in(shop)
     assert {card["id"] for card in await all_cards(owner)} >= set(made)
+
+
+async def test_scrolling_goes_on_behind_the_last_row(a_seller):
+    seller = await a_seller()
+    await seller.import_csv(a_csv(*(a_row(n) for n in range(1, 62))))
+    browser = await signed_in(seller)
+    page = await browser.get("/cards", params={"search": "card", "columns": "low"})
+    address = html.unescape(page.text.split('data-hx-get="/cards/more')[1].split('"')[0])
+    more = await browser.get(f"/cards/more{address}")
+    shown = re.findall(r'href="/cards/(\d+)"', page.text + more.text)
+    whole = (await browser.get("/api/cards", params={"search": "card", "per_page": 100})).json()
+    assert shown == [str(card["id"]) for card in whole["cards"]]
+    assert 'data-label="Low"' in more.text
+    assert "data-hx-get" not in more.text
+    assert (await browser.get("/cards/more", params={"behind": "x"})).status_code == 422

@@ -16,10 +16,11 @@ from cardsync.access.admission import BY_FORM
 from cardsync.access.caller import Caller
 from cardsync.access.rate_limits.groups import WRITES
 from cardsync.cards import saved_searches
+from cardsync.cards.bulk_selection import read_id
 from cardsync.cards.columns import COLUMNS, choose_columns, chosen_columns, read_columns
 from cardsync.cards.filters import CardFilter, CardPage, read_filter, read_page
-from cardsync.cards.queries import search_cards
-from cardsync.cards.shown import card_body
+from cardsync.cards.queries import cards_behind, search_cards
+from cardsync.cards.shown import card_body, cards_behind_body
 from cardsync.dashboard.shell import PageRequest, field, read_form, see, show, url
 from cardsync.database.session import Database
 from cardsync.lists.lists import names_of_lists
@@ -106,6 +107,9 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         else None,
         cards=[card_body(row) for row in found.cards],
         total=found.total,
+        more=_more(wanted, page, asked, found.cards[-1].id)
+        if found.total > page.offset + len(found.cards) > 0
+        else "",
         total_pages=-(-found.total // page.per_page),
         page=page,
         wanted=wanted,
@@ -118,10 +122,40 @@ async def cards_page(request: PageRequest, caller: Caller) -> Template:
         searches=searches,
         columns=columns,
         asked=",".join(asked),
+        editing=(given.get("edit") or [""])[-1] == "columns",
         choices=choices_of(columns),
         others=[name for name in COLUMNS if name not in columns],
         names=NAMES,
     )
+
+
+def _more(
+    wanted: CardFilter,
+    page: CardPage,
+    columns: tuple[str, ...],
+    behind: int | None,
+) -> str:
+    """Return the address of the rows behind a card; empty if there are none."""
+    if behind is None:
+        return ""
+    address = address_of(wanted, page, columns, behind=behind)
+    return address.replace("/cards?", "/cards/more?", 1)
+
+
+@get("/cards/more", opt=BY_FORM)
+async def more_cards(request: PageRequest, caller: Caller) -> Template:
+    """Show the rows behind a card, which scrolling adds to the table."""
+    given = request.query_params.dict()
+    wanted, page = read_filter(given), read_page(given)
+    asked = read_columns((given.get("columns") or [""])[-1])
+    behind = read_id((given.get("behind") or [""])[-1])
+    if behind is None:
+        raise errors.InvalidPayload("behind: the id of a card")
+    async with reading(request) as reads:
+        columns = asked or await chosen_columns(reads, caller)
+        found = cards_behind_body(await cards_behind(reads, caller, wanted, page, behind), page)
+    more = _more(wanted, page, asked, found.behind)
+    return show(request, caller, "cards_more.html", cards=found.cards, columns=columns, more=more)
 
 
 class Choice(NamedTuple):
@@ -235,4 +269,4 @@ async def change_search(
     return see("/cards", done=told, search=field(form, "search"))
 
 
-ROUTES = [cards_page, keep_columns, save_search, change_search]
+ROUTES = [cards_page, more_cards, keep_columns, save_search, change_search]
