@@ -9,6 +9,7 @@ from cardsync.access.admission import admitting, among_strangers
 from cardsync.dashboard.assets import static_file
 from cardsync.dashboard.pages import (
     activity,
+    add_cards,
     card,
     cards,
     customers,
@@ -20,6 +21,7 @@ from cardsync.dashboard.pages import (
     set_up,
     settings,
     styleguide,
+    sync,
     today,
 )
 from cardsync.dashboard.shell import refused
@@ -49,6 +51,8 @@ pages = Router(
         today.today_page,
         today.request_sync,
         today.settle_review,
+        *sync.ROUTES,
+        *add_cards.ROUTES,
         activity.activity_page,
         activity.undo_entry,
         *settings.ROUTES,
