@@ -13,6 +13,7 @@ from cardsync.dashboard.pages import (
     card,
     cards,
     customers,
+    cycles,
     lists,
     one_list,
     order,
@@ -23,6 +24,7 @@ from cardsync.dashboard.pages import (
     styleguide,
     sync,
     today,
+    uploads,
 )
 from cardsync.dashboard.shell import refused
 from cardsync.web import forms
@@ -52,6 +54,8 @@ pages = Router(
         today.request_sync,
         today.settle_review,
         *sync.ROUTES,
+        *cycles.ROUTES,
+        *uploads.ROUTES,
         *add_cards.ROUTES,
         activity.activity_page,
         activity.undo_entry,

@@ -83,6 +83,23 @@ class InventoryReport(UploadReport, kw_only=True):
     review: list[str]
 
 
+class UploadList(msgspec.Struct):
+    """The reports without the rows that each of them rejected and noted."""
+
+    uploads: list[InventoryReport | UploadReport]
+    total: int
+    page: int
+    per_page: int
+    total_pages: int
+
+
+def listed_report(upload: Upload) -> InventoryReport | UploadReport:
+    report = report_of(upload)
+    if isinstance(report, InventoryReport):
+        return msgspec.structs.replace(report, rejected=[], noted=[])
+    return msgspec.structs.replace(report, rejected=[])
+
+
 def report_of(upload: Upload) -> UploadReport:
     report = upload.report
     shared: dict[str, Any] = {

@@ -43,7 +43,7 @@ from cardsync.sync.last_seen import LastSeen
 from cardsync.sync.shown import status_body
 from cardsync.sync.status import status_of
 
-TASK_STATUSES: Final = get_args(Status)
+TASK_STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 TASKS_SHOWN: Final = 20
 ROWS_SHOWN: Final = 500
 ASKED: Final = (
@@ -107,7 +107,7 @@ async def sync_page(
 ) -> Template:
     now = clock.now()
     asked_for = request.query_params.get("tasks", "")
-    wanted = asked_for if asked_for in TASK_STATUSES else None
+    wanted: Status | None = next((name for name in TASK_STATUSES if name == asked_for), None)
     values: dict[str, Any] = {"shown_tasks": None, "open_rollbacks": []}
     if caller.role == "owner":
         found = await page_of_tasks(session, caller, wanted, None, 1, TASKS_SHOWN, now)
