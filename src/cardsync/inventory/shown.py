@@ -83,21 +83,33 @@ class InventoryReport(UploadReport, kw_only=True):
     review: list[str]
 
 
-class UploadList(msgspec.Struct):
-    """The reports without the rows that each of them rejected and noted."""
+class ListedUpload(msgspec.Struct):
+    """The report in short; GET /uploads/{id} has it in full."""
 
-    uploads: list[InventoryReport | UploadReport]
+    id: int
+    stream: str
+    state: str
+    received_at: str
+    finished_at: str | None
+    rows: int
+    applied: int
+    rejected_count: int
+    error: Failure | None
+
+
+class UploadList(msgspec.Struct):
+    uploads: list[ListedUpload]
     total: int
     page: int
     per_page: int
     total_pages: int
 
 
-def listed_report(upload: Upload) -> InventoryReport | UploadReport:
+def listed_report(upload: Upload) -> ListedUpload:
     report = report_of(upload)
-    if isinstance(report, InventoryReport):
-        return msgspec.structs.replace(report, rejected=[], noted=[])
-    return msgspec.structs.replace(report, rejected=[])
+    return ListedUpload(
+        **{name: getattr(report, name) for name in ListedUpload.__struct_fields__},
+    )
 
 
 def report_of(upload: Upload) -> UploadReport:

@@ -14,7 +14,7 @@ from litestar.params import Parameter, QueryParameter
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock, errors, limits
-from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER, BY_SESSION
+from cardsync.access.admission import A_SESSION, A_TOKEN, BY_ANY, BY_EITHER
 from cardsync.access.caller import Caller
 from cardsync.access.patience import POLLED
 from cardsync.access.rate_limits.groups import SYNC_REQUEST
@@ -278,8 +278,6 @@ async def read_cycle(caller: Caller, session: AsyncSession, cycle_id: int) -> Cy
 @get(
     "/sync/screenshots/{screenshot_id:int}",
     media_type="image/png",
-    opt=BY_SESSION,
-    security=[A_SESSION],
     responses=problems(
         *BEHIND_A_KEY, errors.SessionRequired, errors.OwnerRequired, errors.NotFound
     ),
@@ -313,7 +311,7 @@ router = Router(
         debug_cycle,
         list_cycles,
         read_cycle,
-        read_screenshot,
     ],
     tags=["sync"],
 )
+pictures = Router(path="", route_handlers=[read_screenshot], tags=["sync"])
