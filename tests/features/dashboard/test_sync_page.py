@@ -6,7 +6,7 @@ import pytest
 
 from browsers import Browser, joined, signed_in
 from builders import a_csv, a_row
-from tasks_builder import listed
+from tasks_builder import claim, end, listed
 
 HOSTILE = '<b onclick="x">A & B</b> \u202eright to left'
 
@@ -49,6 +49,19 @@ async def test_the_agents_tasks_are_those_of_the_api(a_seller):
     staff = await joined(seller, f"bea-{seller.email}")
     assert (await send(staff, "/sync/tasks", kind="refresh_account")).status_code == 403
     assert "Tasks of the agent" not in (await staff.get("/sync")).text
+
+
+async def test_a_failed_task_says_why(a_seller):
+    seller = await a_seller()
+    browser = await signed_in(seller)
+    await send(browser, "/sync/tasks", kind="refresh_orders")
+    [task] = await claim(seller)
+    error = {"code": "gone", "message": HOSTILE}
+    assert (await end(seller, task, "failed", error=error))[0] == 200
+    page = await browser.get("/sync?tasks=failed")
+    assert page.status_code == 200
+    assert "&lt;b onclick" in page.text
+    assert "<b onclick" not in page.text
 
 
 async def test_the_file_of_prices_is_seen_and_approved(a_seller):

@@ -149,3 +149,20 @@ async def test_an_upload_in_review_is_settled_and_forms_need_their_token(a_selle
     assert (await send(browser, f"{path}/review", decision="confirmed")).status_code == 303
     await seller.service.run_jobs()
     assert (await seller.report(id))["state"] == "done"
+
+
+async def test_a_cycle_tells_what_became_of_its_prices(a_seller):
+    seller = await a_seller()
+    await log(seller, "success", {"fetch_orders": "success"}, sync_cycle_id="c-2")
+    told = {"sync_cycle_id": "c-2", "imported_at": "2026-01-01T00:00:00Z", "row_count": 7}
+    failed = {"step": "import", "error": {"code": "refused", "message": HOSTILE}}
+    assert (await seller.post("/api/v1/repricing_events", json=told)).status_code == 201
+    path = "/api/v1/repricing_events/failure"
+    assert (await seller.post(path, json=told | failed)).status_code == 201
+    browser = await signed_in(seller)
+    [cycle] = (await seller.get("/api/v1/sync/cycles")).json()["cycles"]
+    assert len(cycle["price_events"]) == 2
+    page = await browser.get(f"/sync/cycles/{cycle['id']}")
+    assert page.status_code == 200
+    assert "&lt;b onclick" in page.text
+    assert "<b onclick" not in page.text
