@@ -39,6 +39,7 @@ SESSION_ALONE = routes("""
     POST /api/contributions
     POST /api/contributions/{card_id}/publish
     GET /api/quick_add/pending
+    GET /api/v1/sync/screenshots/{screenshot_id}
     POST /api/quick_add/{entry_id}/settle
     POST /api/v1/agent/plans/{plan_id}/confirm
     POST /api/v1/agent/plans/{plan_id}/decline
@@ -52,6 +53,7 @@ KEY_OR_SESSION = routes("""
     GET /api/v1/sales_report
     POST /api/v1/uploads/{upload_id}/confirm
     POST /api/v1/uploads/{upload_id}/discard
+    POST /api/v1/uploads/{upload_id}/mend
 """)
 # Everybody; a token needs mcp:read.
 READS = routes("""
@@ -100,7 +102,11 @@ READS = routes("""
     GET /api/v1/tasks
     GET /api/v1/agent/plans
     GET /api/v1/agent/plans/{plan_id}
+    GET /api/v1/sync/cycles
+    GET /api/v1/sync/cycles/{cycle_id}
+    GET /api/v1/uploads
     GET /api/v1/uploads/{upload_id}
+    GET /api/v1/uploads/{upload_id}/rejected.csv
     GET /api/quick_add
     GET /api/quick_add/products
 """)

@@ -174,7 +174,13 @@ OWNERS = routes("""
     POST /api/pricing/rollbacks/{rollback_id}/cancel
     POST /api/v1/sync/cancel
     POST /api/v1/sync/skip_wait
+    GET /api/v1/sync/cycles
+    GET /api/v1/sync/cycles/{cycle_id}
+    GET /api/v1/sync/screenshots/{screenshot_id}
+    GET /api/v1/uploads
     GET /api/v1/uploads/{upload_id}
+    GET /api/v1/uploads/{upload_id}/rejected.csv
+    POST /api/v1/uploads/{upload_id}/mend
     POST /api/v1/uploads/{upload_id}/confirm
     POST /api/v1/uploads/{upload_id}/discard
     GET /api/account

@@ -179,8 +179,15 @@ def _for_members() -> Router:
     )
 
 
-def _for_members_on_plans() -> Router:
-    return _known_callers("/api/v1", plans.deciding, security=[A_SESSION], opt=BY_SESSION)
+def _for_members_of_agents() -> Router:
+    """The routes for a signed-in member alone, beside those of agents."""
+    return _known_callers(
+        "/api/v1",
+        plans.deciding,
+        sync.pictures,
+        security=[A_SESSION],
+        opt=BY_SESSION,
+    )
 
 
 def _description() -> OpenAPIConfig:
@@ -217,7 +224,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             _for_agents(),
             _for_any(),
             _for_members(),
-            _for_members_on_plans(),
+            _for_members_of_agents(),
             accounts.router,
             management.router,
             members.router,

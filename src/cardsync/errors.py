@@ -253,6 +253,13 @@ class NotAwaitingReview(Problem):
     code = "not_awaiting_review"
 
 
+class NotTheNewest(Problem):
+    """A newer upload has come since; mend its rows instead."""
+
+    status = 409
+    code = "not_the_newest"
+
+
 class RollbackOpen(Problem):
     """Another rollback is not over yet; cancel it, or wait until it is applied, fails or
     expires.

@@ -61,6 +61,7 @@ SESSION_ONLY = {
         and name[1].endswith(("/permissions", "/confirm", "/decline"))
     ),
     ("GET", "/api/quick_add/pending"),
+    ("GET", "/api/v1/sync/screenshots/{screenshot_id}"),
     ("POST", "/api/quick_add/{entry_id}/settle"),
 }
 
@@ -151,7 +152,13 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/sync/upload-request"),
         ("PUT", "/objects/{key}"),
         ("POST", "/api/v1/sync"),
+        ("GET", "/api/v1/sync/cycles"),
+        ("GET", "/api/v1/sync/cycles/{cycle_id}"),
+        ("GET", "/api/v1/sync/screenshots/{screenshot_id}"),
+        ("GET", "/api/v1/uploads"),
         ("GET", "/api/v1/uploads/{upload_id}"),
+        ("GET", "/api/v1/uploads/{upload_id}/rejected.csv"),
+        ("POST", "/api/v1/uploads/{upload_id}/mend"),
         ("POST", "/api/v1/uploads/{upload_id}/confirm"),
         ("POST", "/api/v1/uploads/{upload_id}/discard"),
         ("GET", "/api/v1/export/price-updates"),
@@ -494,7 +501,16 @@ OWN_REFUSALS = {
         415: {"unsupported_media_type"},
         422: {"invalid_payload"},
     },
+    ("GET", "/api/v1/sync/cycles"): {422: {"invalid_payload"}},
+    ("GET", "/api/v1/sync/cycles/{cycle_id}"): {404: {"not_found"}},
+    ("GET", "/api/v1/sync/screenshots/{screenshot_id}"): {404: {"not_found"}},
+    ("GET", "/api/v1/uploads"): {422: {"invalid_payload"}},
     ("GET", "/api/v1/uploads/{upload_id}"): {404: {"not_found"}},
+    ("GET", "/api/v1/uploads/{upload_id}/rejected.csv"): {404: {"not_found"}},
+    ("POST", "/api/v1/uploads/{upload_id}/mend"): {
+        404: {"not_found"}, 409: {"not_the_newest"},
+        413: {"payload_too_large", "decompressed_too_large"}, 422: {"invalid_csv"},
+    },
     ("POST", "/api/v1/uploads/{upload_id}/confirm"): {404: {"not_found"},
                                                       409: {"not_awaiting_review"}},
     ("POST", "/api/v1/uploads/{upload_id}/discard"): {404: {"not_found"},

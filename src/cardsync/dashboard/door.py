@@ -10,9 +10,11 @@ from cardsync.dashboard.assets import static_file
 from cardsync.dashboard.pages import (
     account,
     activity,
+    add_cards,
     card,
     cards,
     customers,
+    cycles,
     exports,
     lists,
     one_list,
@@ -22,7 +24,9 @@ from cardsync.dashboard.pages import (
     set_up,
     settings,
     styleguide,
+    sync,
     today,
+    uploads,
 )
 from cardsync.dashboard.shell import refused
 from cardsync.web import forms
@@ -52,6 +56,10 @@ pages = Router(
         selection.export_selected,
         selection.export_cards,
         *today.ROUTES,
+        *sync.ROUTES,
+        *cycles.ROUTES,
+        *uploads.ROUTES,
+        *add_cards.ROUTES,
         activity.activity_page,
         activity.undo_entry,
         *account.ROUTES,

@@ -48,6 +48,8 @@ NAVIGATION = [
     Place("/cards", "Cards", "layers", "c"),
     Place("/orders", "Orders", "package", "o"),
     Place("/lists", "Lists", "list", "l"),
+    Place("/add-cards", "Add cards", "plus", "n"),
+    Place("/sync", "Sync", "refresh-cw", "s"),
     Place("/activity", "Activity", "activity", "a"),
     Place("/settings", "Settings", "settings", "e", owner_only=True),
 ]

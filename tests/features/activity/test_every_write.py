@@ -236,6 +236,13 @@ async def of_review(shop, kind, what):
     return await shop.send("POST", f"{path}/{what}")
 
 
+async def mend_rows(shop):
+    id = (await shop.seller.import_csv(a_csv(a_row(1), a_row(2, quantity="many"))))["id"]
+    rows = (await shop.seller.get(f"/api/v1/uploads/{id}/rejected.csv")).content
+    path = f"/api/v1/uploads/{id}/mend"
+    return await shop.seller.post(path, content=rows.replace(b"many", b"1"))
+
+
 async def cancel_rollback(shop):
     rollback = (await shop.rollback()).json()["id"]
     return await shop.send("POST", f"/api/pricing/rollbacks/{rollback}/cancel")
@@ -459,6 +466,7 @@ SCENES = {
     "DELETE /api/v1/sync/approve_upload": approve_upload,
     "POST /api/v1/uploads/{upload_id}/confirm": lambda shop: of_review(shop, "uploads", "confirm"),
     "POST /api/v1/uploads/{upload_id}/discard": lambda shop: of_review(shop, "uploads", "discard"),
+    "POST /api/v1/uploads/{upload_id}/mend": mend_rows,
     "POST /api/v1/repricing_events": lambda shop: shop.report("/api/v1/repricing_events"),
     "POST /api/v1/repricing_events/failure": lambda shop: shop.report(
         "/api/v1/repricing_events/failure", **FAILURE
