@@ -23,6 +23,13 @@ SESSION_ALONE = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    GET /api/passkeys
+    POST /api/passkeys
+    POST /api/passkeys/options
+    DELETE /api/passkeys/{passkey_id}
+    GET /api/account/deletion
+    POST /api/account/deletion
+    DELETE /api/account/deletion
     GET /api/shelves
     GET /api/shelves/{box}
     POST /api/shelves/put
@@ -64,6 +71,8 @@ READS = routes("""
     GET /api/pull_sessions/{session_id}
     GET /api/pricing/rules
     GET /api/pricing/rules/analysis
+    GET /api/pricing/presets
+    GET /api/pricing/updates.csv
     GET /api/pricing/rules/{rule_id}
     GET /api/pricing/sales
     GET /api/pricing/sales/{sale_id}

@@ -14,6 +14,8 @@ def routes(told: str) -> set[str]:
 # They take no credentials, or bring their own.
 STRANGERS = routes("""
     POST /api/session
+    POST /api/session/passkey
+    POST /api/session/passkey/options
     POST /api/invitations/{token}
     PUT /objects/{key}
     GET /downloads/{product}/{version}/{path}
@@ -54,6 +56,10 @@ STAFF = routes("""
     GET /api/today
     GET /api/listed_value
     GET /api/movers
+    GET /api/passkeys
+    POST /api/passkeys
+    POST /api/passkeys/options
+    DELETE /api/passkeys/{passkey_id}
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv
@@ -112,12 +118,17 @@ OWNERS = routes("""
     POST /api/keys
     DELETE /api/keys/{key_id}
     GET /api/export/everything
+    GET /api/account/deletion
+    POST /api/account/deletion
+    DELETE /api/account/deletion
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
     DELETE /api/lists/{list_id}/cards
     GET /api/pricing/rules
     POST /api/pricing/rules
     GET /api/pricing/rules/analysis
+    GET /api/pricing/presets
+    GET /api/pricing/updates.csv
     GET /api/pricing/rules/{rule_id}
     PATCH /api/pricing/rules/{rule_id}
     DELETE /api/pricing/rules/{rule_id}

@@ -23,6 +23,7 @@ from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import sessions_of
 from cardsync.accounts import manage_routes as management
 from cardsync.accounts import pages as member_pages
+from cardsync.accounts import passkey_routes as passkeys
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
@@ -31,6 +32,7 @@ from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
 from cardsync.dashboard import door as dashboard
+from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
 from cardsync.inventory import routes as inventory
@@ -217,6 +219,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             accounts.router,
             management.router,
             members.router,
+            passkeys.router,
             member_pages.router,
             dashboard.pages,
             dashboard.first_run,
@@ -233,7 +236,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
         template_config=pages.templates(
-            "cardsync.accounts", "cardsync.plans", "cardsync.dashboard"
+            "cardsync.accounts",
+            "cardsync.plans",
+            "cardsync.dashboard",
+            asset=asset_url,
         ),
         openapi_config=_description(),
         logging_config=None,

@@ -36,6 +36,8 @@ GLOBAL_BY_SELLER = frozenset(
         "member",
         "member_session",
         "invitation",
+        "passkey",
+        "account_deletion",
         "api_key",
         "access_token",
         "agent_seen",

@@ -23,7 +23,12 @@ OPERATIONS = {
     for method, operation in operations.items()
 }
 # Who calls these has no credentials yet.
-STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/{token}")}
+STRANGERS = {
+    ("POST", "/api/session"),
+    ("POST", "/api/session/passkey"),
+    ("POST", "/api/session/passkey/options"),
+    ("POST", "/api/invitations/{token}"),
+}
 BEHIND_A_KEY = {
     name: operation
     for name, operation in OPERATIONS.items()
@@ -38,7 +43,15 @@ SESSION_ONLY = {
         name
         for name in OPERATIONS
         if name[1].startswith(
-            ("/api/shelves", "/api/contributions", "/api/members", "/api/keys", "/api/export/every")
+            (
+                "/api/shelves",
+                "/api/contributions",
+                "/api/members",
+                "/api/keys",
+                "/api/export/every",
+                "/api/account/deletion",
+                "/api/passkeys",
+            )
         )
     ),
     *(
@@ -70,6 +83,9 @@ WITH_JSON_BODY = {
     ("POST", f"/api/{path}")
     for path in (
         "members/invitations",
+        "account/deletion",
+        "passkeys",
+        "session/passkey",
         "keys",
         "v1/heartbeat",
         "v1/sync/request",
@@ -172,6 +188,15 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/{key_id}"),
         ("GET", "/api/export/everything"),
+        ("GET", "/api/passkeys"),
+        ("POST", "/api/passkeys"),
+        ("POST", "/api/passkeys/options"),
+        ("DELETE", "/api/passkeys/{passkey_id}"),
+        ("POST", "/api/session/passkey"),
+        ("POST", "/api/session/passkey/options"),
+        ("GET", "/api/account/deletion"),
+        ("POST", "/api/account/deletion"),
+        ("DELETE", "/api/account/deletion"),
         ("GET", "/api/orders"),
         ("GET", "/api/orders/{order_id}"),
         ("GET", "/api/customers"),
@@ -212,6 +237,8 @@ def test_every_route_of_the_issue_is_there():
         ("GET", "/api/pricing/rollbacks/{rollback_id}"),
         ("POST", "/api/pricing/rollbacks/{rollback_id}/cancel"),
         ("GET", "/api/pricing/rules/analysis"),
+        ("GET", "/api/pricing/presets"),
+        ("GET", "/api/pricing/updates.csv"),
         ("GET", "/api/v1/pricing/explain/{marketplace_id}"),
         ("GET", "/api/pricing/rules"),
         ("POST", "/api/pricing/rules"),
@@ -503,6 +530,12 @@ OWN_REFUSALS = {
     ("POST", "/api/members/{member_id}/link"): {404: {"not_found"}},
     ("POST", "/api/keys"): {**READS_JSON, 403: {"account_suspended", "paid_plan_required"}},
     ("DELETE", "/api/keys/{key_id}"): {404: {"not_found"}},
+    ("POST", "/api/account/deletion"): READS_JSON,
+    ("DELETE", "/api/account/deletion"): {404: {"not_found"}},
+    ("POST", "/api/passkeys"): READS_JSON,
+    ("POST", "/api/passkeys/options"): {422: {"invalid_payload"}},
+    ("DELETE", "/api/passkeys/{passkey_id}"): {404: {"not_found"}},
+    ("GET", "/api/pricing/presets"): {422: {"invalid_query"}},
     ("GET", "/api/orders"): {422: {"invalid_payload"}},
     ("GET", "/api/cards"): {422: {"invalid_payload"}},
     ("GET", "/api/cards/complete"): {422: {"invalid_payload"}},
@@ -618,6 +651,12 @@ OWN_REFUSALS = {
                                                        409: {"stock_promoted_reload"}},
     ("POST", "/api/session"): {
         **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
+    },
+    ("POST", "/api/session/passkey"): {
+        **READS_JSON, **FOR_STRANGERS, 401: {"invalid_credentials"},
+    },
+    ("POST", "/api/session/passkey/options"): {
+        **FOR_STRANGERS, 403: {"csrf_failed"}, 422: {"invalid_payload"},
     },
     ("POST", "/api/invitations/{token}"): {**READS_JSON, **FOR_STRANGERS, 404: {"not_found"}},
     ("PUT", "/objects/{key}"): {
@@ -740,7 +779,13 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
     assert set(body["content"]) == {"application/json", "application/gzip"}
     assert body["required"] is (
         name[1]
-        in ("/api/v1/sync/log", "/api/v1/sync/debug", "/api/session", "/api/invitations/{token}")
+        in (
+            "/api/v1/sync/log",
+            "/api/v1/sync/debug",
+            "/api/session",
+            "/api/session/passkey",
+            "/api/invitations/{token}",
+        )
         or (
             name[1].startswith(
                 (
@@ -750,6 +795,8 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
                     "/api/quick_add",
                     "/api/members",
                     "/api/keys",
+                    "/api/account/deletion",
+                    "/api/passkeys",
                 )
             )
             and name[0] != "DELETE"

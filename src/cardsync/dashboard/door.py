@@ -8,6 +8,7 @@ from cardsync import errors, limits
 from cardsync.access.admission import admitting, among_strangers
 from cardsync.dashboard.assets import static_file
 from cardsync.dashboard.pages import (
+    account,
     activity,
     card,
     cards,
@@ -48,6 +49,7 @@ pages = Router(
         *today.ROUTES,
         activity.activity_page,
         activity.undo_entry,
+        *account.ROUTES,
         *settings.ROUTES,
         *set_up.ROUTES,
         styleguide.styleguide,

@@ -7,6 +7,7 @@ its own `templates` and is named where the environment is made.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -28,13 +29,17 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-ASSETS = {"pages.css": "text/css", "mark.svg": "image/svg+xml"}
+ASSETS = {"mark.svg": "image/svg+xml"}
 
 
-def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
+def templates(
+    *packages: str,
+    asset: Callable[[str], str | None],
+) -> TemplateConfig[JinjaTemplateEngine]:
     """Return Litestar's template engine over the `templates` of web and of these packages.
 
-    Every value is escaped, and a template fails that names a value without getting it.
+    Every value is escaped, and a template fails that names a value without getting it. `asset`
+    gives templates the address of a style or a script.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in ("cardsync.web", *packages)]),
@@ -44,6 +49,7 @@ def templates(*packages: str) -> TemplateConfig[JinjaTemplateEngine]:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    environment.globals["asset"] = asset
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
 
 

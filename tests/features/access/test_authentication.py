@@ -48,6 +48,13 @@ ROUTES = [
     ("POST", "/api/keys"),
     ("DELETE", "/api/keys/1"),
     ("GET", "/api/export/everything"),
+    ("GET", "/api/passkeys"),
+    ("POST", "/api/passkeys"),
+    ("POST", "/api/passkeys/options"),
+    ("DELETE", "/api/passkeys/1"),
+    ("GET", "/api/account/deletion"),
+    ("POST", "/api/account/deletion"),
+    ("DELETE", "/api/account/deletion"),
     ("GET", "/api/orders"),
     ("GET", "/api/orders/1"),
     ("GET", "/api/customers"),
@@ -95,6 +102,8 @@ ROUTES = [
     ("POST", "/api/pricing/rules/1/enable"),
     ("POST", "/api/pricing/rules/1/publish"),
     ("GET", "/api/pricing/rules/analysis"),
+    ("GET", "/api/pricing/presets"),
+    ("GET", "/api/pricing/updates.csv"),
     ("POST", "/api/pricing/rules/reorder"),
     ("GET", "/api/pricing/runs"),
     ("GET", "/api/pricing/runs/1"),
@@ -148,7 +157,12 @@ BY_SESSION = [
     ("GET", "/api/v1/agent/plans/permissions"),
     ("PATCH", "/api/v1/agent/plans/permissions"),
 ]
-STRANGERS = {("POST", "/api/session"), ("POST", "/api/invitations/1")}
+STRANGERS = {
+    ("POST", "/api/session"),
+    ("POST", "/api/session/passkey"),
+    ("POST", "/api/session/passkey/options"),
+    ("POST", "/api/invitations/1"),
+}
 
 
 def test_the_table_names_every_route_behind_a_key(service):

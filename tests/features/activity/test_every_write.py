@@ -10,6 +10,7 @@ import pytest
 from browsers import Browser, accept, invited, joined, signed_in
 from builders import Seller, a_csv, a_row, an_order
 from cardsync import clock
+from passkeys_builder import Device
 from requests_of_routes import ROUTES
 
 UNSAFE = {route for route in ROUTES if route.split(" ")[0] not in ("GET", "HEAD")}
@@ -31,6 +32,9 @@ EXEMPT = {
     "PUT /objects/{key}": AN_UPLOAD,
     "POST /api/session": "a session begins; it is a row of its own",
     "DELETE /api/session": "a session ends",
+    "POST /api/session/passkey": "a session begins; it is a row of its own",
+    "POST /api/session/passkey/options": "it hands out a challenge",
+    "POST /api/passkeys/options": "it hands out a challenge",
     "POST /api/v1/tasks/claim": "a claim and its outcome stand on the task",
     "PATCH /api/v1/tasks/{task_id}": "a claim and its outcome stand on the task",
     "POST /api/pricing/preview": READS_ONLY,
@@ -312,6 +316,24 @@ async def of_member(shop, method, suffix="", **body):
     return await shop.owner.send(method, f"/api/members/{member.member_id}{suffix}", **options)
 
 
+async def ask_for_deletion(shop):
+    return await shop.owner.post("/api/account/deletion", json={"confirm": shop.seller.email})
+
+
+async def take_deletion_back(shop):
+    await ask_for_deletion(shop)
+    return await (await signed_in(shop.seller)).send("DELETE", "/api/account/deletion")
+
+
+async def add_passkey(shop):
+    return await Device().register(shop.owner)
+
+
+async def remove_passkey(shop):
+    made = (await add_passkey(shop)).json()["id"]
+    return await shop.owner.send("DELETE", f"/api/passkeys/{made}")
+
+
 async def revoke_key(shop):
     key = (await shop.owner.post("/api/keys", json={"name": "Laptop"})).json()["id"]
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
@@ -387,6 +409,10 @@ SCENES = {
     "POST /api/members/{member_id}/link": lambda shop: of_member(shop, "POST", "/link"),
     "POST /api/keys": lambda shop: shop.owner.post("/api/keys", json={"name": "Laptop"}),
     "DELETE /api/keys/{key_id}": revoke_key,
+    "POST /api/passkeys": add_passkey,
+    "DELETE /api/passkeys/{passkey_id}": remove_passkey,
+    "POST /api/account/deletion": ask_for_deletion,
+    "DELETE /api/account/deletion": take_deletion_back,
     "POST /api/invitations/{token}": invitation,
     "POST /api/v1/sync/request": lambda shop: shop.send("POST", "/api/v1/sync/request"),
     "POST /api/v1/sync/cancel": cancel,

@@ -16,11 +16,13 @@ from cardsync.access.admission import A_READING_TOKEN, A_SESSION, A_TOKEN, BY_AN
 from cardsync.access.caller import Caller
 from cardsync.access.patience import BACKTEST
 from cardsync.access.rate_limits.groups import WRITES
+from cardsync.clock import rfc3339
 from cardsync.database.session import Database
 from cardsync.inventory import reviews
-from cardsync.pricing.preview import preview, rule_analysis
+from cardsync.pricing.export import price_updates
+from cardsync.pricing.preview import presets, preview, rule_analysis
 from cardsync.pricing.preview.backtest import backtest
-from cardsync.pricing.preview.shown import Backtest, Preview
+from cardsync.pricing.preview.shown import Backtest, PresetShown, PresetsShown, Preview
 from cardsync.pricing.receipts.explain import explain_card
 from cardsync.pricing.runs import reprice
 from cardsync.pricing.runs.run_reads import newest_runs
@@ -104,6 +106,40 @@ async def preview_prices(
     return Response(msgspec.convert(told, Preview))
 
 
+@get(
+    "/presets",
+    responses=problems(*READ_BY_OWNERS, errors.InvalidQuery),
+)
+async def compare_presets(caller: Caller, database: Database, settings: Settings) -> PresetsShown:
+    """Preview the four presets on the seller's own cards, with ten examples each. Nothing is
+    written.
+    """
+    async with preview.reading(database, caller, settings) as session:
+        found = await presets.compare(session, caller, clock.now())
+    return PresetsShown([msgspec.convert(each._asdict(), PresetShown) for each in found])
+
+
+@get(
+    "/updates.csv",
+    media_type="text/csv",
+    responses=problems(*READ_BY_OWNERS),
+)
+async def price_file(caller: Caller, database: Database) -> Response[bytes]:
+    """Download the price changes that the agent would get, for an import by hand; header-only if
+    there are none. Nothing is marked as served.
+    """
+    caller.must_be_owner()
+    now = clock.now()
+    async with database.tenant(caller.seller_id, snapshot=True) as session:
+        updates = await price_updates.export(session, caller, now)
+    name = f"price-updates-{rfc3339(now)[:10]}.csv"
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Disposition": f'attachment; filename="{name}"',
+    }
+    return Response(updates.body, media_type="text/csv", headers=headers)
+
+
 @post(
     "/backtest",
     status_code=200,
@@ -159,6 +195,8 @@ router = Router(
     path="/pricing",
     route_handlers=[
         preview_prices,
+        compare_presets,
+        price_file,
         backtest_prices,
         request_reprice,
         list_runs,
