@@ -63,6 +63,15 @@ READS = routes("""
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/orders/export.csv
+    GET /api/customers/export.csv
+    GET /api/lists/export.csv
+    GET /api/pricing/runs/export.csv
+    GET /api/v1/agent/activity/export.csv
+    GET /api/saved_searches
+    GET /api/card_columns
+    GET /api/cards/{card_id}/match
+    GET /api/cards/{card_id}/orders
     GET /api/orders
     GET /api/orders/{order_id}
     GET /api/customers
@@ -84,6 +93,7 @@ READS = routes("""
     POST /api/pricing/preview
     POST /api/pricing/backtest
     GET /api/v1/pricing/explain/{marketplace_id}
+    POST /api/v1/pricing/explain/{marketplace_id}/changed
     GET /api/v1/status
     GET /api/v1/agent/activity
     GET /api/v1/tasks
@@ -100,6 +110,12 @@ WRITES = routes("""
     PATCH /api/quick_add/{entry_id}
     DELETE /api/quick_add/{entry_id}
     POST /api/quick_add/publish
+    POST /api/saved_searches
+    PATCH /api/saved_searches/{search_id}
+    DELETE /api/saved_searches/{search_id}
+    PUT /api/card_columns
+    PUT /api/card_columns/shop
+    POST /api/cards/{card_id}/match
     POST /api/lists
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
@@ -127,6 +143,8 @@ WRITES = routes("""
     PATCH /api/pricing/sales/{sale_id}
     DELETE /api/pricing/sales/{sale_id}
     PATCH /api/pricing/settings
+    POST /api/pricing/pins/pin_many
+    POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/reprice

@@ -24,6 +24,10 @@ BODIES = {
     "POST /api/session/passkey": {"credential": {}},
     # Not the address of the one who asks, so that nothing ends by the way.
     "POST /api/account/deletion": {"confirm": "nobody"},
+    "PUT /api/card_columns": {"columns": ["price"]},
+    "PUT /api/card_columns/shop": {"columns": ["price"]},
+    "POST /api/cards/{card_id}/match": {"product_id": 1},
+    "POST /api/saved_searches": {"name": "Dear", "query": "price>5"},
     "POST /api/lists": {"name": "Binder"},
     "PATCH /api/lists/{list_id}": {"name": "Folder"},
     "POST /api/quick_add/publish": {"ids": [1]},

@@ -53,17 +53,30 @@ AGENTS = routes("""
 STAFF = routes("""
     GET /api/session
     DELETE /api/session
-    GET /api/today
-    GET /api/listed_value
-    GET /api/movers
     GET /api/passkeys
     POST /api/passkeys
     POST /api/passkeys/options
     DELETE /api/passkeys/{passkey_id}
+    GET /api/today
+    GET /api/listed_value
+    GET /api/movers
     GET /api/cards
     GET /api/cards/complete
     GET /api/cards/export.csv
     GET /api/cards/{card_id}
+    GET /api/orders/export.csv
+    GET /api/customers/export.csv
+    GET /api/lists/export.csv
+    GET /api/pricing/runs/export.csv
+    GET /api/v1/agent/activity/export.csv
+    GET /api/saved_searches
+    POST /api/saved_searches
+    PATCH /api/saved_searches/{search_id}
+    DELETE /api/saved_searches/{search_id}
+    GET /api/card_columns
+    PUT /api/card_columns
+    GET /api/cards/{card_id}/match
+    GET /api/cards/{card_id}/orders
     GET /api/orders
     GET /api/orders/{order_id}
     GET /api/customers
@@ -121,6 +134,9 @@ OWNERS = routes("""
     GET /api/account/deletion
     POST /api/account/deletion
     DELETE /api/account/deletion
+    POST /api/v1/pricing/explain/{marketplace_id}/changed
+    POST /api/cards/{card_id}/match
+    PUT /api/card_columns/shop
     PATCH /api/lists/{list_id}
     DELETE /api/lists/{list_id}
     DELETE /api/lists/{list_id}/cards
@@ -142,6 +158,8 @@ OWNERS = routes("""
     DELETE /api/pricing/sales/{sale_id}
     GET /api/pricing/settings
     PATCH /api/pricing/settings
+    POST /api/pricing/pins/pin_many
+    POST /api/pricing/pins/unpin_many
     PUT /api/pricing/pins/{marketplace_id}
     DELETE /api/pricing/pins/{marketplace_id}
     POST /api/pricing/preview

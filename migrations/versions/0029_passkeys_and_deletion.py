@@ -8,7 +8,7 @@ from alembic import op
 from cardsync.database.migrate import shared_table
 
 revision = "0029"
-down_revision = "0026"
+down_revision = "0028"
 
 
 def moment(name: str, *, given: bool = False) -> sa.Column:

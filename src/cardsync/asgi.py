@@ -28,6 +28,7 @@ from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
+from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
@@ -154,6 +155,7 @@ def _for_any() -> Router:
         "/api",
         pulls.router,
         order_reads.router,
+        kept.router,
         cards.router,
         lists.router,
         rules.router,

@@ -494,6 +494,13 @@ class ListLimitReached(Problem):
     code = "list_limit_reached"
 
 
+class SavedSearchLimitReached(Problem):
+    """There are as many saved searches as there may be."""
+
+    status = 422
+    code = "saved_search_limit_reached"
+
+
 class ListFull(Problem):
     """The list is full, and something new would have been added."""
 

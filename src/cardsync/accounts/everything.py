@@ -61,6 +61,8 @@ SHEETS: Final = (
     Sheet("order_items.csv", "order_item", "id", "*"),
     Sheet("lists.csv", "card_list", "id", "id, name, created_at, deleted_at"),
     Sheet("list_cards.csv", "card_list_entry", "list_id", "list_id, card_id, added_at"),
+    Sheet("saved_searches.csv", "saved_search", "id", "id, name, query, position, created_at"),
+    Sheet("settled_matches.csv", "settled_match", "card_id", "*"),
     Sheet("activity.csv", "activity", "id", "*"),
 )  # fmt: skip
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar import MediaType
+from litestar import MediaType, Request, Response
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.response import Template
 from litestar.template.config import TemplateConfig
@@ -66,6 +67,16 @@ def page(
         status_code=status,
         media_type=MediaType.HTML,
         headers=HEADERS | (headers or {}),
+    )
+
+
+def to_sign_in(request: Request[Any, Any, Any], _: Exception) -> Response[str]:
+    """Send a reader who is not signed in to the sign-in page, which leads back here."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    back = quote(f"{request.url.path}{query}", safe="/")
+    where = f"/sign-in?next={back}" if request.method == "GET" else "/sign-in"
+    return Response(
+        "", status_code=303, media_type=MediaType.TEXT, headers=HEADERS | {"Location": where}
     )
 
 

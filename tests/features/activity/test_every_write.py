@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from browsers import Browser, accept, invited, joined, signed_in
 from builders import Seller, a_csv, a_row, an_order
@@ -38,6 +39,7 @@ EXEMPT = {
     "POST /api/v1/tasks/claim": "a claim and its outcome stand on the task",
     "PATCH /api/v1/tasks/{task_id}": "a claim and its outcome stand on the task",
     "POST /api/pricing/preview": READS_ONLY,
+    "POST /api/v1/pricing/explain/{marketplace_id}/changed": READS_ONLY,
     "POST /api/pricing/backtest": READS_ONLY,
 }
 
@@ -339,8 +341,45 @@ async def revoke_key(shop):
     return await shop.owner.send("DELETE", f"/api/keys/{key}")
 
 
+async def many_pins(shop, what):
+    card = await shop.card()
+    if what == "unpin_many":
+        await shop.send("POST", "/api/pricing/pins/pin_many", card_ids=[card])
+    return await shop.send("POST", f"/api/pricing/pins/{what}", card_ids=[card])
+
+
+async def saved(shop):
+    return await shop.send("POST", "/api/saved_searches", name="Dear", query="price>5")
+
+
+async def of_search(shop, method, **body):
+    search = (await saved(shop)).json()["id"]
+    return await shop.send(method, f"/api/saved_searches/{search}", **body)
+
+
+async def settled(shop):
+    card = await shop.card()
+    async with shop.seller.service.database.shared() as session:
+        product = await session.scalar(text(A_PRODUCT))
+    return await shop.send("POST", f"/api/cards/{card}/match", product_id=product)
+
+
+A_PRODUCT = """
+    INSERT INTO product (identity, game, set_name, product_name, language)
+    VALUES (md5(random()::text), 'magic', 'Alpha', 'Mox', 'en') RETURNING id
+"""
 FAILURE = {"step": "import_prices", "error": {"code": "gone", "message": "no button"}}
 SCENES = {
+    "POST /api/pricing/pins/pin_many": lambda shop: many_pins(shop, "pin_many"),
+    "POST /api/pricing/pins/unpin_many": lambda shop: many_pins(shop, "unpin_many"),
+    "POST /api/saved_searches": saved,
+    "PATCH /api/saved_searches/{search_id}": lambda shop: of_search(shop, "PATCH", name="Dearer"),
+    "DELETE /api/saved_searches/{search_id}": lambda shop: of_search(shop, "DELETE"),
+    "PUT /api/card_columns": lambda shop: shop.send("PUT", "/api/card_columns", columns=["price"]),
+    "PUT /api/card_columns/shop": lambda shop: shop.send(
+        "PUT", "/api/card_columns/shop", columns=["price"]
+    ),
+    "POST /api/cards/{card_id}/match": settled,
     "POST /api/lists": lambda shop: shop.send("POST", "/api/lists", name="Binder"),
     "PATCH /api/lists/{list_id}": lambda shop: of_list(shop, "PATCH", name="Folder"),
     "DELETE /api/lists/{list_id}": lambda shop: of_list(shop, "DELETE"),
