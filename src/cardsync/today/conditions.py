@@ -26,10 +26,10 @@ UNANSWERED: Final = timedelta(hours=1)
 _SATURDAY: Final = 5
 
 # The pages that do the next steps, where a capability may still bring one of its own.
-PRICE_FILE: Final = "/settings/sync"
-FAILED_TASKS: Final = "/activity?action=task"
-REJECTED: Final = "/activity?action=quick_add"
-UNANSWERED_PAGE: Final = "/cards"
+PRICE_FILE: Final = "/sync/prices"
+FAILED_TASKS: Final = "/sync?tasks=failed"
+REJECTED: Final = "/add-cards?status=rejected"
+UNANSWERED_PAGE: Final = "/add-cards/recover"
 RULES: Final = "/activity?action=pricing"
 
 TASKS: Final = {
