@@ -224,7 +224,7 @@ async def settle(
         end(entry, "listed", caller.actor, now)
     what = f"{entry.quantity} listed" if listed else "not listed, served again"
     note(session, caller, "quick_add.settled", f"listing {entry.id}: {what}", now)
-    await note_waiting(session, caller.seller_id, now)
+    await note_waiting(session, caller.seller_id, now, at_once=True)
     return entry
 
 
