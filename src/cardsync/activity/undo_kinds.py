@@ -13,9 +13,11 @@ from typing import Any, Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
+from cardsync.accounts import account_settings as account
 from cardsync.lists import put_back as lists
 from cardsync.orders import pull_marks as orders
 from cardsync.pricing.rules import put_back as rules
+from cardsync.pricing.rules import sale_put_back as sales
 from cardsync.pricing.rules import sale_sets as pins
 
 Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
@@ -23,6 +25,9 @@ Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[N
 KINDS: Final[Mapping[str, Undo]] = {
     rules.KIND: rules.put_back,
     pins.PIN: pins.put_pin_back,
+    sales.SALE: sales.put_sale_back,
+    sales.SETTINGS: sales.put_settings_back,
+    account.KIND: account.put_back,
     lists.MADE: lists.unmake,
     lists.RENAMED: lists.unrename,
     lists.DELETED: lists.undelete,

@@ -1,5 +1,5 @@
 """Deletes what is past its time: unclaimed objects, raw uploads, screenshots, receipts, price
-history, activity, ended sessions and full rate limits. Any worker may run it at any moment."""
+history, activity, plans, ended sessions and full rate limits. Any worker may run it at any moment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cardsync import clock
 from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
 from cardsync.cards import history
+from cardsync.plans import past
 from cardsync.work.jobs import Work
 
 log = structlog.get_logger(__name__)
@@ -39,6 +40,10 @@ async def tidy(work: Work) -> dict[str, int]:
         "history_months": await history.drop_old(work),
         "activity": await activity.drop_old(
             work.database, now - timedelta(days=settings.activity_retention_days)
+        ),
+        "plans_expired": await past.expire(work.database, now),
+        "plans": await past.drop_old(
+            work.database, now - timedelta(days=settings.plan_retention_days)
         ),
         "sessions": await sessions.drop_past(work.database, settings, now),
         "rate_limits": await buckets.drop_past(work.database),
