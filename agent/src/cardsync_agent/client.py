@@ -120,6 +120,8 @@ class PriceUpdates:
     etag: str | None
     # `rollback`, `quick_add` or `price_updates`; None from a server that does not say.
     kind: str | None = None
+    # Of a file of new listings: the server's entry of each row.
+    entries: tuple[int, ...] = ()
 
 
 class Client:
@@ -266,6 +268,7 @@ class Client:
             tuple(r.strip() for r in reasons.split(",") if r.strip()),
             answer.headers.get("ETag"),
             answer.headers.get("X-Price-Export-Kind"),
+            _ids(answer.headers.get("X-Quick-Add-Ids", "")),
         )
 
     def claim_task(self, kinds: Sequence[str]) -> Claim | None:
@@ -469,3 +472,9 @@ def _count_rows(content: bytes) -> int | None:
     if not header or header[0].strip().casefold() != "tcgplayer id":
         return None
     return sum(1 for row in reader if row)
+
+
+def _ids(header: str) -> tuple[int, ...]:
+    """Read ids that are joined by commas; none if a part of them is no id."""
+    names = [name.strip() for name in header.split(",")]
+    return tuple(map(int, names)) if all(n.isascii() and n.isdigit() for n in names) else ()

@@ -300,6 +300,33 @@ async def test_the_marketplaces_reason_stands_on_the_entry_that_it_refused(shop)
     assert event == {"rejected": [{"id": 77, "message": "price too low"}], "paused": [77]}
 
 
+async def test_a_new_listing_that_was_refused_is_named_by_its_entry(shop):
+    seller, owner, _ = shop
+    [listed, refused], sha256 = await a_served_file(
+        seller, owner, JAGUAR, JAGUAR | {"condition": "LP"}
+    )
+    [elsewhere] = await published(owner, JAGUAR | {"condition": "MP"})
+    told = [{"entry_id": id, "message": "no photo"} for id in (refused, elsewhere, 999_999)]
+    await imported(seller, sha256, rejected=told)
+    assert (await entry_of(owner, listed))["status"] == "listed"
+    entry = await entry_of(owner, refused)
+    assert (entry["status"], entry["reason"]) == ("rejected", "no photo")
+    assert (await entry_of(owner, elsewhere))["status"] == "published"
+
+
+@pytest.mark.parametrize("row", [{}, {"entry_id": 1, "marketplace_id": 1}], ids=str)
+async def test_a_refused_row_is_named_in_one_way(shop, row):
+    seller, owner, _ = shop
+    [entry], sha256 = await a_served_file(seller, owner, JAGUAR)
+    body = {"imported_at": clock.rfc3339(clock.now()), "row_count": 1, "file_sha256": sha256}
+    answer = await seller.post("/api/v1/repricing_events", json=body | {"rejected": [row]})
+    assert (answer.status_code, answer.json()["error"]) == (
+        422,
+        "rejected[0]: give marketplace_id or entry_id",
+    )
+    assert (await entry_of(owner, entry))["status"] == "pending"
+
+
 async def test_a_file_that_the_marketplace_did_not_take_is_served_again(shop):
     seller, owner, _ = shop
     [entry_id], sha256 = await a_served_file(seller, owner, JAGUAR)
