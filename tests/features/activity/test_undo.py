@@ -100,7 +100,11 @@ async def test_a_rule_edit_is_taken_back(a_seller, action):
     after = await rules(seller)
     assert after != before
     told = await undone(seller, action)
-    assert (told["action"], told["actor"], told["undoable"]) == ("activity.undone", "key", False)
+    assert (told["action"], told["actor_name"], told["undoable"]) == (
+        "activity.undone",
+        "first key",
+        False,
+    )
     assert await rules(seller) == before
     assert (await newest(seller, action))["undone_by"] == told["id"]
 
