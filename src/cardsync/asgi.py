@@ -23,14 +23,17 @@ from cardsync.access.rate_limits.admission import RateLimits
 from cardsync.access.sessions import sessions_of
 from cardsync.accounts import manage_routes as management
 from cardsync.accounts import pages as member_pages
+from cardsync.accounts import passkey_routes as passkeys
 from cardsync.accounts import routes as accounts
 from cardsync.accounts import session_routes as members
 from cardsync.activity import routes as activity
 from cardsync.agentwork import routes as agentwork
+from cardsync.cards import kept_routes as kept
 from cardsync.cards import routes as cards
 from cardsync.contributions import routes as contributions
 from cardsync.credits import routes as credits
 from cardsync.dashboard import door as dashboard
+from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
 from cardsync.inventory import routes as inventory
@@ -55,6 +58,7 @@ from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
 from cardsync.sync.last_seen import LastSeen
+from cardsync.today import routes as today
 from cardsync.web import error_responses, health, pages, request
 from cardsync.web.access_log import observing
 from cardsync.web.late_bodies import reading_rests
@@ -151,12 +155,14 @@ def _for_any() -> Router:
         "/api",
         pulls.router,
         order_reads.router,
+        kept.router,
         cards.router,
         lists.router,
         rules.router,
         runs.router,
         rollbacks.router,
         quick_add.router,
+        today.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )
@@ -215,6 +221,7 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
             accounts.router,
             management.router,
             members.router,
+            passkeys.router,
             member_pages.router,
             dashboard.pages,
             dashboard.first_run,
@@ -231,7 +238,10 @@ def create_app(settings: Settings, **testing: Any) -> Litestar:
         exception_handlers=error_responses.HANDLERS,
         lifespan=[lifespan],
         template_config=pages.templates(
-            "cardsync.accounts", "cardsync.plans", "cardsync.dashboard"
+            "cardsync.accounts",
+            "cardsync.plans",
+            "cardsync.dashboard",
+            asset=asset_url,
         ),
         openapi_config=_description(),
         logging_config=None,

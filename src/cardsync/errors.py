@@ -89,8 +89,8 @@ class InvalidCredentials(Problem):
     status = 401
     code = "invalid_credentials"
 
-    def __init__(self) -> None:
-        super().__init__(headers={"WWW-Authenticate": 'Bearer realm="cardsync"'})
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message, headers={"WWW-Authenticate": 'Bearer realm="cardsync"'})
 
 
 TOP_UP_PATH = "/account/credits"
@@ -492,6 +492,13 @@ class ListLimitReached(Problem):
 
     status = 422
     code = "list_limit_reached"
+
+
+class SavedSearchLimitReached(Problem):
+    """There are as many saved searches as there may be."""
+
+    status = 422
+    code = "saved_search_limit_reached"
 
 
 class ListFull(Problem):

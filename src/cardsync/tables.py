@@ -14,6 +14,7 @@ from cardsync.agentwork import models as agentwork
 from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
+from cardsync.figures import models as figures
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
@@ -35,6 +36,8 @@ GLOBAL_BY_SELLER = frozenset(
         "member",
         "member_session",
         "invitation",
+        "passkey",
+        "account_deletion",
         "api_key",
         "access_token",
         "agent_seen",
@@ -59,6 +62,7 @@ __all__ = [
     "agentwork",
     "catalog",
     "credits",
+    "figures",
     "inventory",
     "jobs",
     "lists",

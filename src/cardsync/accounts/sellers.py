@@ -337,5 +337,10 @@ async def delete_seller(
         )
         if found is None:
             raise SellerError(f"there is no seller {seller_id}")
+    await sweep_objects(store, seller_id)
+
+
+async def sweep_objects(store: Store, seller_id: int) -> None:
+    """Delete every stored object of a seller."""
     for kind in ("syncs", "accepted", "debug", "receipts"):
         await store.sweep(f"{kind}/u{int(seller_id)}/", clock.now() + timedelta(days=1))

@@ -48,6 +48,21 @@ async def names_of_keys(
     return {f"key {id}": name for id, name in (await session.execute(known)).all()}
 
 
+async def feed_before(
+    session: AsyncSession,
+    caller: Caller,
+    wanted: Wanted,
+    before: int | None,
+    limit: int,
+) -> list[Activity]:
+    """Return the entries before one, newest first."""
+    those = _conditions(caller.seller_id, wanted)
+    if before is not None:
+        those.append(Activity.id < before)
+    page = select(Activity).where(*those).order_by(Activity.id.desc()).limit(limit)
+    return list(await session.scalars(page))
+
+
 def _conditions(seller_id: int, wanted: Wanted) -> list[ColumnElement[bool]]:
     those: list[ColumnElement[bool]] = [Activity.seller_id == seller_id]
     if wanted.actor is not None:

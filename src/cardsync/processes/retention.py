@@ -10,6 +10,7 @@ import structlog
 from cardsync import clock
 from cardsync.access import activity, sessions
 from cardsync.access.rate_limits import buckets
+from cardsync.accounts import passkeys
 from cardsync.cards import history
 from cardsync.plans import past
 from cardsync.work.jobs import Work
@@ -46,6 +47,7 @@ async def tidy(work: Work) -> dict[str, int]:
             work.database, now - timedelta(days=settings.plan_retention_days)
         ),
         "sessions": await sessions.drop_past(work.database, settings, now),
+        "passkey_challenges": await passkeys.drop_past(work.database, now),
         "rate_limits": await buckets.drop_past(work.database),
     }
     if any(removed.values()):

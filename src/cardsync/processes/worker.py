@@ -17,6 +17,7 @@ from procrastinate.exceptions import AlreadyEnqueued
 from sqlalchemy import or_, select, text
 
 from cardsync import clock
+from cardsync.accounts import deletion
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
 from cardsync.inventory.drain import drain_inventory
@@ -26,6 +27,7 @@ from cardsync.pricing.rollback.prepare import prepare_rollback
 from cardsync.pricing.runs.reprice import reprice
 from cardsync.pricing.runs.sale_runs import begin_sale_runs
 from cardsync.processes.parent_watch import watch_parent
+from cardsync.processes.removal import remove_account
 from cardsync.processes.retention import tidy
 from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
@@ -45,6 +47,7 @@ STREAMS = {
     "rollback": prepare_rollback,
     "repricing": move_prices,
     SALES: begin_sale_runs,
+    deletion.STREAM: remove_account,
 }
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600

@@ -37,6 +37,7 @@ TAGS = [
     Tag("quick-add", "What a seller wants to list: drafts, published, sent, and how it ended"),
     Tag("account", "The settings of an account"),
     Tag("agent work", "Work that waits for the agent"),
+    Tag("today", "What waits for somebody, and the shop's figures of the day"),
     Tag("activity", "What was done, by whom, and undoing it"),
     Tag("members", "Signing in and out, and accepting an invitation"),
     Tag("cards", "Cards as they are searched and read"),
