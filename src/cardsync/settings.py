@@ -316,6 +316,9 @@ class Settings(BaseSettings):
     plan_seconds: int = Field(
         86_400, ge=1, description="An assistant's plan waits so long for a member's click"
     )
+    plan_retention_days: int = Field(
+        90, ge=1, description="Plans that were decided are kept, and their keys remembered, so long"
+    )
     invitation_days: int = Field(
         7, ge=1, description="An invitation of a member is good for so long"
     )

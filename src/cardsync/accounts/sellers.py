@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
 from cardsync.access import keys, passwords
-from cardsync.access.activity import OPERATOR, note, note_by
+from cardsync.access.activity import OPERATOR, Activity, note, note_by
 from cardsync.access.caller import Caller
 from cardsync.access.entitlements import SYNC_MODES, is_paid
 from cardsync.access.models import Account, Member, Seller
@@ -220,9 +220,10 @@ async def change_seller(
     session: AsyncSession,
     seller_id: int,
     values: Mapping[str, Any],
-    actor: str = OPERATOR,
-) -> None:
-    """Change what differs, and say so in the activity feed; `session` is in the seller's scope.
+    actor: str | None = OPERATOR,
+) -> Activity | None:
+    """Change what differs, and say so in the activity feed, if there is an actor; `session` is in
+    the seller's scope. Returns the feed's entry.
 
     A change that holds the account read-only cancels the price tasks that wait.
     """
@@ -242,11 +243,13 @@ async def change_seller(
     if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
         # Sales may have started or ended meanwhile.
         await mark_due(session, seller_id, SALES)
-    if changed:
-        summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
-        entry = note_by(session, seller_id, actor, "account.changed", summary, now)
-        entry.before = {name: _told(value) for name, value in was.items()}
-        entry.after = {name: _told(value) for name, value in changed.items()}
+    if not changed or actor is None:
+        return None
+    summary = ", ".join(f"{name}={_told(value)}" for name, value in changed.items())
+    entry = note_by(session, seller_id, actor, "account.changed", summary, now)
+    entry.before = {name: _told(value) for name, value in was.items()}
+    entry.after = {name: _told(value) for name, value in changed.items()}
+    return entry
 
 
 def _told(value: Any) -> str:

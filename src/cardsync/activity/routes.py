@@ -83,7 +83,8 @@ async def undo_activity(caller: Caller, session: AsyncSession, activity_id: int)
     """Take back what the entry did, while it still stands so; the answer is the entry of the undo.
     Undoing twice changes nothing more.
     """
-    return entry_body(caller, await undo.undo_entry(session, caller, activity_id, clock.now()))
+    told = await undo.undo_entry(session, caller, activity_id, clock.now())
+    return entry_body(caller, told, await feed.names_of_keys(session, caller.seller_id, [told]))
 
 
 router = Router(
