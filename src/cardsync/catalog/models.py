@@ -59,6 +59,9 @@ class Product(Base):
     finish_key: Mapped[str | None] = mapped_column(Text)
     language_key: Mapped[str | None] = mapped_column(Text)
     sealed: Mapped[bool] = mapped_column(server_default=FALSE)
+    # The catalog that told of it first, and since when that catalog does not name it any more.
+    source: Mapped[str | None] = mapped_column(Text)
+    vanished_at: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
 
 
@@ -69,4 +72,7 @@ class CatalogImport(Base):
     rows: Mapped[int]
     added: Mapped[int]
     adopted: Mapped[int]
+    changed: Mapped[int] = mapped_column(server_default=text("0"))
+    vanished: Mapped[int] = mapped_column(server_default=text("0"))
+    skipped: Mapped[int] = mapped_column(server_default=text("0"))
     finished_at: Mapped[datetime] = mapped_column(Moment, server_default=NOW)
