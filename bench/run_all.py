@@ -16,6 +16,7 @@ import accept_upload
 import agents
 import backtest
 import cancel
+import catalog
 import engine
 import export_prices
 import ground
@@ -71,6 +72,7 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "plans": (plans.measure, {"rounds": 5}),
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
+    "catalog": (catalog.measure, {"rounds": 3}),
     "engine": (engine.measure, {}),
 }
 

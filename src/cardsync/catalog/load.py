@@ -28,7 +28,7 @@ from cardsync.database.session import Database, run
 
 __all__ = ["COLUMNS", "CatalogError", "Report", "import_catalog", "load"]
 
-_CHUNK = 20_000
+_CHUNK = 50_000
 _STORED = (
     "game",
     "set_name",
