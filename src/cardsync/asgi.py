@@ -33,6 +33,7 @@ from cardsync.credits import routes as credits
 from cardsync.dashboard import door as dashboard
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
+from cardsync.discovery import routes as discovery
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
 from cardsync.orders import pull_routes as pulls
@@ -157,6 +158,7 @@ def _for_any() -> Router:
         runs.router,
         rollbacks.router,
         quick_add.router,
+        discovery.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )

@@ -14,6 +14,7 @@ from cardsync.agentwork import models as agentwork
 from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
+from cardsync.discovery import models as discovery
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
@@ -29,7 +30,7 @@ from cardsync.work import jobs
 metadata = Base.metadata
 
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
-# sweeps work across sellers, repairs are counted across sellers.
+# sweeps work across sellers, repairs are counted across sellers, the network is read by product.
 GLOBAL_BY_SELLER = frozenset(
     {
         "member",
@@ -40,6 +41,8 @@ GLOBAL_BY_SELLER = frozenset(
         "agent_seen",
         "work_due",
         "shared_repair_vote",
+        "network_seller",
+        "network_offer",
     }
 )
 
@@ -59,6 +62,7 @@ __all__ = [
     "agentwork",
     "catalog",
     "credits",
+    "discovery",
     "inventory",
     "jobs",
     "lists",

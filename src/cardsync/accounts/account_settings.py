@@ -23,7 +23,13 @@ from cardsync.pricing.runs import reprice
 from cardsync.seller_state import state as sync_state
 
 # What `cardsync admin seller set` reads from texts is read here by the same rules.
-_READ_AS_TEXT = ("quiet_hours", "time_zone", "tracking_threshold")
+_READ_AS_TEXT = (
+    "quiet_hours",
+    "time_zone",
+    "tracking_threshold",
+    "listing_url_template",
+    "postage_steps",
+)
 
 
 async def account_of(session: AsyncSession, caller: Caller) -> Account:

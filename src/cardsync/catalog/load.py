@@ -18,6 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync import clock
+from cardsync.catalog import name_index
 from cardsync.catalog.match import CATALOG_KEYS, catalog_keys, match, row_keys
 from cardsync.catalog.products import identity
 from cardsync.catalog.sources.own import COLUMNS, SCHEMA
@@ -223,6 +224,8 @@ async def _store(session: AsyncSession, rows: pl.DataFrame, source: str, report:
     )
     report.changed += changed + told
     report.added += added
+    if changed + told + added:
+        await name_index.renew(session, rows)
 
 
 def _present(name: str) -> str:
@@ -367,3 +370,4 @@ async def _take_over(session: AsyncSession, found: pl.DataFrame) -> None:
              WHERE p.id = i.old_id AND p.provisional AND q.identity = md5(i.identity)
         """)
     )
+    await name_index.renew(session, found)
