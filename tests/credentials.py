@@ -78,6 +78,7 @@ READS = routes("""
     GET /api/v1/agent/plans
     GET /api/v1/agent/plans/{plan_id}
     GET /api/v1/uploads/{upload_id}
+    POST /api/discovery/availability
     GET /api/quick_add
     GET /api/quick_add/products
 """)

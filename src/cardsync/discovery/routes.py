@@ -15,7 +15,7 @@ from cardsync.access.caller import Caller
 from cardsync.discovery.availability import find
 from cardsync.discovery.shown import Discovery, discovery_body
 from cardsync.settings import Settings
-from cardsync.web.request import BEHIND_A_KEY, WITH_JSON_BODY, problems
+from cardsync.web.request import FOR_EITHER, WITH_JSON_BODY, problems
 
 
 @post(
@@ -24,7 +24,7 @@ from cardsync.web.request import BEHIND_A_KEY, WITH_JSON_BODY, problems
     opt=READS,
     security=[A_READING_TOKEN],
     responses=problems(
-        *BEHIND_A_KEY,
+        *FOR_EITHER,
         *WITH_JSON_BODY,
         errors.NameTooShort,
         errors.TooManyReferences,

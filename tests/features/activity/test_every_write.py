@@ -33,6 +33,7 @@ EXEMPT = {
     "DELETE /api/session": "a session ends",
     "POST /api/v1/tasks/claim": "a claim and its outcome stand on the task",
     "PATCH /api/v1/tasks/{task_id}": "a claim and its outcome stand on the task",
+    "POST /api/discovery/availability": READS_ONLY,
     "POST /api/pricing/preview": READS_ONLY,
     "POST /api/pricing/backtest": READS_ONLY,
 }
