@@ -17,6 +17,7 @@ import agents
 import backtest
 import cancel
 import catalog
+import discovery
 import engine
 import export_prices
 import ground
@@ -73,6 +74,10 @@ PARTS: dict[str, tuple[Callable[..., Report], dict[str, int]]] = {
     "backtest": (backtest.measure, {"rounds": 2, "percent": 15}),
     "matching": (matching.measure, {}),
     "catalog": (catalog.measure, {"rounds": 3}),
+    "discovery": (
+        discovery.measure,
+        {"products": 500_000, "sellers": 200, "offers": 2_000_000, "rounds": 200},
+    ),
     "engine": (engine.measure, {}),
 }
 

@@ -79,7 +79,9 @@ def a_card(id: int, name: str, set_name: str, number: str, **cells: Any) -> dict
 
 async def test_the_cheapest_sellers_of_a_printing(a_seller, a_shop, catalog, tag):
     name, base = f"Charizard {tag}", f"Base {tag}"
-    await catalog((name, base, "4/102", "Holofoil", 41), (name, f"Other {tag}", "5", "Holofoil", 42))
+    await catalog(
+        (name, base, "4/102", "Holofoil", 41), (name, f"Other {tag}", "5", "Holofoil", 42)
+    )
     await a_shop("Alpha", a_card(1, name, base, "004/102", price="12.50", quantity=2))
     await a_shop(
         "Beta",
@@ -186,7 +188,9 @@ async def test_typos_give_candidates_and_never_an_answer(a_seller, catalog, tag)
     for one in found[:4]:
         assert [shown["name"] for shown in one["candidates"]] == [f"Charizard {tag}"]
         assert (one["product_id"], one["availability"], one["total"]) == (None, None, 1)
-    assert [one["status"] for one in await find(buyer, {"name": f"Blastoise {tag}x"})] == ["no_match"]
+    assert [one["status"] for one in await find(buyer, {"name": f"Blastoise {tag}x"})] == [
+        "no_match"
+    ]
 
 
 async def test_a_miss_names_near_printings_and_says_whether_somebody_holds_it(
