@@ -78,8 +78,8 @@ def _offers(made: Ground, sellers: int, offers: int) -> None:
         )
         connection.execute(
             """
-            INSERT INTO network_offer (product_id, seller_id, price, quantity)
-            SELECT p.id, 1000000 + s.n, (1 + (p.id * s.n) %% 5000) / 100.0, 1 + (p.id + s.n) %% 9
+            INSERT INTO network_offer (product_id, seller_id, condition, price, quantity)
+            SELECT p.id, 1000000 + s.n, 'NM', (1 + (p.id * s.n) %% 5000) / 100.0, 1 + (p.id + s.n) %% 9
               FROM generate_series(1, %s) AS s (n)
               JOIN product p ON (hashint8(p.id * 1000 + s.n) & 2147483647) %% 1000000 < %s
             """,

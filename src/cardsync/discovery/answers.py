@@ -40,10 +40,12 @@ SELECT 'offer' AS kind, w.id AS of, a.least, a.copies, a.as_of, a.callers,
          FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
         WHERE o.product_id = w.id) AS a
   LEFT JOIN LATERAL (
-       SELECT o.price, o.quantity, s.store_name, s.listing_url_template
+       SELECT min(o.price) AS price, CAST(sum(o.quantity) AS integer) AS quantity,
+              s.store_name, s.listing_url_template
          FROM network_offer o JOIN network_seller s ON s.seller_id = o.seller_id
         WHERE o.product_id = w.id AND o.price IS NOT NULL AND {EXPOSED}
-        ORDER BY o.price, s.store_name, o.seller_id LIMIT {limits.OFFERS_SHOWN}) AS o ON true
+        GROUP BY s.seller_id
+        ORDER BY min(o.price), s.store_name, s.seller_id LIMIT {limits.OFFERS_SHOWN}) AS o ON true
 """
 _NEARBY = f"""
 SELECT 'nearby', w.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, n.product_name,

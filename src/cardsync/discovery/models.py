@@ -1,5 +1,5 @@
 """Tables of the network, shared by all sellers: `network_seller` has what a buyer may see of each,
-`network_offer` every seller's cheapest price and quantity by product.
+`network_offer` every seller's cheapest price and quantity by product and condition.
 """
 
 from __future__ import annotations
@@ -37,5 +37,7 @@ class NetworkOffer(Base):
     __table_args__ = (Index("ix_network_offer_seller", "seller_id"),)
     product_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     seller_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    # The code of the condition, or an empty text where the label could not be read.
+    condition: Mapped[str] = mapped_column(Text, primary_key=True)
     price: Mapped[Decimal | None] = mapped_column(Money)
     quantity: Mapped[int] = mapped_column(Integer)

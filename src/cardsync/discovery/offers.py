@@ -20,15 +20,16 @@ from cardsync.work.streams import due_of, forget
 
 log = structlog.get_logger(__name__)
 
-# A product's entry is its cheapest SKU and the copies of all SKUs that have a price; without any
-# price it says only that the seller holds the card.
+# An entry is the cheapest of a condition's SKUs and the copies of all of them that have a price;
+# without any price it says only that the seller holds the card.
 _HELD = """
-    SELECT product_id, min(price) FILTER (WHERE price > 0) AS price,
+    SELECT product_id, coalesce(condition, '') AS condition,
+           min(price) FILTER (WHERE price > 0) AS price,
            coalesce(sum(quantity) FILTER (WHERE price > 0), sum(quantity)) AS quantity
       FROM card
      WHERE seller_id = :seller AND quantity > 0 AND NOT gone AND NOT custom
        AND contribution IS NULL
-     GROUP BY product_id
+     GROUP BY product_id, coalesce(condition, '')
 """
 
 
@@ -62,19 +63,21 @@ async def refresh(session: AsyncSession, seller_id: int) -> int:
         """
             DELETE FROM network_offer o
              WHERE o.seller_id = :seller
-               AND NOT EXISTS (SELECT FROM held h WHERE h.product_id = o.product_id)
+               AND NOT EXISTS (SELECT FROM held h WHERE h.product_id = o.product_id
+                                  AND h.condition = o.condition)
         """,
         {"seller": seller_id},
     )
     changed = await run(
         session,
         """
-            INSERT INTO network_offer AS o (product_id, seller_id, price, quantity)
-            SELECT h.product_id, :seller, h.price, h.quantity FROM held h
+            INSERT INTO network_offer AS o (product_id, seller_id, condition, price, quantity)
+            SELECT h.product_id, :seller, h.condition, h.price, h.quantity FROM held h
               LEFT JOIN network_offer f ON f.product_id = h.product_id AND f.seller_id = :seller
+                                       AND f.condition = h.condition
              WHERE f.product_id IS NULL OR (f.price, f.quantity) IS DISTINCT FROM (h.price, h.quantity)
-             ORDER BY h.product_id
-            ON CONFLICT (product_id, seller_id) DO UPDATE
+             ORDER BY h.product_id, h.condition
+            ON CONFLICT (product_id, seller_id, condition) DO UPDATE
                SET price = excluded.price, quantity = excluded.quantity
         """,
         {"seller": seller_id},

@@ -4,77 +4,14 @@ said where nobody has.
 
 from __future__ import annotations
 
-import uuid
 from datetime import timedelta
-from typing import Any
 
-import polars as pl
 import pytest
 
-from builders import a_csv, a_row
+from builders import a_csv
 from cardsync import clock
-from cardsync.accounts.sellers import change_seller
-from cardsync.catalog.load import load
 from cardsync.discovery.offers import work_off
-
-PATH = "/api/discovery/availability"
-
-
-@pytest.fixture
-def tag():
-    """A word that no other test's names have: the catalog is shared by all sellers."""
-    return "q" + "".join(chr(ord("a") + int(digit, 16)) for digit in uuid.uuid4().hex[:10])
-
-
-@pytest.fixture
-def catalog(service, tmp_path):
-    """`await catalog(("Charizard", "Base Set", "4/102", "Holofoil", 41), …)` loads printings."""
-
-    async def made(*printings: tuple[Any, ...], game: str = "pokemon") -> None:
-        names = ("product_name", "set_name", "number", "finish", "product_id")
-        rows = [dict(zip(names, row, strict=False)) | {"game": game} for row in printings]
-        frame = pl.DataFrame(rows, schema=dict.fromkeys(("game", *names), pl.String), strict=False)
-        frame = frame.with_columns(pl.col("product_id").cast(pl.Int64))
-        path = tmp_path / f"{uuid.uuid4().hex}.parquet"
-        frame.write_parquet(path)
-        await load(service.database, path, "auto", None, lambda _: None)
-
-    return made
-
-
-@pytest.fixture
-def a_shop(a_seller, service):
-    """`await a_shop("Alpha", row, …)` is a seller in the network with this stock."""
-
-    async def made(store: str | None, *rows: dict[str, str], **account: Any) -> Any:
-        seller = await a_seller()
-        if rows:
-            await seller.import_csv(a_csv(*rows))
-        switches = {"network_consent": True, "network_published": True, "store_name": store}
-        await change(service, seller, **(switches | account))
-        await work_off(service.work, seller.id)
-        return seller
-
-    return made
-
-
-async def change(service: Any, seller: Any, **values: Any) -> None:
-    async with service.database.tenant(seller.id) as session:
-        await change_seller(session, seller.id, values)
-
-
-async def find(seller: Any, *cards: dict[str, Any], **body: Any) -> list[dict[str, Any]]:
-    answer = await seller.post(PATH, json={"cards": list(cards), **body})
-    assert answer.status_code == 200, answer.text
-    told = answer.json()
-    assert told["scope"] == "network_discovery"
-    assert [one["query"] for one in told["results"]] == list(cards)
-    return told["results"]
-
-
-def a_card(id: int, name: str, set_name: str, number: str, **cells: Any) -> dict[str, str]:
-    usual = {"line": "Pokemon", "set": set_name, "name": name, "number": number, "rarity": "Rare"}
-    return a_row(id, **(usual | {"Condition": "Near Mint Holofoil"} | cells))
+from discovery_builder import PATH, a_card, change, find
 
 
 async def test_the_cheapest_sellers_of_a_printing(a_seller, a_shop, catalog, tag):
@@ -167,7 +104,7 @@ async def test_an_exact_name_with_every_given_field_exact_is_meant(a_seller, cat
         assert found["status"] == "resolved", found
     assert (loose["total"], exact["total"]) == (3, 3)
     assert first["status"] == "candidates"
-    assert [one["name"] for one in first["candidates"]][0].startswith("Mew ")
+    assert first["candidates"][0]["name"].startswith("Mew ")
 
 
 async def test_candidates_are_at_most_ten_and_the_total_counts_all(a_seller, catalog, tag):
