@@ -107,6 +107,7 @@ READS = routes("""
     GET /api/v1/uploads
     GET /api/v1/uploads/{upload_id}
     GET /api/v1/uploads/{upload_id}/rejected.csv
+    POST /api/discovery/availability
     GET /api/quick_add
     GET /api/quick_add/products
 """)

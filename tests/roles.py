@@ -113,6 +113,7 @@ STAFF = routes("""
     POST /api/v1/sync/request
     GET /api/v1/status
     GET /api/v1/agent/activity
+    POST /api/discovery/availability
     GET /api/quick_add/products
     GET /api/quick_add
     POST /api/quick_add

@@ -36,6 +36,7 @@ from cardsync.dashboard import door as dashboard
 from cardsync.dashboard.assets import asset_url
 from cardsync.database.notify import Notices
 from cardsync.database.session import Database
+from cardsync.discovery import routes as discovery
 from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
 from cardsync.orders import pull_routes as pulls
@@ -163,6 +164,7 @@ def _for_any() -> Router:
         rollbacks.router,
         quick_add.router,
         today.router,
+        discovery.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )

@@ -405,6 +405,20 @@ class InvalidPayload(Problem):
     code = "invalid_payload"
 
 
+class NameTooShort(Problem):
+    """A reference's name has fewer than two characters."""
+
+    status = 422
+    code = "name_too_short"
+
+
+class TooManyReferences(Problem):
+    """A request names more cards than one answer covers."""
+
+    status = 422
+    code = "too_many_references"
+
+
 class EmptyPayload(Problem):
     """The body is an empty array."""
 

@@ -141,6 +141,13 @@ DEFAULT_PRIORITY: Final = 1_000
 
 PLANS = ("free", "trial", "paid", "complimentary", "founder")
 
+# Discovery: references in one request, letters of a name, and what an answer lists at most.
+REFERENCES = 25
+REFERENCE_NAME = 2
+CANDIDATES = 10
+OFFERS_SHOWN = 25
+NEARBY = 5
+
 
 WINDOW = 60
 MOST = 1_000_000_000

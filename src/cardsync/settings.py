@@ -232,6 +232,14 @@ class Settings(BaseSettings):
         "",
         description="How a seller gets more credits: a text or an address (https, mailto), for /account/credits",
     )
+    marketplace_product_url: str = Field(
+        "https://www.tcgplayer.com/product/{marketplace_product_id}",
+        description="A product's page at the marketplace, for sellers without a link of their own",
+    )
+    affiliate_url_template: str | None = Field(
+        None,
+        description="Wraps every link of discovery; `{url}` stands for the link, percent-encoded",
+    )
     set_up_token: str | None = Field(
         None,
         description="Opens /set-up from other machines while there is no seller; absent: `serve` makes one and prints its link",

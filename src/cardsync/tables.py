@@ -15,6 +15,7 @@ from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
 from cardsync.figures import models as figures
+from cardsync.discovery import models as discovery
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
@@ -30,7 +31,7 @@ from cardsync.work import jobs
 metadata = Base.metadata
 
 # Tables that carry a seller_id and yet belong to no tenant: sign-in looks sellers up in them,
-# sweeps work across sellers, repairs are counted across sellers.
+# sweeps work across sellers, repairs are counted across sellers, the network is read by product.
 GLOBAL_BY_SELLER = frozenset(
     {
         "member",
@@ -43,6 +44,8 @@ GLOBAL_BY_SELLER = frozenset(
         "agent_seen",
         "work_due",
         "shared_repair_vote",
+        "network_seller",
+        "network_offer",
     }
 )
 
@@ -63,6 +66,7 @@ __all__ = [
     "catalog",
     "credits",
     "figures",
+    "discovery",
     "inventory",
     "jobs",
     "lists",

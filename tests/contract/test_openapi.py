@@ -297,6 +297,7 @@ def test_every_route_of_the_issue_is_there():
         ("POST", "/api/v1/order_items"),
         ("POST", "/api/v1/orders/shipping"),
         ("POST", "/api/v1/order_feedbacks"),
+        ("POST", "/api/discovery/availability"),
         ("GET", "/api/quick_add/products"),
         ("GET", "/api/quick_add"),
         ("POST", "/api/quick_add"),
@@ -700,6 +701,9 @@ OWN_REFUSALS = {
                                           409: {"stock_promoted_reload"}}
        for what in ("put", "put_many", "move", "remove")},
     ("POST", "/api/contributions"): READS_JSON,
+    ("POST", "/api/discovery/availability"): {
+        **READS_JSON, 422: {*READS_JSON[422], "name_too_short", "too_many_references"},
+    },
     ("GET", "/api/quick_add/products"): {422: {"invalid_payload"}},
     ("GET", "/api/quick_add"): {422: {"invalid_payload"}},
     ("POST", "/api/quick_add"): {
@@ -862,6 +866,7 @@ def test_a_json_body_is_told_plain_and_gzipped(name):
                     "/api/pricing/pins",
                     "/api/contributions",
                     "/api/quick_add",
+                    "/api/discovery",
                     "/api/members",
                     "/api/keys",
                     "/api/account/deletion",

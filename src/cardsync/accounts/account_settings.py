@@ -27,7 +27,13 @@ from cardsync.seller_state import state as sync_state
 # Undoing a change of the account puts its fields back (`activity/undo_kinds.py`).
 KIND: Final = "account.settings"
 # What `cardsync admin seller set` reads from texts is read here by the same rules.
-_READ_AS_TEXT = ("quiet_hours", "time_zone", "tracking_threshold")
+_READ_AS_TEXT = (
+    "quiet_hours",
+    "time_zone",
+    "tracking_threshold",
+    "listing_url_template",
+    "postage_steps",
+)
 
 
 async def account_of(session: AsyncSession, caller: Caller) -> Account:

@@ -26,6 +26,9 @@ from cardsync.access.models import Account, Member, Seller
 from cardsync.agentwork import tasks
 from cardsync.catalog.product_lines import NAMES
 from cardsync.database.session import Database, enter_tenant
+from cardsync.discovery import exposure
+from cardsync.discovery.links import listing_url_template
+from cardsync.discovery.postage import postage_steps
 from cardsync.errors import CommandError
 from cardsync.limits import PLANS
 from cardsync.orders import ingest, shipping_type
@@ -130,6 +133,8 @@ SETTABLE: Mapping[str, Any] = {
     "network_consent": _flag,
     "network_published": _flag,
     "store_name": lambda value: value or None,
+    "listing_url_template": lambda value: listing_url_template(value) if value else None,
+    "postage_steps": lambda value: postage_steps(value) if value else None,
 }
 
 
@@ -181,14 +186,15 @@ async def create_seller(
         )
     )
     await enter_tenant(session, seller.id)
-    session.add(
-        Account(
-            seller_id=seller.id,
-            plan=plan,
-            sync_mode=sync_mode,
-            product_lines=_known_lines(lines),
-        )
+    account = Account(
+        seller_id=seller.id,
+        plan=plan,
+        sync_mode=sync_mode,
+        product_lines=_known_lines(lines),
     )
+    session.add(account)
+    await session.flush()
+    await exposure.follow(session, account, clock.now())
     session.add(SyncState(seller_id=seller.id))
     await make_preset_rule(session, seller.id, "competitive")
     key = (await keys.mint(session, seller.id, "first key")).api_key if with_key else ""
@@ -239,6 +245,8 @@ async def change_seller(
     await session.flush()
     if "tracking_threshold" in changed:
         await shipping_type.decide_again(session, seller_id, changed["tracking_threshold"])
+    if exposure.SEEN & changed.keys():
+        await exposure.follow(session, account, now)
     await tasks.cancel_lost(session, seller_id, now)
     if changed.get("automatic_pricing_paused") is False or changed.get("suspended") is False:
         # Sales may have started or ended meanwhile.
@@ -329,6 +337,10 @@ async def delete_seller(
         )
         await ingest.hold_still(session, seller_id)
         for table in tables:
+            await session.execute(
+                text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
+            )
+        for table in ("network_offer", "network_seller"):
             await session.execute(
                 text(f"DELETE FROM {table} WHERE seller_id = :seller_id"), {"seller_id": seller_id}
             )

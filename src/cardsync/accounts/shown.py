@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -47,6 +48,10 @@ class AccountSettings(msgspec.Struct):
     store_name: str | None
     network_consent: bool
     network_published: bool
+    network_consented_at: datetime | None
+    network_published_at: datetime | None
+    listing_url_template: str | None
+    postage_steps: str | None
     product_lines: list[LineSwitch]
 
 

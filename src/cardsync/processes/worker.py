@@ -20,6 +20,7 @@ from cardsync import clock
 from cardsync.accounts import deletion
 from cardsync.concurrency import beside
 from cardsync.database.session import Database
+from cardsync.discovery.offers import refresh_offers
 from cardsync.inventory.drain import drain_inventory
 from cardsync.orders.ingest import drain_orders
 from cardsync.pricing.rollback.apply_imported_prices import move_prices
@@ -33,7 +34,7 @@ from cardsync.repairs.heal import drop_heals
 from cardsync.settings import Settings
 from cardsync.storage import open_store
 from cardsync.sync.debug import drop_screenshots
-from cardsync.work.jobs import SALES, Work, WorkDue, jobs, turn_of
+from cardsync.work.jobs import NETWORK, SALES, Work, WorkDue, jobs, turn_of
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +49,7 @@ STREAMS = {
     "repricing": move_prices,
     SALES: begin_sale_runs,
     deletion.STREAM: remove_account,
+    NETWORK: refresh_offers,
 }
 # Each worker looks for expired data this often.
 TIDY_SECONDS = 3600

@@ -154,6 +154,7 @@ ROUTES = [
     ("POST", "/api/v1/agent/plans"),
     ("GET", "/api/v1/agent/plans"),
     ("GET", "/api/v1/agent/plans/1"),
+    ("POST", "/api/discovery/availability"),
     ("GET", "/api/quick_add"),
     ("GET", "/api/quick_add/products"),
     ("POST", "/api/quick_add"),
