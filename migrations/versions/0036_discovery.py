@@ -99,7 +99,9 @@ def upgrade() -> None:
         text("condition"),
         sa.Column("price", sa.Numeric(12, 4), nullable=True),
         sa.Column("quantity", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("product_id", "seller_id", "condition", name=op.f("pk_network_offer")),
+        sa.PrimaryKeyConstraint(
+            "product_id", "seller_id", "condition", name=op.f("pk_network_offer")
+        ),
     )
     op.create_index("ix_network_offer_seller", "network_offer", ["seller_id"])
     for column in (

@@ -14,8 +14,8 @@ from cardsync.agentwork import models as agentwork
 from cardsync.catalog import models as catalog
 from cardsync.credits import models as credits
 from cardsync.database.columns import Base
-from cardsync.figures import models as figures
 from cardsync.discovery import models as discovery
+from cardsync.figures import models as figures
 from cardsync.inventory import models as inventory
 from cardsync.lists import models as lists
 from cardsync.orders import models as orders
@@ -65,8 +65,8 @@ __all__ = [
     "agentwork",
     "catalog",
     "credits",
-    "figures",
     "discovery",
+    "figures",
     "inventory",
     "jobs",
     "lists",
