@@ -38,7 +38,7 @@ def main() -> None:
         page.get_by_label("Email").fill(shop.email)
         page.get_by_label("Password").fill(shop.password)
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/account")
+        page.wait_for_url("**/today")
         # The card of the picture is one whose price the rule changes.
         query = "/api/cards?search=game:magic price<160&sort=price&direction=desc"
         moved = [

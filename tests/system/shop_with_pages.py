@@ -28,6 +28,7 @@ class Shop:
     name: str
     email: str
     password: str
+    upload_id: int
 
 
 def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
@@ -40,7 +41,8 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
     rows = _stock(hostile)
     for days in (9, 6, 3, 0):
         exported_at = (NOW - timedelta(days=days, minutes=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        report = seller.finished(seller.upload(_as_of(rows, days), exported_at))
+        upload_id = seller.upload(_as_of(rows, days), exported_at)
+        report = seller.finished(upload_id)
         assert report["state"] == "done", report
     with seller.http() as http:
         _send(http, "/api/v1/orders", _orders(hostile))
@@ -48,7 +50,9 @@ def a_shop_with_pages(server: Server, *, hostile: bool = True) -> Shop:
         listed = http.post("/api/lists", json={"name": HOSTILE[:80] if hostile else "Con box"})
         assert listed.status_code in (200, 201), listed.text
         http.post("/api/lists", json={"name": "Show case"})
-    return Shop(seller, name, email, made["password"])
+        ended = {"status": "success", "steps": [{"name": "inventory", "status": "success"}]}
+        http.post("/api/v1/sync/log", json=ended)
+    return Shop(seller, name, email, made["password"], upload_id)
 
 
 def _send(http: httpx.Client, path: str, rows: list[dict[str, Any]]) -> None:

@@ -1,0 +1,215 @@
+"""The pages of the dashboard: every GET route of its door stands in this one table, and a new page
+is one line more.
+
+A line says what an address has in place of its ids, which JSON reads the page shows, and which
+figures of these stand on it. The tests of all pages go over this table: over HTTP in
+`features/dashboard/test_every_page.py`, and in a browser in `system/test_pages_in_browser.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from markupsafe import escape
+
+from cardsync.dashboard.door import first_run, pages
+from cardsync.dashboard.formats import Reader
+
+# The answers of a page's JSON reads, in their order, and the reader: the texts that it must show.
+Figures = Callable[[list[Any], Reader], Iterable[str]]
+Kind = Literal["page", "file", "redirect", "stranger", "development"]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A GET route. `query` is what it is asked with; staff is refused where owners alone have it.
+
+    A page of `kind` page has a heading; a file is downloaded; a redirect leads on; a stranger's
+    page takes no session; a page of development is not there in a shop.
+    """
+
+    route: str
+    reads: tuple[str, ...] = ()
+    figures: Figures | None = None
+    owner_only: bool = False
+    query: str = ""
+    kind: Kind = "page"
+
+    def address(self, ids: Mapping[str, int]) -> str:
+        return filled(self.route, ids) + (f"?{self.query}" if self.query else "")
+
+
+def filled(path: str, ids: Mapping[str, int]) -> str:
+    """Return a path with ids in place of `{card_id:int}` or `{card_id}`."""
+    for name, number in ids.items():
+        path = path.replace(f"{{{name}:int}}", str(number)).replace(f"{{{name}}}", str(number))
+    return path
+
+
+def _cards(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    yield f"{reader.number(found['total'])} card"
+    for card in found["cards"]:
+        yield f'href="/cards/{card["id"]}"'
+        yield from _money(reader, card["price"], card["target_price"])
+
+
+def _card(answers: list[Any], reader: Reader) -> Iterable[str]:
+    card, why = answers
+    yield from _money(reader, card["price"], card["target_price"], card["market_price"])
+    yield reader.number(card["quantity"])
+    for place in card["locations"]:
+        yield place["code"]
+    for entry in card["lists"]:
+        yield f'href="/lists/{entry["id"]}"'
+    for step in why["steps"]:
+        yield str(escape(step["summary"]))
+
+
+def _orders(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    yield f"{reader.number(found['total'])} order"
+    for count in found["status_counts"].values():
+        yield f'<span class="muted">{reader.number(count)}</span>'
+    for order in found["orders"]:
+        yield f'href="/orders/{order["id"]}"'
+        yield from _money(reader, order["total_amt"], order["refund_amt"] or None)
+
+
+def _order(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [order] = answers
+    yield from _money(reader, order["total_amt"], order["refund_amt"] or None)
+    for item in order["items"]:
+        yield from _money(reader, item["unit_price"], item["card_price"], item["line_total"])
+        for place in item["locations"]:
+            yield place["code"]
+
+
+def _customers(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    yield f"{reader.number(found['total'])} customer"
+    for customer in found["customers"]:
+        yield from _money(reader, customer["lifetime_total"])
+
+
+def _lists(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for one in found["lists"]:
+        yield f'href="/lists/{one["id"]}"'
+        for count in ("card_count", "active_count", "gone_count"):
+            yield reader.number(one[count])
+
+
+def _list(answers: list[Any], reader: Reader) -> Iterable[str]:
+    one, cards = answers
+    yield reader.number(one["card_count"])
+    yield f"{reader.number(cards['total'])} card"
+    for card in cards["cards"]:
+        yield f'href="/cards/{card["id"]}"'
+
+
+def _activity(answers: list[Any], reader: Reader) -> Iterable[str]:
+    [feed] = answers
+    yield reader.number(feed["total"])
+    for entry in feed["activity"]:
+        yield f'id="entry-{entry["id"]}"'
+        yield entry["action"]
+        yield f'datetime="{entry["created_at"]}"'
+
+
+def _today(answers: list[Any], _reader: Reader) -> Iterable[str]:
+    [status] = answers
+    yield status["phase"].replace("_", " ")
+
+
+def _people(answers: list[Any], _reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for member in found["members"]:
+        yield member["email"]
+        yield f"/settings/people/{member['id']}/"
+
+
+def _keys(answers: list[Any], _reader: Reader) -> Iterable[str]:
+    [found] = answers
+    for key in found["keys"]:
+        yield "revoked" if key["revoked_at"] else f"/settings/keys/{key['id']}/revoke"
+
+
+def _shop(answers: list[Any], _reader: Reader) -> Iterable[str]:
+    [account] = answers
+    yield account["time_zone"]
+    yield f'value="{account["tracking_threshold"]}"'
+
+
+def _money(reader: Reader, *amounts: str | None) -> Iterable[str]:
+    for amount in amounts:
+        if amount is not None:
+            yield reader.money(amount)
+
+
+PAGES = [
+    Page("/", kind="redirect"),
+    Page("/today", ("/api/v1/status",), _today),
+    Page("/cards", ("/api/cards",), _cards),
+    Page("/cards/{card_id:int}", ("/api/cards/{card_id}", "/api/v1/pricing/explain/1"), _card),
+    Page("/cards/export.csv", kind="file"),
+    Page("/orders", ("/api/orders",), _orders),
+    Page("/orders/{order_id:int}", ("/api/orders/{order_id}",), _order),
+    Page("/customers", ("/api/customers",), _customers),
+    Page("/lists", ("/api/lists",), _lists),
+    Page(
+        "/lists/{list_id:int}",
+        ("/api/lists/{list_id}", "/api/cards?search=list:every-page&status=all"),
+        _list,
+    ),
+    Page("/lists/{list_id:int}/add", ("/api/cards?search=lotus",), _cards, query="search=lotus"),
+    Page("/activity", ("/api/v1/agent/activity",), _activity),
+    Page("/settings", kind="redirect"),
+    Page("/settings/shop", ("/api/account",), _shop, owner_only=True),
+    Page("/settings/sync", owner_only=True),
+    Page("/settings/people", ("/api/members",), _people, owner_only=True),
+    Page("/settings/keys", ("/api/keys",), _keys, owner_only=True),
+    Page("/settings/data", owner_only=True),
+    Page("/settings/appearance"),
+    Page("/settings/sign-in"),
+    Page("/account"),
+    Page("/account/credits"),
+    Page("/cards/{card_id:int}/match"),
+    Page("/orders/export.csv", kind="file"),
+    Page("/customers/export.csv", kind="file"),
+    Page("/lists/export.csv", kind="file"),
+    Page("/activity/export.csv", kind="file"),
+    Page("/pricing/runs/export.csv", kind="file"),
+    Page("/cards/more", kind="file"),
+    Page("/sync"),
+    Page("/sync/prices", owner_only=True),
+    Page("/sync/prices.csv", kind="file"),
+    Page("/sync/cycles", ("/api/v1/sync/cycles",)),
+    Page("/sync/cycles/{cycle_id:int}"),
+    Page("/sync/uploads", ("/api/v1/uploads",)),
+    Page("/sync/uploads/{upload_id:int}"),
+    Page("/sync/uploads/{upload_id:int}/rejected.csv", kind="file"),
+    Page("/add-cards"),
+    Page("/add-cards/recover", owner_only=True),
+    Page("/set-up", kind="stranger"),
+    Page("/set-up/presets", owner_only=True),
+    Page("/set-up/agent", owner_only=True),
+    Page("/set-up/prices", owner_only=True),
+    Page("/set-up/uploads/{upload_id:int}", owner_only=True),
+    Page("/styleguide", kind="development"),
+]
+
+
+def routes_of_the_door() -> set[str]:
+    """Return the path of every GET route of the dashboard, as its handler has it."""
+    routes = itertools.chain(pages.routes, first_run.routes)
+    return {route.path for route in routes if "GET" in route.methods}
+
+
+def built(*kinds: Kind) -> list[Page]:
+    """Return the lines whose route the door has."""
+    there = routes_of_the_door()
+    return [page for page in PAGES if page.route in there and page.kind in (kinds or ("page",))]
