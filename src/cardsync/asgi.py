@@ -46,6 +46,7 @@ from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
+from cardsync.printing import routes as printing
 from cardsync.quick_add import routes as quick_add
 from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
@@ -157,6 +158,7 @@ def _for_any() -> Router:
         runs.router,
         rollbacks.router,
         quick_add.router,
+        printing.router,
         security=[A_KEY, A_SESSION, A_TOKEN],
         opt=BY_ANY,
     )

@@ -95,6 +95,7 @@ PAGE_FORM_BYTES = 1_000_000
 SHELF_NUMBER = 1_000_000
 SHELVED_QUANTITY = 1_000_000
 SHELVED_AT_ONCE = 100_000
+LABELS_AT_ONCE = 10_000
 CONTRIBUTION_CHARACTERS = 300
 # Entries drafted or published at once, rows of one served file (their ids stand in a header), and
 # the marketplace's words for a rejection.
