@@ -44,6 +44,7 @@ from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
 from cardsync.pricing.rollback import event_routes as events
 from cardsync.pricing.rollback import routes as rollbacks
+from cardsync.pricing.rule_tests import routes as rule_tests
 from cardsync.pricing.rules import routes as rules
 from cardsync.pricing.runs import routes as runs
 from cardsync.printing import routes as printing
@@ -155,6 +156,7 @@ def _for_any() -> Router:
         cards.router,
         lists.router,
         rules.router,
+        rule_tests.router,
         runs.router,
         rollbacks.router,
         quick_add.router,

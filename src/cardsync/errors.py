@@ -443,6 +443,14 @@ class PlanNotWaiting(Problem):
     status, code = 409, "plan_not_waiting"
 
 
+class RuleTestsFailed(Problem):
+    """The change of the rules would turn rule tests red; the owner may override them with
+    `override_reason`, which stays in the activity.
+    """
+
+    status, code = 409, "rule_tests_failed"
+
+
 class InvalidCsv(Problem):
     """The CSV cannot be read."""
 

@@ -109,6 +109,8 @@ PLACES_PER_PAGE_MOST = 500
 RULE_NAME_CHARACTERS = 100
 RULE_PRIORITY = 100_000
 RULES = 200
+RULE_TESTS = 50
+OVERRIDE_REASON_CHARACTERS = 300
 SALES = 200
 RUNS_SHOWN = 100
 # One plan of an assistant; of its pricing actions where one enables or disables a rule.

@@ -1,6 +1,7 @@
 """Label sheets: every sheet fits its page, and no two labels touch."""
 
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -33,7 +34,7 @@ def test_labels_follow_each_other_from_the_start_and_none_covers_another(key, co
     assert (places[0].row - 1) * sheet.columns + places[0].column == start
     assert places[-1].page == -(-(start + count - 1) // sheet.labels)
     assert places == sorted(places, key=lambda place: (place.page, place.row, place.column))
-    for one, other in zip(places, places[1:], strict=False):
+    for one, other in pairwise(places):
         apart = other.left - one.left >= sheet.label.width
         below = other.top - one.top >= sheet.label.height
         assert one.page < other.page or apart or below

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from cardsync.access.caller import Caller
 from cardsync.lists import put_back as lists
 from cardsync.orders import pull_marks as orders
+from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_sets as pins
 
@@ -23,6 +24,7 @@ Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[N
 KINDS: Final[Mapping[str, Undo]] = {
     rules.KIND: rules.put_back,
     pins.PIN: pins.put_pin_back,
+    rule_tests.KIND: rule_tests.put_back,
     lists.MADE: lists.unmake,
     lists.RENAMED: lists.unrename,
     lists.DELETED: lists.undelete,

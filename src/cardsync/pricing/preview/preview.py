@@ -194,17 +194,7 @@ async def _largest(
         .sort(["move", "marketplace_id"], descending=[True, False])
     )
     rows = moves.head(LARGEST).to_dicts()
-    found = await session.execute(
-        text(
-            "SELECT marketplace_id, product_name FROM card"
-            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
-        ),
-        {
-            "seller": seller_id,
-            "ids": [row["marketplace_id"] for row in rows],
-        },
-    )
-    names = {row.marketplace_id: row.product_name for row in found}
+    names = await names_of(session, seller_id, [row["marketplace_id"] for row in rows])
     return [
         {
             "marketplace_id": row["marketplace_id"],
@@ -212,13 +202,29 @@ async def _largest(
             "current_price": money(row["current_price"]),
             "target_price": money(row["target"]),
             "rule_id": row["rule_id"],
-            "reason": _reason(row, stock.run),
+            "reason": reason_of(row, stock.run),
         }
         for row in rows
     ]
 
 
-def _reason(row: Mapping[str, Any], run: Run) -> str:
+async def names_of(
+    session: AsyncSession,
+    seller_id: int,
+    marketplace_ids: Sequence[int],
+) -> dict[int, str]:
+    """Return the names of cards by what the marketplace calls the cards."""
+    found = await session.execute(
+        text(
+            "SELECT marketplace_id, product_name FROM card"
+            " WHERE seller_id = :seller AND marketplace_id = ANY(:ids)"
+        ),
+        {"seller": seller_id, "ids": list(marketplace_ids)},
+    )
+    return {row.marketplace_id: row.product_name for row in found}
+
+
+def reason_of(row: Mapping[str, Any], run: Run) -> str:
     """Return the sentence of the last step that moved the price, apart from the closing steps."""
     steps = explain(row, run)[2:-2]
     moved = [step for step in steps if step["input"] != step["output"]]
