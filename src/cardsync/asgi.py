@@ -53,6 +53,7 @@ from cardsync.releases import routes as releases
 from cardsync.releases.known import TOPIC, KnownReleases
 from cardsync.repairs import routes as repairs
 from cardsync.settings import Settings
+from cardsync.shelving import count_routes as counts
 from cardsync.shelving import routes as shelving
 from cardsync.storage import open_store
 from cardsync.sync import routes as sync
@@ -171,6 +172,7 @@ def _for_members() -> Router:
         "/api",
         contributions.router,
         shelving.router,
+        counts.router,
         quick_add.recovery,
         security=[A_SESSION],
         opt=BY_SESSION,

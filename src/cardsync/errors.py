@@ -295,6 +295,24 @@ class PullSessionNotOpen(Problem):
     code = "pull_session_not_open"
 
 
+class CountOpen(Problem):
+    """This box is being counted: settle or cancel that count first."""
+
+    status, code = 409, "count_open"
+
+
+class CountNotOpen(Problem):
+    """This count is settled or cancelled."""
+
+    status, code = 409, "count_not_open"
+
+
+class AlreadyRestocked(Problem):
+    """The copies of this order are back in stock already."""
+
+    status, code = 409, "already_restocked"
+
+
 class NotADraft(Problem):
     """This quick-add entry is no draft: it is published, sent, or to be changed first."""
 

@@ -96,6 +96,10 @@ SHELF_NUMBER = 1_000_000
 SHELVED_QUANTITY = 1_000_000
 SHELVED_AT_ONCE = 100_000
 LABELS_AT_ONCE = 10_000
+COUNT_LINES = 100_000
+COUNTED_AT_ONCE = 1_000
+COUNTS_PER_PAGE = 100
+COUNTS_SUGGESTED = 100
 CONTRIBUTION_CHARACTERS = 300
 # Entries drafted or published at once, rows of one served file (their ids stand in a header), and
 # the marketplace's words for a rejection.

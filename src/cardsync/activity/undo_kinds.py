@@ -18,6 +18,7 @@ from cardsync.orders import pull_marks as orders
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import put_back as rules
 from cardsync.pricing.rules import sale_sets as pins
+from cardsync.shelving import counts
 
 Undo = Callable[[AsyncSession, Caller, Mapping[str, Any], datetime], Awaitable[None]]
 
@@ -31,4 +32,5 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.ADDED: lists.take_off,
     lists.REMOVED: lists.put_on,
     orders.DISMISSED: orders.undo_dismissal,
+    counts.SETTLED: counts.put_back,
 }
