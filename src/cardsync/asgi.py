@@ -37,6 +37,7 @@ from cardsync.inventory import routes as inventory
 from cardsync.lists import routes as lists
 from cardsync.orders import pull_routes as pulls
 from cardsync.orders import read_routes as order_reads
+from cardsync.orders import returns_routes as returns
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
 from cardsync.plans import pages as plan_pages
@@ -154,6 +155,7 @@ def _for_any() -> Router:
         "/api",
         pulls.router,
         order_reads.router,
+        returns.router,
         cards.router,
         lists.router,
         rules.router,

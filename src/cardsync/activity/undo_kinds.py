@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from cardsync.access.caller import Caller
 from cardsync.lists import put_back as lists
+from cardsync.orders import one_customer, returns
 from cardsync.orders import pull_marks as orders
 from cardsync.pricing.rule_tests import rule_tests
 from cardsync.pricing.rules import put_back as rules
@@ -33,4 +34,6 @@ KINDS: Final[Mapping[str, Undo]] = {
     lists.REMOVED: lists.put_on,
     orders.DISMISSED: orders.undo_dismissal,
     counts.SETTLED: counts.put_back,
+    one_customer.KIND: one_customer.put_back,
+    returns.KIND: returns.take_back,
 }

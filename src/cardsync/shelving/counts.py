@@ -32,7 +32,7 @@ _EXPLAINS: Final = timedelta(days=30)
 
 
 class Sight(NamedTuple):
-    """So many of a card lie in a slot, as somebody saw."""
+    """Somebody saw `quantity` pieces of a card in a slot."""
 
     card_id: int
     slot: int
@@ -245,7 +245,7 @@ _FILL: Final = """
      WHERE seller_id = :seller AND count_id = :count AND outcome = 'wrong' AND {quantity} > 0
 """
 _TALLY: Final = """
-    SELECT outcome, count(*) FROM shelf_count_line
+    SELECT outcome, count(*) AS lines FROM shelf_count_line
      WHERE seller_id = :seller AND count_id = :count GROUP BY outcome
 """
 
@@ -268,7 +268,7 @@ async def settle(
     await run(session, _EMPTY, values)
     await run(session, _FILL.format(quantity="seen"), values)
     found = await session.execute(text(_TALLY), {"seller": caller.seller_id, "count": count_id})
-    tally: dict[str, int] = dict(found.tuples().all())
+    tally: dict[str, int] = {row.outcome: row.lines for row in found}
     for name in ("correct", "wrong", "moved", "unseen"):
         setattr(row, name, tally.get(name, 0))
     row.lines = sum(tally.values())
