@@ -40,6 +40,7 @@ from cardsync.orders import read_routes as order_reads
 from cardsync.orders import returns_routes as returns
 from cardsync.orders import routes as orders
 from cardsync.orders import sales_routes as sales
+from cardsync.orders import sales_summary_routes as sales_summary
 from cardsync.plans import pages as plan_pages
 from cardsync.plans import routes as plans
 from cardsync.pricing.export import routes as pricing
@@ -156,6 +157,7 @@ def _for_any() -> Router:
         pulls.router,
         order_reads.router,
         returns.router,
+        sales_summary.router,
         cards.router,
         lists.router,
         rules.router,
