@@ -151,8 +151,9 @@ async def told(
     caller: Caller,
     stock: Stock,
     out: pl.DataFrame,
+    most: int = LARGEST,
 ) -> dict[str, Any]:
-    """Return the preview in its form on the wire."""
+    """Return the preview in its form on the wire, with so many of the largest moves."""
     counted = engine.summary(out)
     current = pl.col("current_price")
     target = pl.col("target")
@@ -176,7 +177,7 @@ async def told(
         "blocked": counted.blocked,
         "listed_value_before": money(int(sums["before"])),
         "listed_value_after": money(int(sums["after"])),
-        "largest": await _largest(session, caller.seller_id, stock, out),
+        "largest": await _largest(session, caller.seller_id, stock, out, most),
         "histogram": _histogram(out),
         "warnings": evidence.told(stock.run.live),
     }
@@ -187,13 +188,14 @@ async def _largest(
     seller_id: int,
     stock: Stock,
     out: pl.DataFrame,
+    most: int,
 ) -> list[dict[str, Any]]:
     moves = (
         out.filter("changed")
         .with_columns(move=(pl.col("target") - pl.col("current_price").fill_null(0)).abs())
         .sort(["move", "marketplace_id"], descending=[True, False])
     )
-    rows = moves.head(LARGEST).to_dicts()
+    rows = moves.head(most).to_dicts()
     names = await names_of(session, seller_id, [row["marketplace_id"] for row in rows])
     return [
         {
