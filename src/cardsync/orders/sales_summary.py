@@ -7,9 +7,10 @@ were cancelled count nowhere. Sums read the index of the orders' dates alone.
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 from cardsync import errors, limits
 from cardsync.access.caller import Caller
@@ -56,6 +57,7 @@ class Cards(NamedTuple):
     worst: list[UnsoldCard]
 
 
+_USUAL: Final = timedelta(days=29)
 # A time's day is at most a day away from the order's date.
 _DAY: Final = (
     """coalesce(CAST(timezone(:zone, orders.placed_at_given) AS date), orders.order_date)"""
@@ -116,6 +118,17 @@ _WORST: Final = f"""
        AND NOT EXISTS (SELECT FROM sold s WHERE s.sku_id = c.marketplace_id)
      ORDER BY c.price * c.quantity DESC, c.id LIMIT :most
 """
+
+
+def span_of(
+    caller: Caller,
+    first: date | None,
+    last: date | None,
+    now: datetime,
+) -> tuple[date, date]:
+    """Return the days that were asked for: unless told, until today, and thirty days."""
+    until = last or now.astimezone(ZoneInfo(caller.account.time_zone)).date()
+    return first or until - _USUAL, until
 
 
 def need_span(first: date, last: date) -> None:

@@ -11,7 +11,7 @@ from litestar import Request, Response, Router, get
 from litestar.datastructures import State
 from litestar.params import QueryParameter
 
-from cardsync import errors
+from cardsync import clock, errors
 from cardsync.orders import sales_summary
 from cardsync.orders.sales_summary_shown import (
     Asked,
@@ -25,18 +25,24 @@ from cardsync.orders.sales_summary_shown import (
 )
 from cardsync.web.request import READ_BY_OWNERS, problems, provide_caller, reading
 
-First = Annotated[date, QueryParameter(name="from", description="The first day, included")]
-Last = Annotated[date, QueryParameter(name="to", description="The last day, included")]
+First = Annotated[
+    date | None,
+    QueryParameter(name="from", description="The first day, included; thirty days unless told"),
+]
+Last = Annotated[
+    date | None, QueryParameter(name="to", description="The last day, included; today unless told")
+]
 READING = problems(*READ_BY_OWNERS, errors.InvalidPayload)
 
 
 async def _summary(
     request: Request[Any, Any, State],
     by: SummaryBy,
-    first: date,
-    last: date,
+    since: date | None,
+    until: date | None,
 ) -> SalesSummary:
     caller = provide_caller(request)
+    first, last = sales_summary.span_of(caller, since, until, clock.now())
     asked = Asked(by, first, last, caller.account.time_zone)
     async with reading(request) as reads:
         if by != "game":
@@ -50,8 +56,8 @@ async def _summary(
 @get("/summary", responses=READING)
 async def read_sales_summary(
     request: Request[Any, Any, State],
-    first: First,
-    last: Last,
+    first: First = None,
+    last: Last = None,
     by: SummaryBy = "day",
 ) -> SalesSummary:
     """Orders, gross, refunds, fees and net by day, week or month, or items by game, in the
@@ -64,8 +70,8 @@ async def read_sales_summary(
 @get("/summary.csv", responses=READING)
 async def download_sales_summary(
     request: Request[Any, Any, State],
-    first: First,
-    last: Last,
+    first: First = None,
+    last: Last = None,
     by: SummaryBy = "day",
 ) -> Response[bytes]:
     """The same periods or games as a CSV."""
@@ -77,12 +83,14 @@ async def download_sales_summary(
 @get("/cards", responses=READING)
 async def read_sales_cards(
     request: Request[Any, Any, State],
-    first: First,
-    last: Last,
+    first: First = None,
+    last: Last = None,
 ) -> SalesCards:
     """The cards that sold best, and those of the most value that were there and did not sell."""
+    caller = provide_caller(request)
+    span = sales_summary.span_of(caller, first, last, clock.now())
     async with reading(request) as reads:
-        found = await sales_summary.best_and_worst(reads, provide_caller(request), first, last)
+        found = await sales_summary.best_and_worst(reads, caller, *span)
     return sales_cards(found)
 
 

@@ -127,7 +127,7 @@ async def preview_draft_rule(
     settings: Settings,
     data: dict[str, Any],
 ) -> DraftPreview:
-    """What one `rule` that is not saved would do beside the live rules; with `rule_id`, in place of
+    """Preview one `rule` that is not saved beside the live rules; with `rule_id`, in place of
     that rule, with the fields that `rule` names changed. If the caller leaves, the work stops.
     """
 
