@@ -2,7 +2,8 @@
 to sell, and the cards that sold best and not at all come out.
 
 A day is one of the account's time zone. An order without a time counts on its date. Orders that
-were cancelled count nowhere. Sums read the index of the orders' dates alone.
+were cancelled count nowhere. Sums read the index of the orders' dates alone; those of games and
+cards join the items, so they take shorter spans.
 """
 
 from __future__ import annotations
@@ -131,14 +132,12 @@ def span_of(
     return first or until - _USUAL, until
 
 
-def need_span(first: date, last: date) -> None:
+def need_span(first: date, last: date, most: int = limits.SALES_SUMMARY_DAYS) -> None:
     """Raises InvalidPayload for a span that ends before it begins, or is too long."""
     if first > last:
         raise errors.InvalidPayload("from: is after to")
-    if (last - first).days >= limits.SALES_SUMMARY_DAYS:
-        raise errors.InvalidPayload(
-            f"from, to: at most {limits.SALES_SUMMARY_DAYS} days at once: ask for fewer"
-        )
+    if (last - first).days >= most:
+        raise errors.InvalidPayload(f"from, to: at most {most} days at once: ask for fewer")
 
 
 async def by_period(reading: Reading, caller: Caller, by: By, first: date, last: date) -> Figures:
@@ -159,7 +158,7 @@ async def by_period(reading: Reading, caller: Caller, by: By, first: date, last:
 async def by_game(reading: Reading, caller: Caller, first: date, last: date) -> list[Game]:
     """Raises OwnerRequired, InvalidPayload."""
     caller.must_be_owner()
-    need_span(first, last)
+    need_span(first, last, limits.SALES_ITEMS_DAYS)
     found = await reading.rows(_GAMES, _values(caller, first, last))
     return [Game(*row) for row in found]
 
@@ -169,7 +168,7 @@ async def best_and_worst(reading: Reading, caller: Caller, first: date, last: da
     at its beginning and did not sell. Raises OwnerRequired, InvalidPayload.
     """
     caller.must_be_owner()
-    need_span(first, last)
+    need_span(first, last, limits.SALES_ITEMS_DAYS)
     values = _values(caller, first, last)
     best, worst = await reading.together([_BEST, _WORST], values, last=True)
     return Cards([SoldCard(*row) for row in best], [UnsoldCard(*row) for row in worst])
