@@ -506,7 +506,7 @@ OWN_REFUSALS = {
     ("POST", "/api/v1/agent/plans"): {
         **READS_JSON,
         404: {"not_found"},
-        409: {"stock_promoted_reload"},
+        409: {"stock_promoted_reload", "rule_tests_failed"},
         422: {
             "invalid_payload", "transition_matrix_too_large", "overlapping_rule_transitions",
             "invalid_rule", "invalid_query",

@@ -172,6 +172,21 @@ async def test_an_assistants_token_overrides_nothing_and_its_plans_are_held_back
     assert answer.json()["error"].startswith("actions[0].changes[0]: 1 rule test is red")
 
 
+async def test_a_plan_that_waits_is_not_applied_over_a_test_that_is_red_by_then(seller):
+    owner = await signed_in(seller)
+    modes = {"key": {"pricing.change_set": "always_ask"}}
+    await owner.send("PATCH", "/api/v1/agent/plans/permissions", json=modes)
+    draft = (await a_rule(seller, adjust_bp=-5000)).json()
+    change = {"op": "update", "rule_id": draft["id"], "set": {"state": "published"}}
+    actions = [{"type": "pricing.change_set", "changes": [change]}]
+    plan = (await seller.post("/api/v1/agent/plans", json={"actions": actions})).json()
+    await a_test(seller)
+    path = f"/api/v1/agent/plans/{plan['plan_id']}"
+    answer = await owner.post(f"{path}/confirm", json={})
+    assert answer.json()["status"] == "drifted", answer.text
+    assert (await seller.get(f"{RULES}/{draft['id']}")).json()["state"] == "draft"
+
+
 async def test_a_test_whose_search_is_gone_is_red_and_says_so(seller):
     made = (await seller.post("/api/lists", json={"name": "Binder"})).json()
     await a_test(seller, "never moves", 'list:"Binder"')
