@@ -192,9 +192,12 @@ async def test_a_test_whose_search_is_gone_is_red_and_says_so(seller):
     await a_test(seller, "never moves", 'list:"Binder"')
     await seller.http.delete(f"/api/lists/{made['id']}")
     [verdict] = (await seller.post(f"{TESTS}/check")).json()["rule_tests"]
-    if verdict["red"]:
-        assert verdict["unread"]
-    assert verdict["cards"] == 0
+    assert (verdict["red"], verdict["cards"]) == (True, 0)
+    assert verdict["unread"] == "there is no list 'binder'"
+    draft = (await a_rule(seller)).json()
+    answer = await seller.post(f"{RULES}/{draft['id']}/publish")
+    assert answer.status_code == 409
+    assert "can't be judged: " in answer.json()["error"]
 
 
 async def test_staff_neither_reads_nor_writes_tests(seller):

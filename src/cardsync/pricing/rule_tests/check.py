@@ -38,8 +38,8 @@ class FailingCard(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A test is red if some card fails it, or if its search can't be read any more: `unread` says
-    why then.
+    """A test is red if some card fails it, or if its search selects less than it says, since a list
+    that it names is gone for example: `unread` says why then.
     """
 
     test: RuleTest
@@ -118,7 +118,7 @@ async def _chosen_by(
 
 
 def _judged(test: RuleTest, selection: Selection, cards: pl.DataFrame) -> Verdict:
-    if selection.where is None:
+    if selection.where is None or selection.warnings:
         return Verdict(test, 0, 0, [], " ".join(selection.warnings))
     if cards.is_empty():
         return Verdict(test, 0, 0, [], None)
